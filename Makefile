@@ -63,9 +63,9 @@ LDFLAGS_fuzz   := -fsanitize=address,undefined $(if $(shell command -v ld.lld),-
 ifeq ($(filter $(BUILD),release debug asan tsan cov fuzz),)
   $(error unknown BUILD=$(BUILD); use release, debug, asan, tsan, cov or fuzz)
 endif
-PKGS     := libarchive libzstd jansson libxxhash sqlite3 yaml-0.1
+PKGS     := libarchive libzstd jansson libxxhash sqlite3 yaml-0.1 libmicrohttpd
 PKG_CF   := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
-PKG_LD   := $(shell pkg-config --libs $(PKGS) 2>/dev/null || echo -larchive -lzstd -ljansson -lxxhash -lsqlite3 -lyaml)
+PKG_LD   := $(shell pkg-config --libs $(PKGS) 2>/dev/null || echo -larchive -lzstd -ljansson -lxxhash -lsqlite3 -lyaml -lmicrohttpd)
 CPPFLAGS += -D_GNU_SOURCE -Isrc/include -Isrc -Ipolicies -Ipolicies/common -I$(GEN) $(PKG_CF)
 ALL_CFLAGS  := -std=c17 $(WARN) $(CFLAGS_$(BUILD)) $(CFLAGS)
 # One object serves the program and the shared libraries: names are hidden but those that a policy from outside may call.
@@ -192,12 +192,13 @@ endef
 $(eval $(call registry,policy_list.inc,$(POLICY_SRC)))
 $(eval $(call registry,reader_list.inc,$(wildcard src/trace/readers/read_*.c),read_))
 $(eval $(call registry,cmd_list.inc,$(filter %.c,$(wildcard src/cli/cmd_*.c src/cli/*/cmd_*.c) $(filter src/pretend/cli/cmd_%,$(CLI_SRC))),cmd_))
+$(eval $(call registry,export_list.inc,$(wildcard src/trace/writers/export_*.c),export_))
 $(eval $(call registry,chart_list.inc,$(wildcard src/report/charts/chart_*.c),chart_))
 $(eval $(call registry,kernel_list.inc,$(KERNEL_SRC)))
 WAY_SRC := $(foreach f,$(CLI_SRC),$(if $(filter way_%,$(notdir $(f))),$(f)))
 $(eval $(call registry,way_list.inc,$(WAY_SRC),way_))
 $(eval $(call registry,edit_list.inc,$(wildcard src/pretend/advise/edit_*.c),edit_))
-GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc edit_list.inc cost_list.inc card_list.inc monitor_page.inc \
+GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc export_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc edit_list.inc cost_list.inc card_list.inc torch_rule_list.inc monitor_page.inc \
              protocol_list.inc cufrag_protocol.py)
 
 # a page as C: a string for each of its lines
@@ -213,6 +214,10 @@ $(GEN)/card_list.inc: src/device/cards.csv | $(GEN)
 	$(Q)awk -F, 'NR > 1 { source = $$18; for (i = 19; i <= NF; i++) source = source "," $$i; \
 		printf "FRAG_CARD(\"%s\", \"%s\", \"%s\", %s, %s, \"%s\", %s, \"%s\", \"%s\"", $$1, $$2, $$3, $$4, $$5, $$6, $$7, source, $$8; \
 		for (i = 9; i <= 17; i++) printf ", %s", $$i; print ")" }' $< > $@
+
+# the allocator's rules that PyTorch changed, by the release that did: FRAG_TORCH_SINCE_NAME
+$(GEN)/torch_rule_list.inc: policies/pytorch/releases.csv | $(GEN)
+	$(Q)awk -F, 'NR > 1 { sub(/\./, ", ", $$2); print "#define FRAG_TORCH_SINCE_" $$1 " FRAG_TORCH(" $$2 ")" }' $< > $@
 
 # the cost profiles of measured cards: results/CARD/profile.csv
 COST_CSV := $(sort $(wildcard results/*/profile.csv))
@@ -498,8 +503,7 @@ tables:
 
 # ---- lint ------------------------------------------------------------------------
 HEADERS   = $(filter-out $(if $(filter 0,$(HAVE_CUDA)),src/device/cuda/cuda_%),$(sort $(shell find src policies tests/support -name '*.h')))
-# not scripts/lab/upstream, whose stand-ins for the CUDA runtime are a line each
-FORMAT_SRC = $(sort $(filter-out $(NOT_FORMATTED) scripts/lab/upstream/%,\
+FORMAT_SRC = $(sort $(filter-out $(NOT_FORMATTED),\
              $(shell find src policies tests scripts -name '*.[ch]' -o -name '*.cpp')))
 # these go when they are formatted
 NOT_FORMATTED := $(wildcard src/*/*/cufrag_*.cpp src/*/*/*/cufrag_*.cpp)
@@ -522,7 +526,7 @@ lint: layers names hdr-check hdr-public format-check cppcheck tidy lint-shell li
 	@echo 'lint: clean'
 
 layers:
-	@scripts/build/check_layers.sh
+	@scripts/build/check_layers.py
 
 #: names      every path, section, command, option and variable that documents and code name exists
 names: $(B)/cufrag

@@ -22,7 +22,7 @@ static uint64_t round_divisions(const struct pt *a, uint64_t n)
 	unsigned i = n >> 20 ? FRAG_MIN(frag_log2(n) - 20, PT_ROUNDUPS - 1u) : 0;
 	uint64_t d = a->roundup[i], low, step;
 
-	if (d == 1 && a->release < PT_ROUNDS_ONE && n > PT_MIN_BLOCK)
+	if (d == 1 && a->release < FRAG_TORCH_SINCE_ROUNDS_ONE && n > PT_MIN_BLOCK)
 		return n; /* one division was none, and nothing else rounded */
 	if (d <= 1 || n <= PT_MIN_BLOCK * d)
 		return frag_round_up(n, PT_MIN_BLOCK);
@@ -331,9 +331,9 @@ static int take_settings(struct pt *a, const struct pt_conf *conf, struct frag_e
 {
 	a->conf = *conf;
 	FRAG_TRY(pt_conf_release(conf, a->env.source_release, &a->release, err));
-	a->order = a->release < FRAG_TORCH(2, 12)   ? PT_BY_ADDRESS
-		   : a->release < FRAG_TORCH(2, 13) ? PT_BY_BLOCK
-						    : PT_BY_SEGMENT;
+	a->order = a->release < FRAG_TORCH_SINCE_ORDER_BY_BLOCK	    ? PT_BY_ADDRESS
+		   : a->release < FRAG_TORCH_SINCE_ORDER_BY_SEGMENT ? PT_BY_BLOCK
+								    : PT_BY_SEGMENT;
 	/* places of 512 bytes in the largest segment that there can be, with room to spare */
 	a->rank_bits = FRAG_MIN(frag_log2(a->env.device_total_bytes >> 9 | 1) + 2, 44u);
 	a->max_split =
@@ -350,7 +350,8 @@ static int take_settings(struct pt *a, const struct pt_conf *conf, struct frag_e
 	FRAG_TRY(pt_conf_roundup(conf->roundup_text, a->release, a->roundup, err));
 	a->plain_rounding = true;
 	for (unsigned i = 0; i < PT_ROUNDUPS; i++)
-		if (a->roundup[i] > 1 || (a->roundup[i] && a->release < PT_ROUNDS_ONE))
+		if (a->roundup[i] > 1 ||
+		    (a->roundup[i] && a->release < FRAG_TORCH_SINCE_ROUNDS_ONE))
 			a->plain_rounding = false;
 	return 0;
 }

@@ -38,10 +38,9 @@
 #include <binset.h>
 #include "lib/links.h"
 #include "lib/slabs.h"
+#include "torch_rule_list.inc"
 
 #define PT_MIN_BLOCK 512ull
-/* the release from which on a size with one division is a multiple of PT_MIN_BLOCK like others */
-#define PT_ROUNDS_ONE FRAG_TORCH(2, 4)
 #define PT_SMALL_LIMIT FRAG_MIB /* rounded size <= this: small pool */
 #define PT_SMALL_SEGMENT (2 * FRAG_MIB)
 #define PT_MIN_LARGE (10 * FRAG_MIB) /* sizes >= this get a segment of their own size */
@@ -223,11 +222,11 @@ struct pt {
 	unsigned rank_bits;	  /* PT_BY_SEGMENT: of the places in a segment */
 	uint64_t made;		  /* PT_BY_SEGMENT: segments, PT_BY_BLOCK: blocks */
 	struct pt_learnt *learnt; /* pt_learn.c; NULL: the order is known */
-	uint32_t
-		roundup[PT_ROUNDUPS]; /* divisions from 1 MiB up, 0/1 = off; 1: see PT_ROUNDS_ONE */
-	uint64_t total;		      /* bytes held, all pools */
-	uint64_t releasable;	      /* sum over the free blocks */
-	struct pt_pool *pools;	      /* [2 * id] small, [2 * id + 1] large */
+	uint32_t roundup
+		[PT_ROUNDUPS]; /* divisions from 1 MiB up, 0/1 = off; 1: see ROUNDS_ONE in releases.csv */
+	uint64_t total;	       /* bytes held, all pools */
+	uint64_t releasable;   /* sum over the free blocks */
+	struct pt_pool *pools; /* [2 * id] small, [2 * id + 1] large */
 	uint32_t pools_count;
 	uint32_t sets_count; /* ever made */
 	/* of all slim sets, and for how many free blocks beyond a list each there is room */

@@ -241,8 +241,8 @@ static const struct pt_key *newest_key(const struct pt_conf *c)
 static int check_sizes(const struct pt_conf *c, unsigned release, struct frag_err *err)
 {
 	/* both have to be larger than the segment, later as large as it */
-	uint64_t split = c->large_segment_mb + (release < FRAG_TORCH(2, 9));
-	uint64_t round = c->large_segment_mb + (release < FRAG_TORCH(2, 10));
+	uint64_t split = c->large_segment_mb + (release < FRAG_TORCH_SINCE_SPLIT_OF_SEGMENT);
+	uint64_t round = c->large_segment_mb + (release < FRAG_TORCH_SINCE_ROUND_OF_SEGMENT);
 
 	if (c->large_segment_mb <= 10)
 		return frag_fail(err, FRAG_EUSAGE, "option large_segment_size_mb must be > 10 MB");

@@ -78,7 +78,7 @@ static int want_end(struct pt_words *t, struct frag_err *err)
 int pt_conf_roundup(const char *text, unsigned release, uint32_t *table, struct frag_err *err)
 {
 	struct pt_words t = { .at = text };
-	struct reading r = { table, true, release < FRAG_TORCH(2, 11), 0 };
+	struct reading r = { table, true, release < FRAG_TORCH_SINCE_REST_KEEPS_LAST, 0 };
 	uint32_t d = 0;
 
 	memset(table, 0, PT_ROUNDUPS * sizeof(*table));

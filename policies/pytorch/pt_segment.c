@@ -51,8 +51,7 @@ int pt_segment_get(struct pt *a, struct pt_set *set, uint64_t size, bool retry,
 	/* the size of the table is tested, not what would really be mapped */
 	if (a->limit != UINT64_MAX && (bytes > a->limit || a->total > a->limit - bytes))
 		return FRAG_OOM;
-	/* private pools have expandable segments from 2.5 on; the other rules go by the setting */
-	if (a->conf.expandable && (!set->pool->id || a->release >= FRAG_TORCH(2, 5)))
+	if (a->conf.expandable && (!set->pool->id || a->release >= FRAG_TORCH_SINCE_PRIVATE_RANGES))
 		return pt_range_get(a, set, size, out, err);
 	return segment_malloc(a, set, bytes, out, err);
 }

@@ -37,5 +37,8 @@ done
 for part in START STATS; do
 	$cc -O2 -fPIC -fvisibility=hidden -Wall -Wextra -D$part -c -o "$folder/$part.o" scripts/build/old_glibc.c
 done
+# libmicrohttpd's functions for TLS, which cufrag does not use: Debian has no p11-kit to link statically, and so no GnuTLS
+nm -u "$($cc -print-file-name=libmicrohttpd.a)" 2> /dev/null | grep -o 'gnutls_[a-z0-9_]*' | sort -u |
+	sed 's/.*/int &(void); int &(void) { return -1; }/' | $cc -fPIC -fvisibility=hidden -x c -c -o "$folder/STATIC_TLS.o" -
 rm -f "$folder/libold.a" && ar rcs "$folder/libold.a" "$folder"/STA*.o
 echo "GROUP ( \"$folder/libold.a\" \"$folder/libc.so.6\" $($cc -print-file-name=libc_nonshared.a) AS_NEEDED ( $($cc -print-file-name=ld-linux-x86-64.so.2) ) )" > "$folder/libc.so"

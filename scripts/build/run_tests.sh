@@ -86,7 +86,7 @@ program_sources() {
 	case $1 in
 	gpu) find tests/gpu -name 'test_*.c' ;;
 	threads) grep -l pthread -r tests/unit $pretend tests/conformance tests/golden --include='test_*.c' ;;
-	sanitize) find tests/unit $pretend tests/conformance tests/golden/test_bundled.c tests/golden/test_recordings.c -name 'test_*.c' ;;
+	sanitize) find tests/unit $pretend tests/conformance tests/golden/test_recordings.c -name 'test_*.c' ;;
 	quick) find tests/unit $pretend tests/conformance tests/golden -name 'test_*.c' ;;
 	full) find tests/unit $pretend tests/conformance tests/golden tests/gpu -name 'test_*.c' ;;
 	esac 2> /dev/null | sort
@@ -112,7 +112,7 @@ list_tests() {
 		for source in tests/policies/*.rules; do
 			[ -e "$source" ] || continue
 			name=$(basename "$source" .rules)
-			printf 'tap\t%s\t%s\n' "rules/$name" "$b/tests/policies/test_rules $source"
+			printf 'tap\t%s\t%s\n' "rules/$name" "tests/policies/rules.py $b/tests/policies/test_rules $source"
 		done ;;
 	esac
 	for name in $(scripts_of "$mode"); do

@@ -23,16 +23,17 @@ needs() {
 	tool   pkg-config    pkg-config
 	tool   gnuplot       gnuplot-nox
 	header cmocka.h      libcmocka-dev
+	tool   python3       python3
 	header archive.h     libarchive-dev
 	header zstd.h        libzstd-dev
 	header jansson.h     libjansson-dev
 	header sqlite3.h     libsqlite3-dev
 	header xxhash.h      libxxhash-dev
 	header yaml.h        libyaml-dev
+	header microhttpd.h  libmicrohttpd-dev
 	header curses.h      libncurses-dev
 	END
 	[ "$1" = wheel ] && cat <<-'END'
-	tool   python3       python3
 	module setuptools    python3-setuptools
 	module wheel         python3-wheel
 	END
@@ -45,7 +46,6 @@ needs() {
 	tool   shellcheck    shellcheck
 	tool   valgrind      valgrind
 	tool   git           git
-	tool   python3       python3
 	tool   curl          curl
 	tool   ctags         universal-ctags
 	clangrt asan         libclang-rt

@@ -4,7 +4,6 @@
  *
  *	lab sim TRACE...	replays on the card, then on the simulated one with its own addresses, and with those of the card
  *	lab contents TRACE...	replays on the card with all bytes filled, and verified before each free
- *	lab calls TRACE...	every driver call with its event, on the simulated card
  *
  * Policies that look for the lowest address, or the nearest, decide ties by addresses: their calls
  * may differ on the simulated card's own addresses and must agree on the real ones.
@@ -355,7 +354,7 @@ static int finish_sim(struct lab *lab, struct frag_err *err)
 	return lab->scale ? put_profile(lab, err) : 0;
 }
 
-/* ---- contents, and calls ------------------------------------------------------------ */
+/* ---- contents --------------------------------------------------------------------- */
 
 static int contents(struct lab *lab, struct replay *r, struct frag_err *err)
 {
@@ -372,45 +371,6 @@ static int contents(struct lab *lab, struct replay *r, struct frag_err *err)
 	return rc;
 }
 
-struct lister {
-	struct lab *lab;
-	const struct replay *replay;
-	const struct frag_device *dev;
-	size_t event; /* that is being replayed; the number of events: behind the last one */
-};
-
-static void list_call(void *ctx, enum frag_call kind, uint64_t bytes, int result)
-{
-	const struct lister *l = ctx;
-
-	fprintf(l->lab->out, "%s,%u,%zu,%s,0x%llx,%llu,%s\n", l->replay->trace->name,
-		l->replay->dev->ordinal, l->event, frag_call_name(kind), LLU(l->dev->logged_addr),
-		LLU(bytes),
-		!result		     ? "done"
-		: result == FRAG_OOM ? "no memory"
-				     : "failed");
-}
-
-static int calls(struct lab *lab, struct replay *r, struct frag_err *err)
-{
-	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
-	FRAG_AUTO(frag_run_destroy_at) struct frag_run *run = NULL;
-	struct lister l = { .lab = lab, .replay = r };
-	struct frag_result result = { 0 };
-
-	FRAG_TRY(frag_sim_open(&lab->o.target.card, &dev, err));
-	l.dev = dev;
-	dev->log = list_call;
-	dev->log_ctx = &l;
-	lab->run.limit_bytes = frag_target_limit_for(&lab->o.target, r->dev);
-	FRAG_TRY(frag_run_create(r->spec, dev, r->dev, &lab->run, &run, err));
-	for (; l.event < r->dev->events_count && !frag_run_stopped(run); l.event++)
-		FRAG_TRY(frag_run_feed(run, &r->dev->events[l.event], 1, err));
-	FRAG_TRY(frag_run_finish(run, &result, err));
-	frag_result_release(&result);
-	return 0;
-}
-
 /* ---- all of them -------------------------------------------------------------------- */
 
 static const struct job {
@@ -421,7 +381,6 @@ static const struct job {
 	{ "sim", "", sim_round, true },
 	{ "contents", "trace,trace_device,policy,completed,peak_reserved_bytes,calls_count\n",
 	  contents, false },
-	{ "calls", "trace,device,event,call,address,bytes,result\n", calls, false },
 };
 
 /* Call the driver for each request, or fault every page in: minutes on traces with more events. */
@@ -521,7 +480,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; argc > 2 && i < FRAG_ARRAY_LEN(jobs); i++)
 		job = strcmp(argv[1], jobs[i].name) ? job : &jobs[i];
 	if (!job) {
-		fputs("usage: lab sim|contents|calls [OPTION]... TRACE...; see the head of "
+		fputs("usage: lab sim|contents [OPTION]... TRACE...; see the head of "
 		      "scripts/lab/lab.c\n",
 		      stderr);
 		return 2;

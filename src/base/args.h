@@ -63,8 +63,9 @@ struct frag_arg { /* NOLINT(clang-analyzer-optin.performance.Padding) */
 	const char *bare;	 /* value of --name without a value; NULL: a value is required */
 	enum frag_arg_file file; /* TEXT: the use of the named file */
 	bool rare;		 /* shown only by --help all */
-	bool silent;		 /* has no effect any more; accepted, and shown nowhere */
-	const char *help;	 /* one sentence, lower case; also describes a default that is not a
+	/* accepted, and shown nowhere: the old name of another row, or without effect now */
+	bool silent;
+	const char *help; /* one sentence, lower case; also describes a default that is not a
 			   * value */
 };
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The HTTP server; see http.h. One thread polls all connections, which never block. */
+/* The HTTP server; see http.h. libmicrohttpd reads and writes; this file decides who is answered. */
 #include "http.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,36 +14,34 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <microhttpd.h>
+
 #include <frag/base.h>
 #include <frag/clock.h>
 
 #define CLIENTS 64u
 #define CLIENTS_ROOM 16u /* connections that are always free for newcomers */
 #define REQUEST_MAX 8192u
-#define REQUEST_S 10u
-#define ANSWER_S 60u
+#define REQUEST_NS 10000000000ull
+#define ANSWER_NS 60000000000ull
 #define TOKEN_BYTES 14u /* its address fits a terminal of 60 columns */
 
 struct client {
-	int fd; /* -1: none */
-	uint64_t since_ns, until_ns;
-	char request[REQUEST_MAX];
-	size_t count; /* of the request */
-	char head[768];
-	size_t head_bytes, sent; /* head_bytes 0: it is still asking */
-	bool silent;		 /* it will send no more */
-	struct frag_http_answer answer;
+	int fd;
+	uint64_t until_ns; /* then it ends, complete or not */
 };
 
 struct frag_http {
 	struct frag_http_options o;
 	char token[2 * TOKEN_BYTES + 1];
-	int listener, stop[2];
+	int listener;
 	bool loopback, v6;
 	unsigned port;
+	struct MHD_Daemon *daemon;
 	pthread_t thread;
-	bool running;
-	struct client clients[CLIENTS];
+	bool running, closing;
+	struct client clients[CLIENTS]; /* oldest first, used by the thread alone */
+	unsigned count;
 };
 
 /* ---- who may ask --------------------------------------------------------------------- */
@@ -67,30 +63,11 @@ static bool is_own_name(const char *host)
 	       (*own && !strcasecmp(name, own));
 }
 
-/* The value of a header line, cut to the room; false: there is none. */
-static bool find_header(const char *headers, const char *name, char *out, size_t room)
-{
-	size_t n = strlen(name), len;
-
-	for (const char *line = headers, *end; line; line = end ? end + 2 : NULL) {
-		end = strstr(line, "\r\n");
-		if (strncasecmp(line, name, n) != 0 || line[n] != ':')
-			continue;
-		line += n + 1;
-		line += strspn(line, " \t");
-		len = FRAG_MIN(strcspn(line, "\r\n"), room - 1);
-		memcpy(out, line, len);
-		out[len] = '\0';
-		return true;
-	}
-	return false;
-}
-
 bool frag_http_has(const struct frag_http_request *r, const char *name, const char *what)
 {
-	char value[512];
+	const char *value = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
 
-	return find_header(r->headers, name, value, sizeof(value)) && strstr(value, what);
+	return value && strstr(value, what);
 }
 
 /* Behind "/TOKEN", or NULL; takes as long for any wrong token. */
@@ -108,24 +85,6 @@ static const char *behind_token(const struct frag_http *s, const char *path)
 	return differs ? NULL : path + n + 1;
 }
 
-static const char *words_of(unsigned status)
-{
-	static const struct {
-		unsigned status;
-		const char *words;
-	} list[] = { { 200, "OK" },
-		     { 400, "Bad Request" },
-		     { 403, "Forbidden" },
-		     { 404, "Not Found" },
-		     { 405, "Method Not Allowed" },
-		     { 431, "Request Header Fields Too Large" } };
-
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(list); i++)
-		if (list[i].status == status)
-			return list[i].words;
-	return "Internal Server Error";
-}
-
 static void say(struct frag_http_answer *a, unsigned status, const char *text)
 {
 	*a = (struct frag_http_answer){
@@ -133,190 +92,129 @@ static void say(struct frag_http_answer *a, unsigned status, const char *text)
 	};
 }
 
-/* Fills the answer to the request, which ends with an empty line. */
-static void answer(const struct frag_http *s, struct client *c)
+static void answer(const struct frag_http *s, struct frag_http_request *r, const char *method,
+		   struct frag_http_answer *a)
 {
-	struct frag_http_answer *a = &c->answer;
-	char *line_end = strstr(c->request, "\r\n"), *path = strchr(c->request, ' '), *version;
-	char host[256];
-	bool named = find_header(line_end + 2, "host", host, sizeof(host));
-	struct frag_http_request r = { .headers = line_end + 2 };
+	const char *path = r->path, *host;
 
-	*line_end = '\0';
-	version = path ? strstr(path, " HTTP/1.") : NULL;
-	if (!version || path[1] != '/') {
-		say(a, 400, "malformed request\n");
-		return;
-	}
-	*path++ = *version = '\0';
-	path[strcspn(path, "?")] = '\0';
-	if (s->loopback && (named ? !is_own_name(host) : s->o.token))
+	host = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "Host");
+	if (s->loopback && (host ? !is_own_name(host) : s->o.token))
 		say(a, 403, "Host is not a name of this machine\n");
-	else if (strcmp(c->request, "GET") != 0 && strcmp(c->request, "HEAD") != 0)
+	else if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
 		say(a, 405, "only GET\n");
-	else if (!(r.path = behind_token(s, path)))
+	else if (*path != '/')
+		say(a, 400, "malformed request\n");
+	else if (!(r->path = behind_token(s, path)))
 		say(a, 403, "open the address that cufrag printed: it has the token\n");
 	else
-		s->o.answer(s->o.ctx, &r, a);
+		s->o.answer(s->o.ctx, r, a);
 	if (!a->body)
-		say(a, a->status ? a->status : 500, words_of(a->status));
+		say(a, a->status ? a->status : 500,
+		    MHD_get_reason_phrase_for(a->status ? a->status : 500));
 }
 
-static void begin_answer(const struct frag_http *s, struct client *c)
+static void add_headers(const struct frag_http *s, struct MHD_Response *to,
+			const struct frag_http_answer *a)
 {
-	const struct frag_http_answer *a = &c->answer;
-	int n;
+	static const char *const always[][2] = { { "Connection", "close" },
+						 { "X-Content-Type-Options", "nosniff" } };
+	static const char *const secret[][2] = { { "Cache-Control", "no-store" },
+						 { "Referrer-Policy", "no-referrer" },
+						 { "X-Frame-Options", "DENY" } };
+	char policy[512];
 
-	if (!strstr(c->request, "\r\n\r\n"))
-		say(&c->answer, 431, "the request is too long\n");
-	else
-		answer(s, c);
-	n = snprintf(c->head, sizeof(c->head),
-		     "HTTP/1.1 %u %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
-		     "Connection: close\r\nX-Content-Type-Options: nosniff\r\n%s%s%s%s\r\n",
-		     a->status, words_of(a->status), a->type, a->bytes,
-		     s->o.token ? "Cache-Control: no-store\r\nReferrer-Policy: no-referrer\r\n"
-				  "X-Frame-Options: DENY\r\n"
-				: "",
-		     a->policy ? "Content-Security-Policy: " : "", a->policy ? a->policy : "",
-		     a->policy ? "; frame-ancestors 'none'\r\n" : "");
-	c->head_bytes = FRAG_MIN((size_t)n, sizeof(c->head) - 1);
-	if (!strcmp(c->request, "HEAD"))
-		c->answer.bytes = 0;
-	c->until_ns = frag_clock_ns() + ANSWER_S * 1000000000ull;
+	MHD_add_response_header(to, "Content-Type", a->type);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(always); i++)
+		MHD_add_response_header(to, always[i][0], always[i][1]);
+	for (size_t i = 0; s->o.token && i < FRAG_ARRAY_LEN(secret); i++)
+		MHD_add_response_header(to, secret[i][0], secret[i][1]);
+	if (!a->policy)
+		return;
+	snprintf(policy, sizeof(policy), "%s; frame-ancestors 'none'", a->policy);
+	MHD_add_response_header(to, "Content-Security-Policy", policy);
+}
+
+static int fd_of(struct MHD_Connection *connection)
+{
+	return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+}
+
+static struct client *find(struct frag_http *s, int fd)
+{
+	for (struct client *c = s->clients; c < s->clients + s->count; c++)
+		if (c->fd == fd)
+			return c;
+	return NULL;
+}
+
+static enum MHD_Result handle(void *ctx, struct MHD_Connection *connection, const char *url,
+			      const char *method, const char *version, const char *upload,
+			      size_t *upload_bytes, void **request)
+{
+	struct frag_http *s = ctx;
+	struct client *client = find(s, fd_of(connection));
+	struct frag_http_request r = { .path = url, .connection = connection };
+	struct frag_http_answer a = { 0 };
+	struct MHD_Response *response;
+	enum MHD_Result ok;
+
+	(void)version, (void)upload, (void)upload_bytes, (void)request;
+	if (client)
+		client->until_ns = frag_clock_ns() + ANSWER_NS;
+	answer(s, &r, method, &a);
+	response =
+		a.owned ? MHD_create_response_from_buffer_with_free_callback(a.bytes, a.body,
+									     frag_host_free)
+			: MHD_create_response_from_buffer(a.bytes, a.body, MHD_RESPMEM_PERSISTENT);
+	if (!response) {
+		if (a.owned)
+			frag_host_free(a.body);
+		return MHD_NO;
+	}
+	add_headers(s, response, &a);
+	ok = MHD_queue_response(connection, a.status, response);
+	MHD_destroy_response(response);
+	return ok;
 }
 
 /* ---- connections --------------------------------------------------------------------- */
 
-static void drop(struct client *c)
+static void forget(struct frag_http *s, struct client *c)
 {
-	if (c->fd >= 0)
-		close(c->fd);
-	if (c->answer.owned)
-		frag_host_free(c->answer.body);
-	c->fd = -1;
-	c->silent = false;
-	c->count = c->head_bytes = c->sent = 0;
-	c->answer = (struct frag_http_answer){ 0 };
+	memmove(c, c + 1, (size_t)(s->clients + --s->count - c) * sizeof(*c));
 }
 
-/* Drops clients that took too long and, if places are short, the oldest. Returns a free place. */
-static struct client *make_room(struct frag_http *s)
+/* If places are short, the oldest connection ends. The library closes what was shut down. */
+static void watch(void *ctx, struct MHD_Connection *connection, void **socket,
+		  enum MHD_ConnectionNotificationCode what)
 {
-	struct client *oldest = NULL, *room = NULL;
-	uint64_t now = frag_clock_ns();
-	unsigned count = 0;
+	struct frag_http *s = ctx;
+	int fd = fd_of(connection);
+	struct client *known = find(s, fd);
 
-	for (struct client *c = s->clients; c < s->clients + CLIENTS; c++) {
-		if (c->fd >= 0 && now > c->until_ns)
-			drop(c);
-		if (c->fd < 0) {
-			room = c;
-			continue;
-		}
-		count++;
-		oldest = oldest && oldest->since_ns < c->since_ns ? oldest : c;
+	(void)socket;
+	if (known)
+		forget(s, known);
+	if (what == MHD_CONNECTION_NOTIFY_CLOSED)
+		return;
+	if (s->count == CLIENTS - CLIENTS_ROOM) {
+		shutdown(s->clients[0].fd, SHUT_RDWR);
+		forget(s, s->clients);
 	}
-	if (count > CLIENTS - CLIENTS_ROOM) {
-		drop(oldest);
-		room = oldest;
-	}
-	return room;
-}
-
-static void take(struct frag_http *s)
-{
-	int fd;
-
-	while ((fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-		struct client *c = make_room(s);
-
-		c->fd = fd;
-		c->since_ns = frag_clock_ns();
-		c->until_ns = c->since_ns + REQUEST_S * 1000000000ull;
-	}
-	if (errno != EAGAIN && errno != EINTR) /* no file is free: others may end theirs */
-		poll(NULL, 0, 100);
-}
-
-/* False: it is gone. */
-static bool read_some(const struct frag_http *s, struct client *c)
-{
-	char rest[4096];
-	bool asked = c->head_bytes;
-	ssize_t n = recv(c->fd, asked ? rest : c->request + c->count,
-			 asked ? sizeof(rest) : REQUEST_MAX - 1 - c->count, 0);
-
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR;
-	c->silent = !n;
-	if (!n)
-		return asked && c->sent < c->head_bytes + c->answer.bytes;
-	if (asked) /* discard a body: unread, it would reset the connection */
-		return true;
-	c->count += (size_t)n;
-	c->request[c->count] = '\0';
-	if (strstr(c->request, "\r\n\r\n") || c->count == REQUEST_MAX - 1)
-		begin_answer(s, c);
-	return true;
-}
-
-/* False: it is gone, or has everything. */
-static bool write_some(struct client *c)
-{
-	while (c->sent < c->head_bytes + c->answer.bytes) {
-		bool head = c->sent < c->head_bytes;
-		const char *from = head ? c->head + c->sent
-					: (const char *)c->answer.body + c->sent - c->head_bytes;
-		ssize_t n = send(c->fd, from,
-				 head ? c->head_bytes - c->sent
-				      : c->head_bytes + c->answer.bytes - c->sent,
-				 MSG_NOSIGNAL);
-
-		if (n < 0)
-			return errno == EAGAIN || errno == EINTR;
-		c->sent += (size_t)n;
-	}
-	if (c->silent)
-		return false;
-	shutdown(c->fd, SHUT_WR); /* the other side closes; until then its bytes are read */
-	c->until_ns = FRAG_MIN(c->until_ns, frag_clock_ns() + 1000000000ull);
-	return true;
+	s->clients[s->count++] = (struct client){ fd, frag_clock_ns() + REQUEST_NS };
 }
 
 static void *serve(void *arg)
 {
 	struct frag_http *s = arg;
-	struct pollfd wait[CLIENTS + 2];
 
-	for (;;) {
-		wait[0] = (struct pollfd){ .fd = s->stop[0], .events = POLLIN };
-		wait[1] = (struct pollfd){ .fd = s->listener, .events = POLLIN };
-		for (unsigned i = 0; i < CLIENTS; i++) {
-			const struct client *c = &s->clients[i];
-			bool more = c->sent < c->head_bytes + c->answer.bytes;
-
-			wait[2 + i] = (struct pollfd){ .fd = c->fd,
-						       .events = (c->silent ? 0 : POLLIN) |
-								 (more ? POLLOUT : 0) };
-		}
-		if (poll(wait, CLIENTS + 2, 1000) < 0 && errno != EINTR)
-			return NULL;
-		if (wait[0].revents)
-			return NULL;
-		for (unsigned i = 0; i < CLIENTS; i++) {
-			struct client *c = &s->clients[i];
-
-			if (c->fd >= 0 && ((wait[2 + i].revents & (POLLIN | POLLHUP | POLLERR) &&
-					    !read_some(s, c)) ||
-					   (wait[2 + i].revents & POLLOUT && !write_some(c))))
-				drop(c);
-		}
-		if (wait[1].revents)
-			take(s);
-		else
-			make_room(s);
+	while (!__atomic_load_n(&s->closing, __ATOMIC_ACQUIRE)) {
+		MHD_run_wait(s->daemon, 200);
+		for (struct client *c = s->clients; c < s->clients + s->count; c++)
+			if (frag_clock_ns() > c->until_ns)
+				shutdown(c->fd, SHUT_RDWR);
 	}
+	return NULL;
 }
 
 /* ---- opening ------------------------------------------------------------------------- */
@@ -385,7 +283,7 @@ static int listen_on(struct frag_http *s, union address *a, struct frag_err *err
 	if (s->listener >= 0)
 		setsockopt(s->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (s->listener < 0 || bind(s->listener, &a->any, size) || listen(s->listener, 64) ||
-	    getsockname(s->listener, &a->any, &size) || pipe2(s->stop, O_CLOEXEC))
+	    getsockname(s->listener, &a->any, &size))
 		return frag_fail(err, FRAG_EOUTPUT, "cannot listen on '%.60s': %s", s->o.where,
 				 strerror(errno));
 	s->port = ntohs(s->v6 ? a->v6.sin6_port : a->v4.sin_port);
@@ -396,14 +294,21 @@ static int listen_on(struct frag_http *s, union address *a, struct frag_err *err
 static int start(struct frag_http *s, struct frag_err *err)
 {
 	sigset_t all, before;
-	int rc;
+	int reason;
 
+	s->daemon = MHD_start_daemon(MHD_USE_EPOLL | (s->v6 ? MHD_USE_IPv6 : 0), 0, NULL, NULL,
+				     handle, s, MHD_OPTION_LISTEN_SOCKET, s->listener,
+				     MHD_OPTION_CONNECTION_LIMIT, CLIENTS,
+				     MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_MAX,
+				     MHD_OPTION_NOTIFY_CONNECTION, watch, s, MHD_OPTION_END);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&s->thread, NULL, serve, s);
+	reason = s->daemon ? pthread_create(&s->thread, NULL, serve, s) : errno;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	s->running = !rc;
-	return rc ? frag_fail(err, FRAG_EOUTPUT, "%s: no thread: %s", s->o.name, strerror(rc)) : 0;
+	s->running = !reason;
+	return reason ? frag_fail(err, FRAG_EOUTPUT, "%s: no server: %s", s->o.name,
+				  strerror(reason))
+		      : 0;
 }
 
 int frag_http_open(const struct frag_http_options *o, struct frag_http **out, struct frag_err *err)
@@ -415,12 +320,10 @@ int frag_http_open(const struct frag_http_options *o, struct frag_http **out, st
 	FRAG_TRY(read_address(o, &a, err));
 	FRAG_TRY_CALLOC(s, 1, "server", err);
 	s->o = *o;
-	s->listener = s->stop[0] = s->stop[1] = -1;
+	s->listener = -1;
 	s->v6 = a.any.sa_family == AF_INET6;
 	s->loopback = s->v6 ? IN6_IS_ADDR_LOOPBACK(&a.v6.sin6_addr)
 			    : ntohl(a.v4.sin_addr.s_addr) >> 24 == 127;
-	for (unsigned i = 0; i < CLIENTS; i++)
-		s->clients[i].fd = -1;
 	rc = (o->token ? make_token(s, err) : 0) ?: listen_on(s, &a, err) ?: start(s, err);
 	if (rc)
 		frag_http_close(s);
@@ -434,16 +337,12 @@ void frag_http_close(struct frag_http *s)
 	if (!s)
 		return;
 	if (s->running) {
-		close(s->stop[1]);
-		s->stop[1] = -1;
+		__atomic_store_n(&s->closing, true, __ATOMIC_RELEASE);
 		pthread_join(s->thread, NULL);
 	}
-	for (unsigned i = 0; i < CLIENTS; i++)
-		drop(&s->clients[i]);
-	for (unsigned i = 0; i < 2; i++)
-		if (s->stop[i] >= 0)
-			close(s->stop[i]);
-	if (s->listener >= 0)
+	if (s->daemon)
+		MHD_stop_daemon(s->daemon); /* with its listener */
+	else if (s->listener >= 0)
 		close(s->listener);
 	frag_host_free(s);
 }

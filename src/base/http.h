@@ -4,7 +4,7 @@
  * it is closed.
  *
  * No client can keep others out: a request must be complete after 10 seconds and its answer after a
- * minute, and if many connections are open, the one that has waited longest is closed. On an
+ * minute, and if many connections are open, the oldest one is closed. On an
  * address of this machine alone, a web page cannot ask through a name of its own that it made
  * resolve to us: the Host of a request must be an address or a name of this machine. With a token,
  * only requests that have it are answered: other users of the machine can connect, but not guess
@@ -18,9 +18,10 @@
 
 #include <frag/error.h>
 
+struct MHD_Connection;
 struct frag_http_request {
-	const char *path;    /* after the token: "/", "/metrics"; without what a '?' begins */
-	const char *headers; /* for frag_http_has */
+	const char *path; /* after the token: "/", "/metrics"; without what a '?' begins */
+	struct MHD_Connection *connection; /* for frag_http_has */
 };
 /* Does the header `name` hold `what`? */
 bool frag_http_has(const struct frag_http_request *r, const char *name, const char *what);

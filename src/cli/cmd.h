@@ -39,13 +39,15 @@ enum frag_cmd_group {
 };
 
 /* sets of shared options a command takes (struct frag_cli has their values) */
-#define FRAG_CLI_CARD (1u << 0)	  /* --gpu --capacity --context --limit */
-#define FRAG_CLI_COST (1u << 1)	  /* --cost --work: how that card behaves */
-#define FRAG_CLI_DEVICE (1u << 2) /* --device --managed-max */
-#define FRAG_CLI_ANSWER (1u << 3) /* --json --csv, with .answer */
-#define FRAG_CLI_PAGE (1u << 4)	  /* --out --brief */
-#define FRAG_CLI_CARDS (1u << 5)  /* --cards --vendor --margin: what advice may name */
-#define FRAG_CLI_TORCH (1u << 6)  /* --torch: whose rules hold */
+#define FRAG_CLI_CARD (1u << 0)	   /* --gpu --capacity --context --limit */
+#define FRAG_CLI_COST (1u << 1)	   /* --cost --work: how that card behaves */
+#define FRAG_CLI_DEVICE (1u << 2)  /* --device */
+#define FRAG_CLI_ANSWER (1u << 3)  /* --json --csv, with .answer */
+#define FRAG_CLI_PAGE (1u << 4)	   /* --out --brief */
+#define FRAG_CLI_CARDS (1u << 5)   /* --cards --margin: what advice may name */
+#define FRAG_CLI_TORCH (1u << 6)   /* --torch: whose rules hold */
+#define FRAG_CLI_MEMORY (1u << 7)  /* of FRAG_CLI_CARD only --capacity --context */
+#define FRAG_CLI_MANAGED (1u << 8) /* --managed-max of a device */
 /* every command takes those of `cufrag help options`: --seed, --threads, --quiet and the like */
 
 struct frag_cli;

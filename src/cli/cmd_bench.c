@@ -5,25 +5,25 @@
 
 struct options {
 	struct frag_policy_texts policies;
-	uint64_t repeats, passes;
+	uint64_t repeats; /* 0 = not given */
 };
 
 static const struct frag_arg options[] = {
 	{ FRAG_ARG_UINT, "repeats", FRAG_ARG_AT(struct options, repeats), .value = "N", .min = 1,
-	  .max = 10000, .def = "32",
-	  .help = "samples of a call at each size, at most 64 at a time" },
+	  .max = 10000,
+	  .help = "samples of a call at each size, at most 64 at a time (default: 32); with "
+		  "traces, warm passes, and timed ones for the percentiles (default: 5)" },
 	FRAG_CLI_POLICIES("policies", struct options, policies,
 			  "with traces: policies, separated by ';' (default: pytorch)"),
-	{ FRAG_ARG_UINT, "passes", FRAG_ARG_AT(struct options, passes), .value = "N", .min = 1,
-	  .max = 10000, .def = "5", .rare = true,
-	  .help = "with traces: warm passes, and timed ones for the percentiles" },
+	{ FRAG_ARG_UINT, "passes", FRAG_ARG_AT(struct options, repeats), .value = "N", .min = 1,
+	  .max = 10000, .silent = true, .help = "the same as --repeats" },
 	{ 0 },
 };
 
 static int bench_calls(const struct frag_cli *cli, const struct options *o, struct frag_err *err)
 {
 	FRAG_AUTO(frag_bench_release)
-	struct frag_bench b = { .repeats = (unsigned)FRAG_MIN(o->repeats, 64u) };
+	struct frag_bench b = { .repeats = o->repeats ? (unsigned)FRAG_MIN(o->repeats, 64u) : 32 };
 	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
 	struct frag_session_host host;
 
@@ -41,7 +41,7 @@ static int bench_policies(const struct frag_cli *cli, struct options *o, struct 
 	struct frag_bench_policies b = { .host = &host,
 					 .limit = &cli->target.limit,
 					 .policies = &o->policies,
-					 .passes = (unsigned)o->passes,
+					 .passes = o->repeats ? (unsigned)o->repeats : 5,
 					 .a = &a };
 
 	frag_cli_host(cli, &host);
@@ -68,7 +68,8 @@ const struct frag_cmd frag_cmd_bench = {
 	.examples =
 		"  cufrag bench --device cuda --csv calls.csv\n"
 		"  cufrag bench --device cuda --policies 'pytorch;vmm' traces/gnn.default.cft\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_DEVICE | FRAG_CLI_COST | FRAG_CLI_PAGE,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_DEVICE | FRAG_CLI_MANAGED |
+		  FRAG_CLI_COST | FRAG_CLI_PAGE,
 	.answer = &frag_bench_shape,
 	FRAG_CMD_OPTIONS(struct options, options),
 	.run = run,

@@ -43,10 +43,6 @@ static const struct frag_arg options[] = {
 	  .help = "with --out: title of the report (default: the name of the trace)" },
 	{ FRAG_ARG_TEXT, "author", FRAG_ARG_AT(struct frag_session, author), .value = "TEXT",
 	  .rare = true, .help = "with --out: who made the report" },
-	{ FRAG_ARG_TEXT, "date", FRAG_ARG_AT(struct frag_session, date), .value = "TEXT",
-	  .rare = true,
-	  .help = "with --out: date of the report (default: SOURCE_DATE_EPOCH, else today, and "
-		  "none with --no-host)" },
 	{ 0 },
 };
 
@@ -78,10 +74,10 @@ const struct frag_cmd frag_cmd_compare = {
 	.examples = "  cufrag compare traces/gnn.default.cft --out results/gnn\n"
 		    "  cufrag compare rank*.pickle --out results/ranks --pdf\n"
 		    "  cufrag compare run.pickle --gpu a100-40 --policies 'recorded; buddy; tlsf'\n"
-		    "  cufrag compare run.pickle --policy buddy --policy "
-		    "pytorch:max_split_size_mb:256\n",
+		    "  cufrag compare run.pickle --policies buddy "
+		    "--policies pytorch:max_split_size_mb:256\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_CARDS | FRAG_CLI_DEVICE |
-		  FRAG_CLI_COST | FRAG_CLI_PAGE,
+		  FRAG_CLI_MANAGED | FRAG_CLI_COST | FRAG_CLI_PAGE,
 	.answer = &frag_report_shape,
 	FRAG_CMD_OPTIONS(struct frag_session, options, frag_cli_replay_args),
 	.init = frag_cli_replays_init,

@@ -7,12 +7,12 @@
 #include "cli/recordings.h"
 #include "cli/show_answer.h"
 #include "compare/lanes.h"
-#include "trace/writers/export_stacks.h"
+#include "trace/writers/stacks.h"
 #include "explain/moment/explain.h"
 
 struct options {
 	struct frag_at at;
-	const char *policy, *frame, *folded, *speedscope, *pprof;
+	const char *policy, *frame, *stacks, *folded, *speedscope, *pprof;
 	uint64_t top, device;
 	unsigned by;
 };
@@ -46,6 +46,19 @@ static int put_stacks(const struct options *o, const struct frag_live_stacks *st
 	if (o->pprof)
 		FRAG_TRY(frag_live_stacks_put_pprof(stacks, o->pprof, err));
 	return o->speedscope ? frag_live_stacks_put_speedscope(stacks, o->speedscope, err) : 0;
+}
+
+/* The format is that of the name's ending. */
+static void take_stacks(struct options *o)
+{
+	const char *ending = o->stacks ? strrchr(o->stacks, '.') : NULL;
+
+	if (ending && !strcmp(ending, ".json"))
+		o->speedscope = o->stacks;
+	else if (ending && !strcmp(ending, ".pb"))
+		o->pprof = o->stacks;
+	else if (o->stacks)
+		o->folded = o->stacks;
 }
 
 static bool is_stdout(const char *path)
@@ -136,15 +149,16 @@ static const struct frag_arg options[] = {
 	  .rare = true,
 	  .help = "frame of a stack that counts: user (the innermost one of your own code), inner, "
 		  "outer, or a text that its file contains (default: user)" },
-	{ FRAG_ARG_TEXT, "folded", FRAG_ARG_AT(struct options, folded), .value = "FILE",
+	{ FRAG_ARG_TEXT, "stacks", FRAG_ARG_AT(struct options, stacks), .value = "FILE",
 	  .file = FRAG_ARG_WRITES,
-	  .help = "write live bytes by stack for flamegraph.pl, inferno or speedscope" },
+	  .help = "write live bytes by stack: FILE.json for speedscope.app, FILE.pb for pprof (go "
+		  "tool pprof, Pyroscope), else folded, for flamegraph.pl and inferno" },
+	{ FRAG_ARG_TEXT, "folded", FRAG_ARG_AT(struct options, folded), .value = "FILE",
+	  .file = FRAG_ARG_WRITES, .silent = true, .help = "--stacks, folded" },
 	{ FRAG_ARG_TEXT, "speedscope", FRAG_ARG_AT(struct options, speedscope), .value = "FILE",
-	  .file = FRAG_ARG_WRITES, .rare = true,
-	  .help = "write live bytes by stack for speedscope.app" },
+	  .file = FRAG_ARG_WRITES, .silent = true, .help = "--stacks for speedscope.app" },
 	{ FRAG_ARG_TEXT, "pprof", FRAG_ARG_AT(struct options, pprof), .value = "FILE",
-	  .file = FRAG_ARG_WRITES, .rare = true,
-	  .help = "write live bytes by stack as a profile for pprof (go tool pprof, Pyroscope)" },
+	  .file = FRAG_ARG_WRITES, .silent = true, .help = "--stacks for pprof" },
 	{ 0 },
 };
 
@@ -157,6 +171,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	FRAG_AUTO(frag_recording_release) struct frag_recording in = { 0 };
 
+	take_stacks(values);
 	FRAG_TRY(
 		frag_recording_open(&in, cli->operands[0], &cli->target, FRAG_OPEN_LONG_HEAD, err));
 	return explain(cli, values, &in, err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cufrag export: a recording, or what a policy would have done with it, for other tools. */
+#include <limits.h>
 #include <string.h>
 
 #include "cli/common.h"
@@ -7,7 +8,7 @@
 #include "trace/writers/export.h"
 
 struct options {
-	unsigned to; /* enum frag_export_format; FRAG_EXPORT_COUNT = not given */
+	unsigned to; /* of frag_export_formats; UINT_MAX = not given */
 	const char *policy, *output;
 	uint64_t after;
 };
@@ -30,17 +31,14 @@ static int write_to(const struct frag_cli *cli, const struct options *o, struct 
 	job.to = out.to;
 	if (strcmp(o->output, "-") != 0)
 		frag_cli_show(&progress, "writing", o->output);
-	FRAG_TRY(frag_export(&job, o->to, err));
+	FRAG_TRY(frag_export_formats[o->to]->write(&job, err));
 	frag_progress_end(&progress);
 	return frag_outfile_commit(&out, err);
 }
 
 static const struct frag_arg options[] = {
 	{ FRAG_ARG_WORD, "to", FRAG_ARG_AT(struct options, to), .words = frag_export_words,
-	  .value = "FORMAT",
-	  .help = "memory_viz (a snapshot pickle of PyTorch), perfetto (Chrome trace JSON), csv (a "
-		  "row per event), openmetrics (time series for Prometheus) or npz (arrays for "
-		  "NumPy)" },
+	  .help = "the format" },
 	{ FRAG_ARG_TEXT, "output", 'o', FRAG_ARG_AT(struct options, output), .value = "FILE",
 	  .file = FRAG_ARG_WRITES_PICKLE, .def = "-", .help = "output file; - is standard output" },
 	{ FRAG_ARG_TEXT, "policy", FRAG_ARG_AT(struct options, policy), .value = "POLICY",
@@ -54,7 +52,7 @@ static const struct frag_arg options[] = {
 
 static void init(void *values)
 {
-	((struct options *)values)->to = FRAG_EXPORT_COUNT;
+	((struct options *)values)->to = UINT_MAX;
 	((struct options *)values)->after = UINT64_MAX;
 }
 
@@ -64,12 +62,11 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 	FRAG_AUTO(frag_recording_release) struct frag_recording in = { 0 };
 
-	if (o->to == FRAG_EXPORT_COUNT)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "choose a format: --to memory_viz, perfetto, csv, openmetrics or "
-				 "npz");
-	if (o->after != UINT64_MAX && o->to != FRAG_EXPORT_npz)
-		return frag_fail(err, FRAG_EUSAGE, "--after is for --to npz");
+	if (o->to == UINT_MAX)
+		return frag_fail(err, FRAG_EUSAGE, "choose a format with --to");
+	if (o->after != UINT64_MAX && !frag_export_formats[o->to]->takes_moment)
+		return frag_fail(err, FRAG_EUSAGE, "--to %s has no moments for --after",
+				 frag_export_words[o->to]);
 	FRAG_TRY(
 		frag_recording_open(&in, cli->operands[0], &cli->target, FRAG_OPEN_LONG_HEAD, err));
 	FRAG_TRY(frag_cli_spec(cli, &in, o->policy, &spec, err));
@@ -83,8 +80,9 @@ const struct frag_cmd frag_cmd_export = {
 	.rank = 2,
 	.operands = "TRACE",
 	.about = "Writes a recording for other tools: a snapshot that PyTorch's viewer and cufrag "
-		 "open, a Chrome trace for ui.perfetto.dev, rows for a spreadsheet, time series "
-		 "for Prometheus, or arrays for NumPy. With --policy, it writes what that policy "
+		 "open (memory_viz), a Chrome trace for ui.perfetto.dev, rows for a spreadsheet, "
+		 "time series for Prometheus, or arrays for NumPy. With --policy, it writes what "
+		 "that policy "
 		 "would have done: its segments, addresses and refusals.",
 	.examples = "  cufrag export run.cft --to memory_viz -o run.pickle\n"
 		    "  cufrag export run.cft --to perfetto --policy tlsf -o tlsf.json\n",

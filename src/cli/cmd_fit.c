@@ -106,9 +106,8 @@ static int vary(const struct frag_cli *cli, const struct options *o, struct frag
 				 "invalid range '%.60s': expected {NAME}=FIRST..LAST, as "
 				 "{batch}=1..64",
 				 o->pretend.vary);
-	if (!cli->program || !o->pretend.no_gpu)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "--vary records a program: give --no-gpu and -- PROGRAM");
+	if (!cli->program)
+		return frag_fail(err, FRAG_EUSAGE, "--vary records a program: give it behind --");
 	FRAG_TRY(frag_vary_check(cli->program, name, err));
 	FRAG_TRY(frag_vary_search(&v, err));
 	FRAG_TRY(frag_vary_answer(&v, frag_cli_card(cli, card, sizeof(card)), &a, err));
@@ -158,17 +157,18 @@ const struct frag_cmd frag_cmd_fit = {
 		 "several traces, ranks or devices, the one that needs most decides. Exits with 1 "
 		 "if no card fits, with 6 if that is unknown, because the recording ended out of "
 		 "memory. On a card of another compute capability a program chooses other kernels, "
-		 "which may need other memory: with --no-gpu it is recorded for each capability "
+		 "which may need other memory: it is recorded for each capability "
 		 "among the cards, and on the advised card.",
 	.examples = "  cufrag fit run.pickle\n"
-		    "  cufrag fit --no-gpu -- python train.py\n"
-		    "  cufrag fit --no-gpu --gpu l40s --vary '{batch}=1..64' -- python train.py "
+		    "  cufrag fit -- python train.py\n"
+		    "  cufrag fit --gpu l40s --vary '{batch}=1..64' -- python train.py "
 		    "--batch {batch}\n"
 		    "  cufrag fit traces/gnn.default.cft --margin 1G\n"
 		    "  cufrag fit run.pickle --cards ours.csv --out page\n"
 		    "  cufrag fit rank*.pickle --policies 'recorded; tlsf' --json fit.json\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_CARDS | FRAG_CLI_COST | FRAG_CLI_PAGE,
 	.answer = &frag_fit_shape,
-	FRAG_CMD_OPTIONS(struct options, options, frag_pretend_fit_rows, frag_pretend_rows),
+	FRAG_CMD_OPTIONS(struct options, options, frag_pretend_fit_rows, frag_pretend_rows,
+			 frag_pretend_implied),
 	.run = run,
 };

@@ -6,7 +6,7 @@
 #include "fleet/fleet.h"
 
 struct options {
-	const char *share, *setting, *title, *author, *date;
+	const char *share, *setting, *title, *author;
 	uint64_t top;
 };
 
@@ -23,8 +23,6 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_TEXT, "title", AT(title), .value = "TEXT", .rare = true, .help = "of the page" },
 	{ FRAG_ARG_TEXT, "author", AT(author), .value = "TEXT", .rare = true,
 	  .help = "of the page" },
-	{ FRAG_ARG_TEXT, "date", AT(date), .value = "TEXT", .rare = true,
-	  .help = "of the page (default: SOURCE_DATE_EPOCH, else today)" },
 	{ 0 },
 };
 
@@ -60,14 +58,14 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	const struct options *o = values;
 	FRAG_AUTO(frag_fleet_release) struct frag_fleet f = { .headroom = cli->headroom };
-	FRAG_AUTO_FREE char *today = o->date ? NULL : frag_cli_day(true);
+	FRAG_AUTO_FREE char *today = frag_cli_day(true);
 	FRAG_AUTO(frag_answer_release)
 	struct frag_answer a = { .title = o->title, .author = o->author };
 
 	FRAG_TRY(frag_catalog_init(&f.catalog, cli->cards, cli->vendor, err));
 	FRAG_TRY(frag_fleet_load(&f, cli->operands[0], err));
 	FRAG_TRY(plan(&f, o, err));
-	a.date = o->date ? o->date : today;
+	a.date = today;
 	FRAG_TRY(frag_fleet_answer(&f, o->top, &a, err));
 	FRAG_TRY(frag_cli_show_answer(cli, &a, err));
 	return !f.ended && frag_fleet_sum(&f, FRAG_FLEET_PLAN).jobs_without ? FRAG_EXIT_CONDITION

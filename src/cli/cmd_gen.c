@@ -146,7 +146,6 @@ const struct frag_cmd frag_cmd_gen = {
 	.examples = "  cufrag gen repeat traces/varlen.default.cft --events 100M -o long.cft\n"
 		    "  cufrag gen repeat traces/gnn.default.cft --steps 3..20 --times 1000 -o "
 		    "long.cft\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH,
 	.answer = &frag_written_shape,
 	FRAG_CMD_OPTIONS(struct options, options),
 	.run = run,

@@ -81,8 +81,8 @@ static int check_policy(const char *name, struct frag_err *err)
 static const struct frag_arg options[] = {
 	{ FRAG_ARG_FLAG, "all", 'a', FRAG_ARG_AT(struct options, all),
 	  .help = "hidden policies, too" },
-	{ FRAG_ARG_FLAG, "markdown", FRAG_ARG_AT(struct options, markdown),
-	  .help = "as tables of Markdown, for docs/" },
+	{ FRAG_ARG_FLAG, "markdown", FRAG_ARG_AT(struct options, markdown), .silent = true,
+	  .help = "as tables of Markdown, for scripts/build/docs.sh" },
 	{ 0 },
 };
 

@@ -26,23 +26,28 @@ static const struct frag_arg rows[] = {
 	{ FRAG_ARG_TEXT, "output", 'o', FRAG_ARG_AT(struct options, output), .value = "FILE",
 	  .def = "run.cft", .help = "the .cft to write" },
 	{ FRAG_ARG_FLAG, "frames", FRAG_ARG_AT(struct options, frames),
-	  .help = "also keep the stack of each allocation: larger and slower" },
+	  .help = "also keep the stack of each allocation, with lines of Python: larger and "
+		  "slower" },
 	{ FRAG_ARG_UINT, "max-entries", FRAG_ARG_AT(struct options, max_entries), .value = "N",
 	  .min = 1, .max = 1000000000, .def = "10000000", .rare = true,
 	  .help = "entries kept per device; beyond that the oldest are dropped" },
 	{ 0 },
 };
 
-static size_t way_options(void *values, struct frag_arg_table *tables)
+static size_t way_options(void *options, struct frag_arg_table *tables)
 {
 	const struct frag_record_way *const *ways = frag_record_ways();
-	struct options *o = values;
+	struct options *o = options;
 	size_t n = 0;
 
-	for (; ways[n]; n++) {
-		FRAG_ASSERT(n < WAYS_MAX && ways[n]->options_size <= FRAG_WAY_OPTIONS_BYTES);
-		tables[n] = (struct frag_arg_table){ ways[n]->rows, o ? &o->ways[n] : NULL,
-						     ways[n]->heading };
+	for (size_t i = 0; ways[i]; i++) {
+		void *values = o ? &o->ways[i] : NULL;
+
+		FRAG_ASSERT(i < WAYS_MAX && ways[i]->options_size <= FRAG_WAY_OPTIONS_BYTES);
+		if (ways[i]->asks)
+			tables[n++] =
+				(struct frag_arg_table){ ways[i]->asks, values, ways[i]->heading };
+		tables[n++] = (struct frag_arg_table){ ways[i]->rows, values, ways[i]->heading };
 	}
 	return n;
 }
@@ -54,13 +59,13 @@ static int find_way(const struct options *o, const struct frag_record_way **out,
 	const struct frag_record_way *const *ways = frag_record_ways(), *found = NULL;
 
 	for (size_t i = 0; ways[i]; i++) {
-		bool asked = ways[i]->asked && ways[i]->asked(&o->ways[i]);
+		bool asked = ways[i]->asks && *(const bool *)&o->ways[i];
 
-		if (asked && found && found->asked)
+		if (asked && found && found->asks)
 			return frag_fail(err, FRAG_EUSAGE,
 					 "%s and %s are two ways to record; choose one",
 					 found->name, ways[i]->name);
-		if (asked || (!ways[i]->asked && !found)) {
+		if (asked || (!ways[i]->asks && !found)) {
 			found = ways[i];
 			*way_values = &o->ways[i];
 		}
@@ -76,18 +81,17 @@ static int check_others(const struct options *o, const struct frag_record_way *w
 {
 	const struct frag_record_way *const *ways = frag_record_ways();
 	struct options none = { 0 };
-	struct frag_arg_table tables[WAYS_MAX + 1] = { 0 };
-	size_t count = way_options(&none, tables);
+	struct frag_arg_table tables[2 * WAYS_MAX + 1] = { 0 };
 
+	way_options(&none, tables);
 	FRAG_TRY(frag_args_defaults(tables, err));
-	for (size_t i = 0; i < count; i++)
-		for (const struct frag_arg *row = tables[i].rows; ways[i] != way && row->name;
-		     row++)
+	for (size_t i = 0; ways[i]; i++)
+		for (const struct frag_arg *row = ways[i]->rows; ways[i] != way && row->name; row++)
 			if (memcmp(o->ways[i].bytes + row->offset, none.ways[i].bytes + row->offset,
 				   row->size) != 0)
 				return frag_fail(err, FRAG_EUSAGE,
 						 "--%s has no effect on a recording %s%s%s",
-						 row->name, way->asked ? "with " : "", way->name,
+						 row->name, way->asks ? "with " : "", way->name,
 						 strcmp(row->name, "stacks")
 							 ? ""
 							 : "; --frames keeps its stacks");
@@ -181,7 +185,7 @@ const struct frag_cmd frag_cmd_record = {
 		    "  cufrag record --no-gpu --gpu h100 -o run.cft -- python train.py --batch 8\n"
 		    "  cufrag record --no-gpu --ranks 0,7 --world 8 -- python train.py\n"
 		    "  cufrag record --no-gpu -- torchrun --nproc-per-node 2 train.py\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_COST,
+	.shared = FRAG_CLI_CARD,
 	.answer = &frag_written_shape,
 	FRAG_CMD_OPTIONS(struct options, rows),
 	.more_options = way_options,

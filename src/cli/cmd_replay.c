@@ -12,6 +12,8 @@ static int set_policy(void *texts, const char *text, struct frag_err *err)
 	return frag_policy_texts_add(texts, text, err);
 }
 
+static const char *const pace_words[] = { "max", "recorded", NULL };
+
 static const struct frag_arg options[] = {
 	{ FRAG_ARG_OWN, "policy", FRAG_ARG_AT(struct frag_session, policies), .set = set_policy,
 	  .value = "POLICY",
@@ -21,6 +23,9 @@ static const struct frag_arg options[] = {
 	  .rare = true,
 	  .help = "print everything: latency by class, every driver call, the policy's own "
 		  "statistics" },
+	{ FRAG_ARG_WORD, "pace", FRAG_ARG_AT(struct frag_session, run.paced), .words = pace_words,
+	  .def = "max", .rare = true,
+	  .help = "as fast as possible, or every event at its recorded time" },
 	{ 0 },
 };
 
@@ -46,7 +51,8 @@ const struct frag_cmd frag_cmd_replay = {
 	.examples =
 		"  cufrag replay traces/gnn.default.cft --policy buddy\n"
 		"  cufrag replay run.pickle --policy pytorch:expandable_segments:True --gpu l4\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_DEVICE | FRAG_CLI_COST | FRAG_CLI_PAGE,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_DEVICE | FRAG_CLI_MANAGED |
+		  FRAG_CLI_COST | FRAG_CLI_PAGE,
 	.answer = &frag_report_shape,
 	FRAG_CMD_OPTIONS(struct frag_session, options, frag_cli_replay_args),
 	.init = frag_cli_replays_init,

@@ -32,8 +32,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	int status;
 
 	FRAG_TRY(check_policy(o->launch.policy, err));
-	o->launch.cards = o->pretend.no_gpu ? frag_pretend_cards : NULL;
-	o->launch.gpus = o->pretend.gpus;
+	o->launch.cards = o->pretend.no_gpu ? &frag_pretend_cards : NULL;
+	o->launch.options = &o->pretend;
 	return frag_launch_with_policy(&launch, &o->launch, cli->program, &status, err) ?: status;
 }
 
@@ -51,7 +51,7 @@ const struct frag_cmd frag_cmd_run = {
 		    "  cufrag run --policy limit:bytes=20G/pytorch --record run.cft -- python "
 		    "train.py\n"
 		    "  cufrag run -- torchrun --nproc-per-node 4 train.py\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_COST,
+	.shared = FRAG_CLI_CARD,
 	FRAG_CMD_OPTIONS(struct options, options, frag_pretend_run_rows),
 	.run = run,
 };

@@ -113,9 +113,9 @@ static int get_parts(struct frag_prediction *p, const struct recorder *r, char *
 	struct list at = { 0 };
 	const char *rest;
 
-	if (!cli->program != !o->pretend.vary || (cli->program && !o->pretend.no_gpu))
+	if (!cli->program != !o->pretend.vary)
 		return frag_fail(err, FRAG_EUSAGE,
-				 "a program is recorded with --no-gpu --vary '{batch}=2,4,8' -- "
+				 "a program is recorded with --vary '{batch}=2,4,8' -- "
 				 "PROGRAM, which has {batch} in it");
 	if (cli->program && (cli->operands_count || o->at.count))
 		return frag_fail(err, FRAG_EUSAGE, "give recordings or a program, not both");
@@ -169,7 +169,7 @@ static int scale(struct frag_prediction *p, struct frag_cli *cli, struct options
 	FRAG_TRY(get_parts(p, &r, name, err));
 	p->name = name;
 	FRAG_TRY(predict(p, o, err));
-	if (cli->program && o->pretend.confirm && p->largest_low[0] != UINT64_MAX)
+	if (cli->program && p->largest_low[0] != UINT64_MAX)
 		FRAG_TRY(frag_prediction_confirm(p, try_value, &r, err));
 	if (o->output)
 		FRAG_TRY(frag_prediction_write(p, o->to.n[0], o->output, err));
@@ -198,11 +198,6 @@ static const struct frag_arg options[] = {
 	{ 0 },
 };
 
-static void init(void *values)
-{
-	((struct options *)values)->pretend.confirm = true;
-}
-
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	FRAG_AUTO(frag_prediction_release) struct frag_prediction p = { .target = &cli->target };
@@ -226,15 +221,15 @@ const struct frag_cmd frag_cmd_scale = {
 		"replayed under every policy. That is exact to the byte if the program makes the "
 		"same requests; where recordings differ, or a size follows no law, it gives a "
 		"range. With three recordings the largest is predicted from the others, as a test. "
-		"Names the greatest number that --gpu takes. With --no-gpu the program is recorded "
-		"here, and at that number once more.",
+		"Names the greatest number that --gpu takes. A program is recorded here, "
+		"and at that number once more.",
 	.examples = "  cufrag scale --at 2,4,8 b2.cft b4.cft b8.cft --to 16,32 --gpu l40s\n"
-		    "  cufrag scale --no-gpu --vary '{batch}=2,4,8' -- python train.py "
+		    "  cufrag scale --vary '{batch}=2,4,8' -- python train.py "
 		    "--batch {batch}\n"
 		    "  cufrag scale --at 4,8 b4.cft b8.cft --to 24 -o b24.cft\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_PAGE,
 	.answer = &frag_scale_shape,
-	FRAG_CMD_OPTIONS(struct options, options, frag_pretend_scale_rows, frag_pretend_rows),
-	.init = init,
+	FRAG_CMD_OPTIONS(struct options, options, frag_pretend_scale_rows, frag_pretend_rows,
+			 frag_pretend_implied),
 	.run = run,
 };

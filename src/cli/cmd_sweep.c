@@ -11,12 +11,12 @@
 /* ---- values of options ----------------------------------------------------------- */
 
 /* Calls add(field, entry) for each entry of a list. */
-static int each(void *field, const char *text, const char *separator,
+static int each(void *field, const char *text,
 		int (*add)(void *field, const char *entry, struct frag_err *err),
 		struct frag_err *err)
 {
 	while (*text) {
-		size_t n = strcspn(text, separator);
+		size_t n = strcspn(text, ",");
 		FRAG_AUTO_FREE char *entry = frag_host_alloc(n + 1);
 
 		FRAG_CHECK_ALLOC(entry, "list", err);
@@ -29,20 +29,6 @@ static int each(void *field, const char *text, const char *separator,
 		text += n + (text[n] != '\0');
 	}
 	return 0;
-}
-
-static int add_setting(void *policies, const char *entry, struct frag_err *err)
-{
-	FRAG_AUTO_FREE char *text = frag_host_alloc(strlen(entry) + 16);
-
-	FRAG_CHECK_ALLOC(text, "settings", err);
-	sprintf(text, "pytorch:%s", entry);
-	return frag_policy_texts_add(policies, text, err);
-}
-
-static int set_settings(void *policies, const char *text, struct frag_err *err)
-{
-	return each(policies, text, ";", add_setting, err);
 }
 
 static int add_limit(void *sweep, const char *entry, struct frag_err *err)
@@ -61,7 +47,7 @@ static int add_limit(void *sweep, const char *entry, struct frag_err *err)
 
 static int set_limits(void *sweep, const char *text, struct frag_err *err)
 {
-	return each(sweep, text, ",", add_limit, err);
+	return each(sweep, text, add_limit, err);
 }
 
 static int add_card(void *sweep, const char *entry, struct frag_err *err)
@@ -79,7 +65,7 @@ static int add_card(void *sweep, const char *entry, struct frag_err *err)
 
 static int set_cards(void *sweep, const char *text, struct frag_err *err)
 {
-	return each(sweep, text, ",", add_card, err);
+	return each(sweep, text, add_card, err);
 }
 
 /* ---- the command ----------------------------------------------------------------- */
@@ -93,14 +79,17 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_TEXT, "list", AT(list), .value = "FILE", .rare = true,
 	  .help = "a file with a trace, folder or pattern in each line; - = standard input" },
 	FRAG_CLI_POLICIES("policies", struct frag_sweep, policies,
-			  "policies separated by ';' (default: recorded;caching;expandable;vmm)"),
-	{ FRAG_ARG_OWN, "settings", AT(policies), .set = set_settings, .value = "LIST",
-	  .help = "also pytorch with each of these texts of PYTORCH_CUDA_ALLOC_CONF, separated by "
-		  "';'" },
-	{ FRAG_ARG_OWN, "limits", .set = set_limits, .value = "LIST", .rare = true,
+			  "policies separated by ';', as 'pytorch:max_split_size_mb:128; vmm' "
+			  "(default: "
+			  "recorded;caching;expandable;vmm)"),
+	{ FRAG_ARG_OWN, "limit", .set = set_limits, .value = "LIST", .rare = true,
 	  .help = "each under these limits: sizes, fractions of the card, none" },
-	{ FRAG_ARG_OWN, "gpus", .set = set_cards, .value = "LIST",
-	  .help = "each on these cards (default: the one of --gpu or --capacity)" },
+	{ FRAG_ARG_OWN, "limits", .set = set_limits, .silent = true, .value = "LIST",
+	  .help = "the same as --limit" },
+	{ FRAG_ARG_OWN, "gpu", .set = set_cards, .value = "LIST",
+	  .help = "each on these cards (default: h200; cufrag list gpus)" },
+	{ FRAG_ARG_OWN, "gpus", .set = set_cards, .silent = true, .value = "LIST",
+	  .help = "the same as --gpu" },
 	{ FRAG_ARG_FLAG, "fit", AT(fit),
 	  .help = "also the smallest card of each result, by bisection (about 60 times the work)" },
 	{ FRAG_ARG_FLAG, "resume", AT(resume), .rare = true,
@@ -114,8 +103,6 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_BYTES, "memory", AT(memory_bytes), .value = "SIZE", .min = 64ull << 20,
 	  .max = 1ull << 50, .rare = true,
 	  .help = "host memory of each worker (default: its share of the machine)" },
-	{ FRAG_ARG_TEXT, "costs", AT(costs), .value = "FILE", .file = FRAG_ARG_WRITES, .rare = true,
-	  .help = "CSV of the time that each trace took" },
 	{ 0 },
 };
 
@@ -133,8 +120,22 @@ static void tell(void *cli, enum frag_recording_stage stage, const char *path,
 		frag_cli_settle_tell(cli, trace);
 }
 
+/* One card or limit is that of the command line, as for every other command: recordings are opened
+ * with it. */
+static int take_one(struct frag_sweep *s, struct frag_cli *cli, struct frag_err *err)
+{
+	if (s->limits_count == 1)
+		cli->target.limit = s->limits[0];
+	if (s->cards_count != 1)
+		return 0;
+	cli->gpu_ = s->cards[0]->name;
+	s->cards_count = 0;
+	return frag_cli_describe_card(cli, err);
+}
+
 static int prepare(struct frag_sweep *s, struct frag_cli *cli, struct frag_err *err)
 {
+	FRAG_TRY(take_one(s, cli, err));
 	s->target = cli->target;
 	s->target.tell = tell;
 	s->target.tell_ctx = cli;
@@ -177,7 +178,7 @@ const struct frag_cmd frag_cmd_sweep = {
 	.operands = "[TRACE...]",
 	.operands_max = 1u << 20,
 	.about = "Replays traces (files, folders without results of sweeps, patterns) under "
-		 "policies, settings, limits and cards, and writes all results into one SQLite "
+		 "policies, limits and cards, and writes all results into one SQLite "
 		 "file, whose tables docs/fleet.md describes; `cufrag list metrics` names the "
 		 "columns. Each trace runs in its own process; a broken one does not stop the "
 		 "sweep. It runs on all cores; under mpirun on all ranks; in array jobs (Slurm, "
@@ -187,7 +188,7 @@ const struct frag_cmd frag_cmd_sweep = {
 		    "  mpirun -n 64 cufrag sweep --list traces.txt -o results.sqlite\n"
 		    "  cufrag sweep recordings/ --shard 3/16 -o results.sqlite\n"
 		    "  cufrag sweep --merge results.*-of-16.sqlite -o results.sqlite\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_COST | FRAG_CLI_PAGE,
+	.shared = FRAG_CLI_MEMORY | FRAG_CLI_TORCH | FRAG_CLI_COST | FRAG_CLI_PAGE,
 	.answer = &frag_sweep_shape,
 	FRAG_CMD_OPTIONS(struct frag_sweep, options),
 	.run = run,

@@ -114,13 +114,12 @@ char *frag_cli_day(bool clock);
 							       .release = frag_policy_texts_reset, \
 							       .value = "POLICIES", .help = help_ \
 	}
+/* Its old name, for one policy. */
 #define FRAG_CLI_POLICY(type, field) \
 	{ \
 		FRAG_ARG_OWN, "policy", FRAG_ARG_AT(type, field), \
 			.set = frag_policy_texts_set_one, .release = frag_policy_texts_reset, \
-			.value = "POLICY", \
-			.help = "one policy; may be repeated; recorded = the settings of the " \
-				"recording" \
+			.value = "POLICY", .silent = true, .help = "the same as --policies" \
 	}
 
 /* For FRAG_ARG_OWN: a text of settings that some release of PyTorch takes. */

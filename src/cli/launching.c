@@ -66,7 +66,6 @@ int frag_program_operand(struct frag_cli *cli, const struct frag_pretend *o,
 		return frag_fail(err, FRAG_EUSAGE, "no trace and no program to record");
 	if (!cli->program)
 		return 0;
-	FRAG_TRY(frag_program_check(o, err));
 	FRAG_TRY(frag_program_record(&program, &trace, &status, err));
 	if (status)
 		frag_cli_note(cli,

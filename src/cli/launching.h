@@ -15,7 +15,7 @@ struct frag_program frag_cli_program(const struct frag_cli *cli,
 				     const struct frag_pretend *pretend);
 
 /*
- * For commands that take traces, or a program to record (--no-gpu): after it the operands are there in any
+ * For commands that take traces, or a program to record: after it the operands are there in any
  * case, those of a program as a temporary .cft. Errors: FRAG_EUSAGE if both or neither were given.
  */
 struct frag_program_operand {

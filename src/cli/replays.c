@@ -60,13 +60,14 @@ int frag_cli_replays_begin(struct frag_session *s, const struct frag_cli *cli, s
 	s->target = cli->target;
 	s->target.conf = conf;
 	s->out = cli->out;
+	s->run.skip_oom = s->on_oom == FRAG_ON_OOM_SKIP;
+	s->fail_on_oom |= s->on_oom == FRAG_ON_OOM_FAIL;
 	s->cards = cli->cards;
 	s->vendor = cli->vendor;
 	s->headroom = cli->headroom;
 	s->formats |= FRAG_FORMAT_SVG | (s->pdf ? FRAG_FORMAT_ONE_PDF : 0);
 	/* with --no-host, which leaves out all that differs from run to run, the clock is not asked */
-	if (!s->date)
-		s->date_text = frag_cli_day(!s->omit_host);
+	s->date_text = frag_cli_day(!s->omit_host);
 	frag_cli_add_command_line(cli, &line);
 	FRAG_TRY(frag_text_check(&line, err));
 	s->command_line = frag_host_strdup(frag_text_str(&line));
@@ -93,8 +94,7 @@ int frag_cli_replays_run(struct frag_session *s, const struct frag_cli *cli,
 
 #define AT(field) FRAG_ARG_AT(struct frag_session, field)
 
-static const char *const oom_words[] = { "stop", "skip", NULL };
-static const char *const pace_words[] = { "max", "recorded", NULL };
+static const char *const oom_words[] = { "stop", "skip", "fail", NULL }; /* FRAG_ON_OOM_… */
 static const char *const stream_words[] = { [FRAG_STREAM_AUTO] = "auto",
 					    [FRAG_STREAM_ALWAYS] = "always",
 					    [FRAG_STREAM_NEVER] = "never",
@@ -102,14 +102,13 @@ static const char *const stream_words[] = { [FRAG_STREAM_AUTO] = "auto",
 static const char *const format_words[] = { "svg", "png", "pdf", NULL }; /* FRAG_FORMAT_… */
 
 const struct frag_arg frag_cli_replay_args[] = {
-	{ FRAG_ARG_WORD, "on-oom", AT(run.skip_oom), .words = oom_words, .def = "stop",
-	  .help = "when a request cannot be served: stop the replay, or skip the request" },
-	{ FRAG_ARG_FLAG, "fail-on-oom", AT(fail_on_oom), .rare = true,
-	  .help = "exit with 1 if a policy cannot serve a request" },
+	{ FRAG_ARG_WORD, "on-oom", AT(on_oom), .words = oom_words, .def = "stop",
+	  .help = "when a request cannot be served: stop the replay, skip the request, or stop "
+		  "and exit with 1" },
+	{ FRAG_ARG_FLAG, "fail-on-oom", AT(fail_on_oom), .silent = true,
+	  .help = "with --on-oom=skip, too: exit with 1" },
 	{ FRAG_ARG_FLAG, "free-at-request", AT(run.free_at_request), .rare = true,
 	  .help = "let blocks be reused when they are freed, not when all streams are done" },
-	{ FRAG_ARG_WORD, "pace", AT(run.paced), .words = pace_words, .def = "max", .rare = true,
-	  .help = "as fast as possible, or every event at its recorded time" },
 	{ FRAG_ARG_OWN, "conf", AT(target.conf), .set = frag_cli_set_conf, .value = "SETTINGS",
 	  .rare = true,
 	  .help = "settings as in PYTORCH_CUDA_ALLOC_CONF that the recordings were made with, "

@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <frag/opt.h>
 #include <frag/torch.h>
@@ -110,6 +111,25 @@ static int find_gpu(const char *name, const struct frag_gpu **out, struct frag_e
 	return frag_fail_unknown(err, "unknown gpu", name, names, " (cufrag list gpus)");
 }
 
+/* The name of a vendor, or of a file. */
+static int set_cards(void *whole, const char *arg, struct frag_err *err)
+{
+	struct frag_cli *cli = whole;
+	const struct frag_gpu *gpus;
+	bool vendor = !strcasecmp(arg, "all");
+	size_t n;
+
+	(void)err;
+	gpus = frag_gpu_list(&n);
+	for (size_t i = 0; i < n && !vendor; i++)
+		vendor = !strcasecmp(arg, gpus[i].vendor);
+	if (vendor)
+		cli->vendor = arg;
+	else
+		cli->cards = arg;
+	return 0;
+}
+
 /* "1G", or "10%" of the card. */
 static int set_margin(void *field, const char *arg, struct frag_err *err)
 {
@@ -174,6 +194,10 @@ int frag_cli_describe_card(struct frag_cli *cli, struct frag_err *err)
 static const struct frag_arg device_args[] = {
 	{ FRAG_ARG_OWN, "device", .set = set_device, .value = "NAME", .def = "sim",
 	  .help = "sim, cuda, cuda:N or null" },
+	{ 0 },
+};
+
+static const struct frag_arg managed_args[] = {
 	{ FRAG_ARG_BYTES, "managed-max", AT(managed_max_bytes), .value = "SIZE", .rare = true,
 	  .help = "on cuda: managed memory in use at a time (default: a quarter of what is free)" },
 	{ 0 },
@@ -182,10 +206,18 @@ static const struct frag_arg device_args[] = {
 static const struct frag_arg card_args[] = {
 	{ FRAG_ARG_TEXT, "gpu", AT(gpu_), .value = "GPU",
 	  .help = "simulate this card (default: h200; cufrag list gpus)" },
+	{ 0 },
+};
+
+static const struct frag_arg memory_args[] = {
 	{ FRAG_ARG_BYTES, "capacity", AT(capacity_bytes), .value = "SIZE", .min = 1,
 	  .help = "memory of the simulated card, as 24G (default: that of --gpu)" },
 	{ FRAG_ARG_BYTES, "context", AT(context_bytes_), .value = "SIZE", .rare = true,
 	  .help = "the part of the card that the CUDA context takes (default: that of --gpu)" },
+	{ 0 },
+};
+
+static const struct frag_arg limit_args[] = {
 	{ FRAG_ARG_OWN, "limit", AT(target.limit), .set = set_limit, .value = "SIZE|FRACTION",
 	  .help = "most that a process may reserve, as 8G or 0.9 of the card (default: none)" },
 	{ 0 },
@@ -210,12 +242,12 @@ static const struct frag_arg torch_args[] = {
 };
 
 static const struct frag_arg cards_args[] = {
-	{ FRAG_ARG_TEXT, "cards", AT(cards), .value = "FILE",
-	  .help = "cards to choose from, as CSV: name, memory and, where wanted, context, "
-		  "price_per_hour, vendor (default: those of cufrag list gpus)" },
-	{ FRAG_ARG_TEXT, "vendor", AT(vendor), .value = "NAME", .rare = true,
-	  .help = "all cards of this vendor, the rarer ones too; all = those of every vendor "
-		  "(default: the usual ones of NVIDIA; with --cards, all of the file)" },
+	{ FRAG_ARG_OWN, "cards", .set = set_cards, .value = "FILE|VENDOR|all",
+	  .help = "cards to choose from: a CSV of name, memory and, where wanted, context, "
+		  "price_per_hour, vendor; or all known ones of a vendor, as amd, or of every "
+		  "vendor (default: the usual ones of NVIDIA)" },
+	{ FRAG_ARG_TEXT, "vendor", AT(vendor), .value = "NAME", .silent = true,
+	  .help = "those of --cards that this vendor makes" },
 	{ FRAG_ARG_OWN, "margin", AT(headroom), .set = set_margin, .value = "SIZE|PERCENT%",
 	  .def = "10%",
 	  .help = "memory of a card to keep free, for libraries and for inputs longer than those "
@@ -263,12 +295,15 @@ static const struct frag_arg every_args[] = {
 const char frag_cli_every[] = "Options of every command";
 
 static const struct {
-	unsigned set; /* 0 = every command */
+	unsigned set; /* any of these; 0 = every command */
 	const struct frag_arg *rows;
 	const char *heading;
 } shared[] = {
 	{ FRAG_CLI_DEVICE, device_args, "Device and card" },
+	{ FRAG_CLI_MANAGED, managed_args, "Device and card" },
 	{ FRAG_CLI_CARD, card_args, "Device and card" },
+	{ FRAG_CLI_CARD | FRAG_CLI_MEMORY, memory_args, "Device and card" },
+	{ FRAG_CLI_CARD, limit_args, "Device and card" },
 	{ FRAG_CLI_COST, cost_args, "Device and card" },
 	{ FRAG_CLI_TORCH, torch_args, "Device and card" },
 	{ FRAG_CLI_CARDS, cards_args, "Device and card" },

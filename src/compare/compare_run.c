@@ -73,7 +73,7 @@ static int describe(struct frag_session *s, struct frag_err *err)
 	r->omit_host = s->omit_host;
 	r->command = s->command;
 	r->command_line = s->command_line;
-	r->date = s->date ? s->date : s->date_text;
+	r->date = s->date_text;
 	r->title = s->title;
 	r->author = s->author;
 	return 0;

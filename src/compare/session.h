@@ -57,12 +57,13 @@ struct frag_session {
 	bool plan_ahead;	/* `planned` is given a plan */
 	bool planned_asked_for; /* by the user, not by the list of defaults */
 	/* the report */
-	const char *out;		   /* its folder, NULL = none */
-	unsigned formats;		   /* FRAG_FORMAT_… */
-	bool pdf;			   /* all charts in one file, too */
-	const char *title, *author, *date; /* NULL = not given */
-	char *date_text;		   /* of the clock, or NULL */
+	const char *out;	    /* its folder, NULL = none */
+	unsigned formats;	    /* FRAG_FORMAT_… */
+	bool pdf;		    /* all charts in one file, too */
+	const char *title, *author; /* NULL = not given */
+	char *date_text;	    /* of the clock, or NULL */
 	bool omit_host, fail_on_oom;
+	enum { FRAG_ON_OOM_STOP, FRAG_ON_OOM_SKIP, FRAG_ON_OOM_FAIL } on_oom;
 	const char *cards, *vendor; /* that advice may name */
 	struct frag_headroom headroom;
 	struct frag_catalog catalog; /* of these */

@@ -48,7 +48,6 @@ int frag_store_add(struct frag_store *s, const char *path, struct frag_err *err)
 /* Writes the results in the order of their keys to a new file, complete or not at all. */
 int frag_store_write(struct frag_store *s, const char *path, struct frag_err *err);
 int frag_store_csv(struct frag_store *s, const char *path, struct frag_err *err);
-int frag_store_costs(struct frag_store *s, const char *path, struct frag_err *err);
 
 struct frag_store_counts {
 	uint64_t traces, items, completed, refused, failed;

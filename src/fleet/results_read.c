@@ -51,11 +51,6 @@ int frag_store_csv(struct frag_store *s, const char *path, struct frag_err *err)
 	return csv_of(s, t.s, path, err);
 }
 
-int frag_store_costs(struct frag_store *s, const char *path, struct frag_err *err)
-{
-	return csv_of(s, "SELECT path, ns FROM costs ORDER BY path", path, err);
-}
-
 int frag_store_count(struct frag_store *s, struct frag_store_counts *out, struct frag_err *err)
 {
 	static const char *const sql[] = {

@@ -85,13 +85,13 @@ struct frag_sweep {
 	size_t limits_count, limits_cap;
 	const struct frag_gpu **cards; /* count 0: the card of the target */
 	size_t cards_count, cards_cap;
-	const char *list, *output, *csv, *costs;
+	const char *list, *output, *csv;
 	uint64_t memory_bytes; /* host memory of one worker; 0 = its share of the machine */
 	bool fit, resume, merge;
 	struct frag_sweep_shard shard;
 
 	struct frag_sweep_files files;
-	char *of_shard[3]; /* output, csv, costs with the shard's number */
+	char *of_shard[2]; /* output, csv with the shard's number */
 	char missing[128]; /* shards that a merge did not get */
 	bool is_served;	   /* by a rank of an mpirun other than the first: there is no answer */
 };

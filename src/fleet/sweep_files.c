@@ -173,7 +173,7 @@ static bool holds_results(const char *path)
 
 int frag_sweep_files_check(struct frag_sweep *s, struct frag_err *err)
 {
-	const char *const outputs[] = { s->output, s->csv, s->costs };
+	const char *const outputs[] = { s->output, s->csv };
 	struct frag_sweep_files *f = &s->files;
 	size_t kept = 0;
 	struct stat st;

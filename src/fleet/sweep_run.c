@@ -249,8 +249,6 @@ static int finish(struct course *c, struct frag_err *err)
 	FRAG_TRY(frag_store_write(c->store, s->output, err));
 	if (s->csv)
 		FRAG_TRY(frag_store_csv(c->store, s->csv, err));
-	if (s->costs)
-		FRAG_TRY(frag_store_costs(c->store, s->costs, err));
 	return frag_sweep_answer(s, c->store, c->skipped, c->passed, c->answer, c->failures, err);
 }
 

@@ -86,7 +86,7 @@ static char *shard_path(const char *path, const struct frag_sweep_shard *s)
 
 int frag_sweep_find_shard(struct frag_sweep *s, struct frag_err *err)
 {
-	const char **const outputs[] = { &s->output, &s->csv, &s->costs };
+	const char **const outputs[] = { &s->output, &s->csv };
 
 	FRAG_TRY(frag_sweep_find_index(&s->shard, err));
 	for (size_t i = 0; s->shard.n && i < FRAG_ARRAY_LEN(outputs); i++) {
@@ -105,5 +105,5 @@ void frag_sweep_release(struct frag_sweep *s)
 		frag_host_free((char *)(uintptr_t)s->limits[i].text);
 	frag_policy_texts_release(&s->policies);
 	frag_sweep_files_release(&s->files);
-	FRAG_FREE(s->limits, s->cards, s->of_shard[0], s->of_shard[1], s->of_shard[2]);
+	FRAG_FREE(s->limits, s->cards, s->of_shard[0], s->of_shard[1]);
 }

@@ -32,7 +32,7 @@ struct frag_hold {
 };
 
 struct frag_pretend {
-	bool no_gpu;
+	bool no_gpu;	   /* first: the flag of a way to record (inject/launch/way.h) */
 	unsigned gpus;	   /* 0 = as many as the ranks need, else 1 */
 	const char *ranks; /* "0,7", "0-3" or "roles", NULL = no job of several */
 	unsigned world;	   /* 0 = that of the ranks */
@@ -52,21 +52,20 @@ struct frag_pretend {
 	/* of the commands that record a program in place of reading a trace */
 	const char *vary; /* "{NAME}=…" */
 	bool fresh;	  /* fit: no recording of an earlier call */
-	bool confirm;	  /* scale: record at the greatest value found */
 };
 
-/* For every command that records; `run`; and what fit and scale have beside the first. */
+/* For every command that records; `run`; what fit and scale have beside the first; and --no-gpu for
+ * commands that imply it. */
 extern const struct frag_arg frag_pretend_rows[], frag_pretend_run_rows[], frag_pretend_fit_rows[],
-	frag_pretend_scale_rows[];
+	frag_pretend_scale_rows[], frag_pretend_implied[];
 
 /* Before a command: what it held back is said once, also if processes that it forks record. */
 void frag_held_watch(void);
 /* What was held back since then, as sentences that end with a newline; "": nothing. */
 void frag_held_say(char *text, size_t cap);
 
-/* For frag_launch_policy.cards, frag_launch.collect. */
-void frag_pretend_cards(const struct frag_launch *l, const struct frag_inject_files *files,
-			unsigned gpus);
+/* For frag_launch_policy.cards, with a struct frag_pretend as its options; for frag_launch.collect. */
+extern const struct frag_launch_cards frag_pretend_cards;
 int frag_pretend_collect(const struct frag_launch *l, const char *folder, int status,
 			 struct frag_trace **out, struct frag_err *err);
 
@@ -82,8 +81,6 @@ struct frag_program {
 	void *ctx;
 };
 
-/* Do the options ask for it? Errors: FRAG_EUSAGE says what does. */
-int frag_program_check(const struct frag_pretend *o, struct frag_err *err);
 /* Records it, named as the program; what it prints goes to standard error. *status: of the program. */
 int frag_program_record(const struct frag_program *p, struct frag_trace **out, int *status,
 			struct frag_err *err);
@@ -103,7 +100,7 @@ int frag_program_vary(const struct frag_program *p, const char *name, uint64_t n
 		      struct frag_err *err);
 
 /*
- * `fit --no-gpu -- PROGRAM`: the program is recorded once for each compute capability among the cards, because it chooses its
+ * `fit -- PROGRAM`: the program is recorded once for each compute capability among the cards, because it chooses its
  * kernels, and so its memory, by that; and at the end on the very card that is about to be advised.
  *
  *	struct frag_fit_classes c = { .program = program, … .first = &first };		first: searched, of the first recording

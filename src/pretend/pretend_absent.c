@@ -9,7 +9,8 @@
 		} \
 	}
 const struct frag_arg frag_pretend_rows[] = NO_ROWS, frag_pretend_run_rows[] = NO_ROWS,
-		      frag_pretend_fit_rows[] = NO_ROWS, frag_pretend_scale_rows[] = NO_ROWS;
+		      frag_pretend_fit_rows[] = NO_ROWS, frag_pretend_scale_rows[] = NO_ROWS,
+		      frag_pretend_implied[] = NO_ROWS;
 
 static int fail(struct frag_err *err)
 {
@@ -18,11 +19,7 @@ static int fail(struct frag_err *err)
 			 "records no program here; cufrag record does");
 }
 
-void frag_pretend_cards(const struct frag_launch *l, const struct frag_inject_files *files,
-			unsigned gpus)
-{
-	(void)l, (void)files, (void)gpus;
-}
+const struct frag_launch_cards frag_pretend_cards;
 
 void frag_held_watch(void)
 {
@@ -38,12 +35,6 @@ int frag_pretend_collect(const struct frag_launch *l, const char *folder, int st
 			 struct frag_trace **out, struct frag_err *err)
 {
 	(void)l, (void)folder, (void)status, (void)out;
-	return fail(err);
-}
-
-int frag_program_check(const struct frag_pretend *o, struct frag_err *err)
-{
-	(void)o;
 	return fail(err);
 }
 

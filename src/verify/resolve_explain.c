@@ -8,6 +8,7 @@
 
 #include "reservation_starts.h"
 #include "initial_lengths.h"
+#include "torch_rule_list.inc"
 
 static bool grew(const struct frag_trace_dev *td, uint64_t event)
 {
@@ -59,7 +60,7 @@ static bool whole_caches_only(const struct frag_trace_settings *s)
 /* Are segments of equal size returned in the order of their addresses? */
 static bool by_address(const struct frag_trace_dev *td)
 {
-	return td->source_release < FRAG_TORCH(2, 12);
+	return td->source_release < FRAG_TORCH_SINCE_ORDER_BY_BLOCK;
 }
 
 /*

@@ -9,6 +9,7 @@
 #include "follow.h"
 #include "lib/bisect.h"
 #include "lib/grow.h"
+#include "torch_rule_list.inc"
 
 #define COLOURS (UINT16_MAX + 1u)
 
@@ -404,7 +405,7 @@ static void pin_by_kind(struct pools *p)
 
 	for (uint32_t i = 0; i < p->count; i++)
 		ranges |= p->list[i].expandable;
-	if (!ranges || !p->td->source_release || p->td->source_release >= FRAG_TORCH(2, 5))
+	if (!ranges || !p->td->source_release || p->td->source_release >= FRAG_TORCH_SINCE_PRIVATE_RANGES)
 		return;
 	for (uint32_t i = 0; i < p->count; i++)
 		pools_pin(p, i, p->list[i].expandable);

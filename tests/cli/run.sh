@@ -18,8 +18,9 @@
 # sh runs each case in an empty folder of its own, with CUFRAG (the program), TRACES (the bundled traces), DATA
 # (tests/cli/data), ROOT (of the tree), SHARED (the big recordings, which may be absent), cc (the compiler) and a cache of
 # its own. In a row `cufrag` is the program, and no variable needs quotes. A case that exits with 77 is skipped; its
-# standard error says why; so is one with a line "# needs: TOOL..." where one of these (cc: a compiler) is missing, and one that
-# uses the pretended card where the program is built without it (PRETEND=0). With
+# standard error says why; so is one with a line "# needs: TOOL..." where one of these (cc: a compiler) is missing, and
+# one that uses the pretended card where the program is built without it (PRETEND=0). One that takes longer than
+# CASE_TIMEOUT seconds (300, at night 1200) is ended with all that it started, and has failed. With
 # FRAG_TEST_QUICK and no CASE, those in tests/cli/slow and those that need big recordings (NAME_shared) are skipped.
 # --rewrite takes exit status, files and exact output from what came out (patterns stay as they are).
 # The last line is "N passed, N failed, N skipped".
@@ -176,6 +177,7 @@ rewrite_case() {
 	done
 }
 
+limit=${CASE_TIMEOUT:-${FRAG_TEST_NIGHTLY:+1200}} limit=${limit:-300}
 "$CUFRAG" help layout > /dev/null 2>&1 && pretends=1 || pretends=0
 passed=0 failed=0 skipped=0
 # one that no other worker has begun
@@ -196,7 +198,7 @@ run_case() {
 		echo "skipped: $name: built without the pretended card"
 		return
 	fi
-	(cd "$dir" && XDG_CACHE_HOME=$dir/cache exec sh "$script") > "$dir.stdout" 2> "$dir.stderr" < /dev/null
+	(cd "$dir" && XDG_CACHE_HOME=$dir/cache exec timeout -k 5 "$limit" sh "$script") > "$dir.stdout" 2> "$dir.stderr" < /dev/null
 	status=$?
 	if [ $status -eq 77 ]; then
 		skipped=$((skipped + 1))
@@ -208,7 +210,8 @@ run_case() {
 	expected "$name" exit
 	want=$(< "$want")
 	: > "$dir.wrong"
-	[ $status -eq "${want:-0}" ] || echo "exit status $status, not ${want:-0}" > "$dir.wrong"
+	[ $status -ne 124 ] && [ $status -ne 137 ] || echo "ended after $limit s" > "$dir.wrong"
+	[ $status -eq "${want:-0}" ] || echo "exit status $status, not ${want:-0}" >> "$dir.wrong"
 	for kind in stdout stderr files; do
 		[ $kind = files ] && [ ! -e "$rows/$name.files" ] && continue
 		compare "$name" $kind "$dir.$kind" >> "$dir.wrong"

@@ -62,11 +62,11 @@ test_array_jobs_find_their_shard() {
 test_shards_write_where_they_read() {
 	needs sqlite3
 	for i in 1 2 3 4 5 6; do cp "${traces[4]}" t$i.cft; done
-	for i in 0 1 2; do sweep . --shard $i/3 -o s.sqlite --csv s.csv --costs c.csv; done
+	for i in 0 1 2; do sweep . --shard $i/3 -o s.sqlite --csv s.csv; done
 	"$program" sweep --merge s.*-of-3.sqlite -o s.sqlite
 	test "$(sqlite3 s.sqlite 'SELECT count(*) FROM traces')" -eq 6
 	sweep . --shard 1/3 -o s.sqlite --csv s.csv | grep -q '^answer: 2 traces' # after the merge, too
-	ls s.0-of-3.csv s.1-of-3.csv s.2-of-3.csv c.2-of-3.csv
+	ls s.0-of-3.csv s.1-of-3.csv s.2-of-3.csv
 }
 
 # What is missing is said, and in the end the whole is as if never parted.
@@ -87,7 +87,6 @@ test_outputs_replace_no_trace() {
 	cat tr/* > before
 	cp tr/t1.csv x.csv; echo x.csv > list
 	fails "$program" sweep tr -o r.sqlite --csv tr/t1.csv 2> err; grep -q "'tr/t1.csv' is one of the traces" err
-	fails "$program" sweep tr -o r.sqlite --costs tr/t2.csv 2> err
 	fails "$program" sweep tr -o tr/t3.csv 2> err
 	fails "$program" sweep --list list -o r.sqlite --csv x.csv 2> err
 	fails "$program" sweep './x*.csv' -o x.csv 2> err
@@ -105,9 +104,9 @@ test_part_is_no_link() {
 test_names_reach_no_terminal_raw() {
 	local name=$'esc\x1b]0;owned\x07\x1b[31m.csv'
 	printf 'alloc,1,536870912\nfree,1\n' > "$name"
-	"$program" sweep "$name" --policies 'buddy;caching' -o e.sqlite --csv e.csv --costs c.csv > out 2>&1
+	"$program" sweep "$name" --policies 'buddy;caching' -o e.sqlite --csv e.csv > out 2>&1
 	"$program" fleet e.sqlite > fleet 2>&1
-	test -z "$(grep -l $'\x1b' out e.csv c.csv fleet)"
+	test -z "$(grep -l $'\x1b' out e.csv fleet)"
 	grep -q '^esc?' e.csv; grep -q 'esc?' fleet
 }
 

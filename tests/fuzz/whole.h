@@ -45,7 +45,7 @@ static inline void explain_whole(const struct frag_case *in, struct frag_at at,
 static inline void export_whole(const struct frag_trace *t, const struct frag_policy_spec *spec,
 				const struct frag_target *target)
 {
-	for (unsigned i = 0; i < 2 * FRAG_EXPORT_COUNT; i++) {
+	for (unsigned i = 0; frag_export_formats[i / 2]; i++) {
 		char *text = NULL;
 		size_t len;
 		struct frag_err err = { 0 };
@@ -58,7 +58,7 @@ static inline void export_whole(const struct frag_trace *t, const struct frag_po
 					       .to = open_memstream(&text, &len) };
 
 		must(job.to != NULL);
-		said(frag_export(&job, i / 2, &err), &err);
+		said(frag_export_formats[i / 2]->write(&job, &err), &err);
 		fclose(job.to);
 		free(text);
 	}

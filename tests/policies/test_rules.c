@@ -1,38 +1,265 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs files of rules, one test for each rule: test_rules FILE.rules … */
+/*
+ * One policy on a simulated card, driven by rules.py: a call a line on the standard input, with tabs
+ * between its words. After each call rig.h checks every promise; a broken one ends the program with a
+ * message. The answer is a line "=", the result and its message or fields; before it stand what the
+ * device was asked ("c"), what the journal was told ("j") and which segments are new ("t").
+ */
 #include "test.h"
 
-#include "rules.h"
+#include "rig.h"
 
-static char message[RULES_MESSAGE];
+#define WORDS 32
+#define PLACES 16
 
-static void run_section(void **state)
+static struct {
+	struct rig rig;
+	bool open;
+	char *words[WORDS + 1], text[256], extra[200];
+	frag_addr_t places[PLACES + 1]; /* of the next segments, up to a 0 */
+	size_t places_used, told;
+} s;
+
+static uint64_t number(unsigned i)
 {
-	if (!rules_run(*state, message))
-		fail_msg("%s", message);
+	return s.words[i] ? strtoull(s.words[i], NULL, 0) : 0;
 }
 
-static int run_file(const char *path)
+static void on_call(void *ctx, enum frag_call call, uint64_t bytes, int result)
 {
-	static struct rules_file file;
-	static struct CMUnitTest tests[RULES_SECTIONS];
+	if (call == FRAG_CALL_MALLOC || call == FRAG_CALL_FREE)
+		printf("c\t%c\t%llu\t%llu\n", (call == FRAG_CALL_MALLOC ? "mr" : "fx")[result != 0],
+		       (ull)bytes, (ull)s.rig.dev->logged_addr);
+}
 
-	if (!rules_read(path, &file, message)) {
-		fprintf(stderr, "%s\n", message);
-		return 1;
+static void on_segment(void *ctx, enum frag_segment_event kind, frag_addr_t addr, uint64_t bytes,
+		       uint32_t stream)
+{
+	printf("j\t%c\t%llu\t%llu\n", "afmu"[kind], (ull)bytes, (ull)addr);
+}
+
+static int place(void *ctx, enum frag_call kind, uint64_t bytes, frag_addr_t *addr)
+{
+	if (kind == FRAG_CALL_CREATE || !s.places[s.places_used])
+		return -1;
+	*addr = s.places[s.places_used++];
+	return 0;
+}
+
+/* ---- calls: each returns its result ----------------------------------------------------------- */
+
+static int close_policy(void)
+{
+	if (s.open)
+		rig_close(&s.rig);
+	s.open = false;
+	return 0;
+}
+
+/* TEXT CARD CONTEXT LIMIT RELEASE PLACES… */
+static int open_policy(void)
+{
+	struct rig_options o = { .still = true,
+				 .total_bytes = number(2),
+				 .context_bytes = number(3),
+				 .limit_bytes = number(4),
+				 .source_release = (unsigned)number(5),
+				 .watch = { on_call, on_segment, place, NULL } };
+	int rc;
+
+	close_policy();
+	for (unsigned i = 0; i < PLACES; i++)
+		s.places[i] = number(i + 6);
+	s.places_used = s.told = 0;
+	snprintf(s.text, sizeof(s.text), "%s", s.words[1]);
+	rc = rig_open(&s.rig, s.text, &o);
+	s.open = !rc;
+	return rc;
+}
+
+static int parse(void)
+{
+	struct frag_policy_spec *spec = NULL;
+	int rc = frag_policy_spec_parse(s.words[1], &spec, &s.rig.err);
+
+	frag_policy_spec_destroy(spec);
+	assert_true(!rc || (rc == FRAG_EUSAGE && s.rig.err.msg[0]));
+	return rc;
+}
+
+/* SIZE STREAM POOL: slot, its serial number, address, bytes, class */
+static int alloc(void)
+{
+	unsigned slot = 0;
+	const struct frag_block *b;
+	int rc;
+
+	while (slot < RIG_SLOTS && s.rig.slots[slot].state != RIG_EMPTY)
+		slot++;
+	if (slot == RIG_SLOTS)
+		fail_msg("more than %d blocks", RIG_SLOTS);
+	rc = rig_alloc(&s.rig, slot, number(1), (uint32_t)number(2), (uint16_t)number(3));
+	b = &s.rig.slots[slot].block;
+	if (!rc)
+		snprintf(s.extra, sizeof(s.extra), "%u\t%u\t%llu\t%llu\t%s", slot,
+			 s.rig.slots[slot].serial, (ull)b->addr, (ull)b->granted,
+			 frag_class_name((enum frag_class)b->cls));
+	return rc;
+}
+
+/* Is the block of SLOT SERIAL still there? Live, if that is asked for. */
+static bool is_held(bool live)
+{
+	const struct rig_slot *slot = &s.rig.slots[number(1) % RIG_SLOTS];
+	bool held = slot->serial == number(2) && slot->state != RIG_EMPTY &&
+		    (!live || slot->state == RIG_LIVE);
+
+	if (!held)
+		strcpy(s.extra, "gone");
+	return held;
+}
+
+static int free_block(void)
+{
+	return is_held(false) ? rig_free(&s.rig, (unsigned)number(1)) : 0;
+}
+
+static int request(void)
+{
+	if (is_held(true))
+		rig_request(&s.rig, (unsigned)number(1));
+	return 0;
+}
+
+static int free_all(void)
+{
+	return rig_free_all(&s.rig);
+}
+
+static int trim(void)
+{
+	return rig_trim(&s.rig, (uint16_t)number(1));
+}
+
+static int sync_device(void)
+{
+	return s.words[1] ? frag_dev_sync(s.rig.dev, (uint32_t)number(1), &s.rig.err)
+			  : rig_synced(&s.rig);
+}
+
+static int at(void)
+{
+	s.rig.dev->now_ns = number(1);
+	return 0;
+}
+
+static int wait_for(void)
+{
+	s.rig.dev->now_ns += number(1);
+	return 0;
+}
+
+static int fail_later(void)
+{
+	s.rig.dev->fail_call = s.rig.dev->driver_calls + number(1);
+	return 0;
+}
+
+static int usage_exact(void)
+{
+	return s.rig.usage_exact = true, 0;
+}
+
+/* STEPS SLOTS MAX SEED PLAIN FAILURES */
+static int soak(void)
+{
+	struct script script;
+
+	script_init(&script, number(4), (unsigned)number(2));
+	script.max_bytes = number(3);
+	script.plain = number(5);
+	return script_soak(&script, &s.rig, (unsigned)number(1), number(6));
+}
+
+static void on_counter(void *ctx, const char *name, int64_t value)
+{
+	printf("v\t%s\t%lld\n", name, (long long)value);
+}
+
+/* Everything that there is to see, a line "v" each; of lines with one name the first counts. */
+static int look(void)
+{
+	const struct frag_policy_ops *ops = s.rig.ops;
+	struct frag_usage u = { 0 };
+
+	if (ops->usage)
+		ops->usage(s.rig.policy.self, &u);
+	else
+		frag_policy_usage_walk(&s.rig.policy, &u);
+	printf("v\treserved\t%llu\nv\tsyncs\t%u\nv\talignment\t%llu\nv\tcalls\t%llu\n",
+	       (ull)s.rig.dev->reserved_bytes, s.rig.syncs, (ull)s.rig.alignment,
+	       (ull)s.rig.dev->driver_calls);
+	printf("v\tallocated\t%llu\nv\twaiting\t%llu\nv\tfree\t%llu\nv\treleasable\t%llu\n",
+	       (ull)u.allocated_bytes, (ull)u.waiting_bytes, (ull)u.free_bytes,
+	       (ull)u.releasable_bytes);
+	printf("v\tnonreleasable\t%llu\nv\tlargest\t%llu\nv\tsegments\t%llu\nv\tblocks\t%llu\n",
+	       (ull)u.non_releasable_bytes, (ull)u.largest_free_bytes, (ull)u.segments_count,
+	       (ull)u.blocks_count);
+	for (unsigned i = 0; i < FRAG_CALL_COUNT; i++) {
+		const char *name = frag_call_name((enum frag_call)i);
+
+		printf("v\t%s\t%llu\nv\t%s.bytes\t%llu\n", name, (ull)s.rig.dev->stat[i].count,
+		       name, (ull)s.rig.dev->stat[i].bytes);
 	}
-	for (size_t i = 0; i < file.sections_count; i++)
-		tests[i] = (struct CMUnitTest){ .name = file.sections[i].title,
-						.test_func = run_section,
-						.initial_state = &file.sections[i] };
-	return _cmocka_run_group_tests(path, tests, file.sections_count, NULL, NULL);
+	if (ops->counters)
+		ops->counters(s.rig.policy.self, on_counter, NULL);
+	return 0;
 }
 
-int main(int argc, char **argv)
-{
-	int failed = 0;
+static const struct {
+	const char *word;
+	int (*run)(void);
+} calls[] = {
+	{ "policy", open_policy }, { "close", close_policy },
+	{ "parse", parse },	   { "alloc", alloc },
+	{ "free", free_block },	   { "request", request },
+	{ "free-all", free_all },  { "trim", trim },
+	{ "sync", sync_device },   { "at", at },
+	{ "wait", wait_for },	   { "fail", fail_later },
+	{ "soak", soak },	   { "usage", usage_exact },
+	{ "look", look },
+};
 
-	for (int i = 1; i < argc; i++)
-		failed += run_file(argv[i]);
-	return failed != 0 || argc < 2;
+static void answer(char *line)
+{
+	size_t i = 0;
+	int rc;
+
+	line[strcspn(line, "\n")] = '\0';
+	memset(s.words, 0, sizeof(s.words));
+	for (unsigned n = 0; line && n < WORDS; n++)
+		s.words[n] = strsep(&line, "\t");
+	while (i < FRAG_ARRAY_LEN(calls) && strcmp(calls[i].word, s.words[0]) != 0)
+		i++;
+	if (i == FRAG_ARRAY_LEN(calls))
+		fail_msg("unknown call '%s'", s.words[0]);
+	s.extra[0] = '\0';
+	rc = calls[i].run();
+	if (s.open) {
+		rig_check(&s.rig);
+		rig_walk(&s.rig, NULL);
+	}
+	for (; s.open && s.told < s.rig.taken_count; s.told++)
+		printf("t\t%llu\n", (ull)s.rig.taken[s.told].addr);
+	printf("=\t%d\t%s\n", rc, rc ? s.rig.err.msg : s.extra);
+	fflush(stdout);
+}
+
+int main(void)
+{
+	static char line[8192];
+
+	while (fgets(line, sizeof(line), stdin))
+		answer(line);
+	return close_policy();
 }

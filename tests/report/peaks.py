@@ -17,6 +17,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from checks import check, done, skip  # noqa: E402
 
 
+CAUSES = ["requested_bytes", "rounding_bytes", "waiting_bytes", "non_releasable_bytes", "releasable_bytes", "other_bytes"]
+
+
 def rows(folder, base):
     path = os.path.join(folder, base + ".csv")
     if not os.path.exists(path):
@@ -43,6 +46,9 @@ def charts(folder, name, prefix, results, advice):
             got = top(memory, column, policy=p)
             check(f"memory {tag} {metric}", got == r[metric], f"{got} not {r[metric]}")
         check(f"peak {tag}", top(peak, "peak_reserved_bytes", policy=p) == want)
+        check(f"peak {tag} adds up", all(sum(int(row[c]) for c in CAUSES) == want for row in peak if row["policy"] == p))
+        ends = sum(row["state"] == "oom" for row in memory if row["policy"] == p)
+        check(f"memory {tag} ends", ends == (not r["completed"]), f"{ends} ends")
         if loss and any(l["policy"] == p for l in loss):
             check(f"loss {tag}", top(loss, "reserved_bytes", policy=p) == want, f"{top(loss, 'reserved_bytes', policy=p)} not {want}")
         if pareto:
@@ -72,6 +78,19 @@ def charts(folder, name, prefix, results, advice):
         if drawn:
             want = r["alloc_ns"]["all"]["max"]
             check(f"cdf {name} {prefix}{r['policy']}", max(drawn) == want, f"{max(drawn)} not {want}")
+
+
+def tables(out, root):
+    """Every row of every table is as wide as its head, and none has a number that is none; results.csv is results.json."""
+    for path in sorted(f for f in os.listdir(out) if f.endswith(".csv")):
+        with open(os.path.join(out, path), newline="", encoding="utf-8") as f:
+            head, *lines = csv.reader(f)
+        check(f"rows of {path}", lines and all(len(line) == len(head) and "nan" not in line for line in lines))
+    for row, r in zip(rows(out, "results"), root["results"]):
+        wrong = [k for k, v in row.items() if k in r and not isinstance(r[k], (str, dict)) and
+                 json.loads(v or "null") != r[k] and abs(float(v) - r[k]) > 1e-14 * abs(r[k])]
+        check(f"results.csv of {row['trace']} {row['policy']}", row["policy"] == r["policy"] and not wrong and
+              sum(k in r for k in row) > 30, f"{wrong}")
 
 
 def ranks(program, traces, out):
@@ -136,16 +155,17 @@ def main():
         skip("no gnuplot")
         return done()
     with tempfile.TemporaryDirectory() as scratch:
-        for trace in traces:
-            name = os.path.basename(trace)
+        for trace, *how in [[t] for t in traces] + [[t, "--capacity", "3G"] for t in traces if "leak.frames" in t]:
+            name = os.path.basename(trace) + " ".join(how)
             out = os.path.join(scratch, name)
-            ran = subprocess.run([program, "compare", trace, "--out", out, "--formats", "svg", "--no-host"],
+            ran = subprocess.run([program, "compare", trace, *how, "--out", out, "--formats", "svg", "--no-host"],
                                  capture_output=True, text=True, check=False)
             check(f"compare {name}", ran.returncode == 0, ran.stderr[-300:])
             if ran.returncode:
                 continue
             with open(os.path.join(out, "results.json"), encoding="utf-8") as f:
                 root = json.load(f)
+            tables(out, root)
             devices = [t["device_ordinal"] for t in root["traces"]]
             for t in root["traces"]:
                 d = t["device_ordinal"]

@@ -119,12 +119,13 @@ test_lab_measures_a_cost_profile() {
 	cmp made.csv.calls profile.csv.calls && ! grep -q 'of the measured 10 of 10' said
 }
 
-# ---- scripts/build/check_layers.sh
+# ---- scripts/build/check_layers.py
 
 layers_project() {
+	command -v python3 > /dev/null || return $SKIP
 	mkdir -p docs scripts/build src/base src/replay src/include/frag policies src/device/cuda src/cli/two
 	sed -n '/^## Layers/,/^## Where/p' "$root/docs/architecture.md" > docs/architecture.md
-	cp "$root"/scripts/build/check_{layers.sh,circles.py} scripts/build/
+	cp "$root/scripts/build/check_layers.py" scripts/build/
 	touch src/replay/spec.h src/base/outfile.h src/include/frag/base.h
 	echo '#include <frag/base.h>' > src/base/base.c
 	echo '#include "outfile.h"' > src/replay/spec.c
@@ -134,19 +135,19 @@ layers_project() {
 }
 
 test_layers_accepts_the_right_direction() {
-	layers_project
-	scripts/build/check_layers.sh > out 2>&1 || { cat out >&2; return 1; }
+	layers_project || return
+	scripts/build/check_layers.py > out 2>&1 || { cat out >&2; return 1; }
 }
 
 test_layers_names_each_wrong_include() {
-	layers_project
+	layers_project || return
 	echo '#include "spec.h"' > src/base/upward.c
 	echo '#include <cuda_runtime_api.h>' > policies/driver.c
 	echo '#include "../src/replay/spec.h"' > policies/engine.c
 	echo '#include "base.h"' > src/include/frag/opt.h
 	echo '#include "cli/two/two.h"' > src/cli/one_more.c
 	mkdir src/new && echo '#include "outfile.h"' > src/new/file.c
-	scripts/build/check_layers.sh > out 2>&1 && return 1
+	scripts/build/check_layers.py > out 2>&1 && return 1
 	expect 'what is reported' "$(sed -n 's/: .*//p' out | sort)" 'check_layers
 policies/driver.c:1
 policies/engine.c:1
@@ -157,8 +158,7 @@ src/new/file.c:1'
 }
 
 test_layers_names_circles() {
-	command -v python3 > /dev/null || return $SKIP
-	layers_project
+	layers_project || return
 	mkdir -p src/trace/one src/trace/two
 	echo '#include "b.h"' > src/base/a.h
 	echo '#include "a.h"' > src/base/b.c
@@ -171,17 +171,17 @@ test_layers_names_circles() {
 	printf '#include "both.h"\nint go_up(int x)\n{\n\treturn go_down(x);\n}\n' > src/base/up.c
 	printf '#include "both.h"\nint go_down(int x)\n{\n\treturn x ? go_up(x - 1) : 0;\n}\n' > src/base/down.c
 	printf '#include "both.h"\nstatic int go_down(int x)\n{\n\treturn x;\n}\nint other(int x)\n{\n\treturn go_down(x) + !"go_up(x)";\n}\n' > src/base/other.c
-	scripts/build/check_layers.sh > out 2>&1 && return 1
-	expect 'the circles' "$(sed -n 's/^check_circles: //p' out)" 'need each other: src/base/a, src/base/b
+	scripts/build/check_layers.py > out 2>&1 && return 1
+	expect 'the circles' "$(sed -n 's/^check_layers: //p' out)" 'need each other: src/base/a, src/base/b
 need each other: src/trace/one, src/trace/two
 need each other: src/base/down, src/base/up' || return
 	grep -q 'src/base/up calls go_down in src/base/down' out && rm src/base/up.c || { cat out >&2; return 1; }
 	# with their reasons; a reason without a circle is one too many
 	printf '\n## Circles\n\n| which | why |\n|---|---|\n| `src/base/b`, `src/base/a` | so |\n| `src/trace/one`, `src/trace/two` | so |\n\n## B\n' >> docs/architecture.md
-	scripts/build/check_layers.sh > out 2>&1 || { cat out >&2; return 1; }
+	scripts/build/check_layers.py > out 2>&1 || { cat out >&2; return 1; }
 	rm src/trace/one/x.c
-	scripts/build/check_layers.sh > out 2>&1 && return 1
-	expect 'the reason left over' "$(sed -n 's/^check_circles: //p' out)" \
+	scripts/build/check_layers.py > out 2>&1 && return 1
+	expect 'the reason left over' "$(sed -n 's/^check_layers: //p' out)" \
 		'docs/architecture.md excuses a circle that is not there: src/trace/one, src/trace/two'
 }
 
@@ -602,7 +602,7 @@ test_wheel_installs_and_runs_without_a_network() {
 	END
 	grep -qx cufrag/py.typed said || { echo 'the wheel does not say that it is typed' >&2; return 1; }
 	expect 'the chart scripts' "$(sed -n 's|^cufrag/share/cufrag/plot/|plot/|p' said | sort)" "$(cd "$root/scripts" && printf '%s\n' plot/*.gp | sort)" &&
-		expect 'the licences' "$(sed -n 's|^cufrag/licenses/||p' said | sort | tr '\n' ' ')" 'cufrag jansson sqlite3 xxhash yaml zstd ' || return
+		expect 'the licences' "$(sed -n 's|^cufrag/licenses/||p' said | sort | tr '\n' ' ')" 'cufrag jansson microhttpd sqlite3 xxhash yaml zstd ' || return
 	command -v gnuplot > /dev/null || return $SKIP
 	env/bin/cufrag compare "$root/traces/seeddemo.default.cft" --out report > said 2>&1 && [ -s report/memory.svg ] || { cat said >&2; return 1; }
 	mkdir bare && ln -s "$PWD/env/bin/python3" bare/ # where nothing is installed

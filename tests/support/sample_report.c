@@ -2,6 +2,7 @@
 #include "sample_report.h"
 
 #include "answer/page.h"
+#include "plan/probe.h"
 #include "report/charts/layout.h"
 
 #include "must.h"
@@ -29,43 +30,19 @@ static const char *const names[] = {
 	"cub",
 };
 
+/* The beginning of a bundled recording. */
 static void make_trace(struct sample *s, size_t events, bool times)
 {
-	struct frag_event *ev = frag_host_calloc(events, sizeof(*ev));
-	uint64_t *live = frag_host_calloc(events, sizeof(*live)), seed = 11, now = 0;
-	size_t count = 0;
+	struct frag_trace *t = must_read_bundled("gnn.default");
+	struct frag_trace_dev *d = &t->devs[0];
 
-	for (size_t i = 0; i < events; i++) {
-		double wave = sin((double)i / (double)events * 60.0);
-		bool grow = count == 0 || (double)(test_roll(&seed) % 1000) < 500 + 400 * wave;
-
-		now += test_roll(&seed) % 400;
-		ev[i].time_us = times ? now : 0;
-		if (grow) {
-			ev[i].kind = FRAG_EV_ALLOC;
-			ev[i].bytes = 1ull << (9 + test_roll(&seed) % 17);
-			ev[i].bytes += test_roll(&seed) % ev[i].bytes;
-			ev[i].slot = (uint32_t)count;
-			live[count++] = ev[i].bytes;
-		} else {
-			ev[i].kind = FRAG_EV_FREE;
-			ev[i].slot = (uint32_t)--count;
-			ev[i].bytes = live[count];
-		}
-	}
-	frag_host_free(live);
-	s->trace = (struct frag_trace){
-		.name = frag_host_strdup("sample.default"),
-		.format = frag_host_strdup("torch-snapshot"),
-		.devs = frag_host_calloc(1, sizeof(*s->trace.devs)),
-		.devs_count = 1,
-		.settings = { .present = true, .conf = frag_host_strdup("") },
-	};
-	s->trace.devs[0].events = ev;
-	s->trace.devs[0].events_count = events;
-	s->trace.devs[0].slots_count = (uint32_t)events;
-	s->trace.devs[0].streams_count = 1;
-	s->trace.devs[0].pools_count = 1;
+	frag_host_free(t->name);
+	t->name = frag_host_strdup("sample.default");
+	d->has_evidence = false;
+	d->events_count = FRAG_MIN(events, d->events_count);
+	for (size_t i = 0; i < d->events_count && !times; i++)
+		d->events[i].time_us = 0;
+	s->trace = t;
 }
 
 void sample_rename(struct frag_result *r, const char *policy)
@@ -74,19 +51,6 @@ void sample_rename(struct frag_result *r, const char *policy)
 
 	if (frag_policy_spec_parse(policy, &spec, NULL) || frag_result_name(r, spec, NULL))
 		FRAG_BUG("policy of a sample");
-}
-
-/* The most that is live. */
-static uint64_t load_of(const struct frag_trace_dev *d)
-{
-	uint64_t live = 0, most = 0;
-
-	for (size_t i = 0; i < d->events_count; i++) {
-		live += d->events[i].kind == FRAG_EV_ALLOC ? d->events[i].bytes
-							   : -(uint64_t)d->events[i].bytes;
-		most = FRAG_MAX(most, live);
-	}
-	return most;
 }
 
 /* A replay, with a counter below 0, and a metric and times that are not available. */
@@ -99,10 +63,10 @@ static void run_policy(struct sample *s, size_t k, uint64_t bound, struct frag_r
 	opt.losses = opt.latency = true;
 	if (k == 2)
 		opt.limit_bytes = frag_round_down(bound / 4 * 3, FRAG_PAGE);
-	*r = must_replay(names[k], &s->trace.devs[0], NULL, &opt);
+	*r = must_replay(names[k], &s->trace->devs[0], NULL, &opt);
 	FRAG_ASSERT(r->completed == (k != 2));
 	sample_rename(r, names[k]);
-	r->trace = frag_host_strdup(s->trace.name);
+	r->trace = frag_host_strdup(s->trace->name);
 	r->m.lower_bound_bytes = bound;
 	r->m.reserved_over_bound_ratio = (double)r->m.peak_reserved_bytes / (double)bound;
 	r->m.free_frag_ratio = NAN; /* must never be printed as a number */
@@ -117,7 +81,7 @@ static void run_policy(struct sample *s, size_t k, uint64_t bound, struct frag_r
 /* A placement a little above the bound, and a map of a few boxes. */
 static void fill_optimum(struct sample *s, uint64_t bound)
 {
-	const struct frag_trace_dev *d = &s->trace.devs[0];
+	const struct frag_trace_dev *d = &s->trace->devs[0];
 	struct frag_layout *l = frag_host_calloc(1, sizeof(*l));
 	uint64_t last = d->events_count - 1;
 
@@ -148,10 +112,10 @@ void sample_init(struct sample *s, size_t policies, size_t events, bool times)
 	FRAG_ASSERT(policies <= FRAG_ARRAY_LEN(names));
 	memset(s, 0, sizeof(*s));
 	make_trace(s, events, times);
-	frag_section_init(&s->section, &s->trace, 0, NULL);
+	frag_section_init(&s->section, s->trace, 0, NULL);
 	s->section.results = frag_host_calloc(policies, sizeof(*s->section.results));
 	s->section.count = policies;
-	bound = load_of(&s->trace.devs[0]);
+	bound = frag_probe_peak_live(&s->trace->devs[0], 1);
 	for (size_t k = 0; k < policies; k++)
 		run_policy(s, k, bound, &s->section.results[k]);
 	fill_optimum(s, bound);
@@ -173,11 +137,7 @@ void sample_init(struct sample *s, size_t policies, size_t events, bool times)
 void sample_release(struct sample *s)
 {
 	frag_section_release(&s->section);
-	frag_host_free(s->trace.name);
-	frag_host_free(s->trace.format);
-	frag_host_free(s->trace.settings.conf);
-	frag_host_free(s->trace.devs[0].events);
-	frag_host_free(s->trace.devs);
+	frag_trace_destroy(s->trace);
 	memset(s, 0, sizeof(*s));
 }
 
@@ -239,69 +199,6 @@ void sample_page(const struct frag_report *r, struct frag_text *out)
 	FRAG_ASSERT(!a.failed);
 	frag_page_render(&a, &(struct frag_answer_page){ .command_line = r->command_line }, NULL,
 			 out);
-}
-
-/* ---- CSV, folders --------------------------------------------------------------------------- */
-
-size_t rig_split_csv(char *line, char **fields, size_t cap)
-{
-	size_t n = 0;
-
-	for (char *p = line;; p++) {
-		char *to = p;
-
-		assert_true(n < cap);
-		fields[n++] = to;
-		if (*p == '"') {
-			for (p++; !(p[0] == '"' && p[1] != '"'); p++) {
-				assert_int_not_equal(*p, '\0');
-				p += *p == '"';
-				*to++ = *p;
-			}
-			p++;
-		} else {
-			p += strcspn(p, ",");
-			to = p;
-		}
-		assert_true(*p == ',' || *p == '\0');
-		if (!*p) {
-			*to = '\0';
-			return n;
-		}
-		*to = '\0';
-	}
-}
-
-size_t rig_column(char **head, size_t n, const char *name)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (!strcmp(head[i], name))
-			return i;
-	}
-	fail_msg("no column '%s'", name);
-	return 0;
-}
-
-size_t rig_check_rows(char *text, size_t columns)
-{
-	char *fields[64], *save;
-	size_t rows = 0;
-
-	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		assert_int_equal(rig_split_csv(line, fields, 64), columns);
-		rows++;
-	}
-	return rows;
-}
-
-char *rig_first_line(char *text, char **rest)
-{
-	char *end = strchr(text, '\n');
-
-	assert_non_null(end);
-	*end = '\0';
-	*rest = end + 1;
-	return text;
 }
 
 size_t rig_count_files(const char *dir)

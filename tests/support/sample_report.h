@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A made-up trace and its replays by any number of policies, for tests of what shows results. Times
- * of the host are measured, all else is the same each time. And CSV taken apart, hostile text.
+ * The beginning of a trace and its replays by any number of policies, for tests of what shows results. Times
+ * of the host are measured, all else is the same each time. And hostile text.
  */
 #ifndef FRAG_TEST_SAMPLE_REPORT_H
 #define FRAG_TEST_SAMPLE_REPORT_H
@@ -12,7 +12,7 @@
 #define NASTY "<script>alert(\"x\")</script>&'"
 
 struct sample {
-	struct frag_trace trace;
+	struct frag_trace *trace;
 	struct frag_section section;
 	struct frag_report report;
 };
@@ -35,15 +35,6 @@ int sample_try_text(const struct frag_report *r,
 		    unsigned columns);
 /* The page without its pictures. */
 void sample_page(const struct frag_report *r, struct frag_text *out);
-
-/* Splits one CSV line in place by RFC 4180; returns the number of fields. */
-size_t rig_split_csv(char *line, char **fields, size_t cap);
-/* Index of a column; the test fails if there is none. */
-size_t rig_column(char **head, size_t n, const char *name);
-/* Checks that all rows are as wide as the head; returns the number of rows. */
-size_t rig_check_rows(char *text, size_t columns);
-/* The first line, ended; *rest: what follows it. */
-char *rig_first_line(char *text, char **rest);
 
 /* Files in a folder, SIZE_MAX if there is no such folder. */
 size_t rig_count_files(const char *dir);

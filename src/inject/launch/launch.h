@@ -102,16 +102,24 @@ int frag_launch_source_lines(struct frag_trace *trace, struct frag_err *err);
 
 /* ---- with a policy (with_policy.c) -------------------------------------------------------- */
 
+/* Other cards than the real one (frag_pretend_cards), with a folder of their own while the program runs. */
+struct frag_launch_cards {
+	int (*begin)(const void *options, const char *folder, const struct frag_inject_files *files,
+		     struct frag_err *err);
+	/* in the program's process */
+	void (*put)(const struct frag_launch *l, const void *options, const char *folder,
+		    const struct frag_inject_files *files);
+	void (*end)(const void *options, const char *folder);
+};
+
 struct frag_launch_policy {
 	const char *policy; /* as any command takes it; checked by the caller */
 	const char *record; /* .cft to write, NULL = none */
-	/* On pretended cards: puts them into the environment of the program (frag_pretend_cards); NULL: on the real card. */
-	void (*cards)(const struct frag_launch *l, const struct frag_inject_files *files,
-		      unsigned gpus);
-	unsigned gpus; /* their number, 0 = 1 */
+	const struct frag_launch_cards *cards; /* NULL: the real card */
+	const void *options;		       /* of the cards */
 };
-/* Runs the program with a policy as PyTorch's allocator. Without `record` this process becomes the
- * program, and returns only with an error. *status as of frag_launch_run. */
+/* Runs the program with a policy as PyTorch's allocator. On the real card and without `record` this
+ * process becomes the program, and returns only with an error. *status as of frag_launch_run. */
 int frag_launch_with_policy(const struct frag_launch *l, const struct frag_launch_policy *o,
 			    char **program, int *status, struct frag_err *err);
 

@@ -17,10 +17,11 @@
 struct frag_record_way {
 	const char *name;    /* as messages call it: the option that asks for it */
 	const char *heading; /* of its options in --help */
-	const struct frag_arg *rows;
-	size_t options_size; /* of the struct that the rows fill; it begins as zeros */
-	/* Do the options ask for this way? NULL: it is taken where none is asked for. */
-	bool (*asked)(const void *options);
+	/* The flag that asks for it, a bool that begins the struct; NULL: it is taken where no way
+	 * is asked for. */
+	const struct frag_arg *asks;
+	const struct frag_arg *rows; /* its other options */
+	size_t options_size;	     /* of the struct that the rows fill; it begins as zeros */
 	/* Runs the program and makes a trace of what it did. *status as of frag_launch_run.
 	 * Errors: FRAG_EINPUT if nothing was recorded, and those of the program's start. */
 	int (*run)(const struct frag_launch *l, const void *options, char **program,

@@ -21,9 +21,8 @@ static const struct frag_arg rows[] = {
 	  .def = "auto",
 	  .help = "how to see the driver's calls: cupti, preload (its entry points are "
 		  "interposed), or auto: cupti, or preload where CUPTI is missing or in use" },
-	{ FRAG_ARG_FLAG, "stacks", FRAG_ARG_AT(struct options, stacks),
-	  .help = "also keep the host stack of each allocation, with lines of Python: larger and "
-		  "slower" },
+	{ FRAG_ARG_FLAG, "stacks", FRAG_ARG_AT(struct options, stacks), .silent = true,
+	  .help = "the same as --frames" },
 	{ FRAG_ARG_FLAG, "no-pool", FRAG_ARG_AT(struct options, no_pool), .rare = true,
 	  .help = "make PyTorch, JAX and TensorFlow ask the driver for every request (slower); "
 		  "what cuBLAS and similar libraries take for themselves is left out" },
@@ -32,6 +31,7 @@ static const struct frag_arg rows[] = {
 
 struct job {
 	const struct options *o;
+	bool stacks;
 	char folder[4096], stem[4112];
 	const char *library;
 };
@@ -46,7 +46,7 @@ static void prepare(const void *ctx)
 		setenv("CUDA_INJECTION64_PATH", j->library, 1);
 	if (j->o->by != BY_CUPTI)
 		frag_launch_preload(j->library);
-	if (j->o->stacks)
+	if (j->stacks)
 		setenv(CUFRAG_RECORD_STACKS, "1", 1);
 	if (!j->o->no_pool)
 		return;
@@ -73,7 +73,7 @@ static int run_in_folder(const struct frag_launch *l, struct job *j, char **prog
 	FRAG_TRY(frag_launch_gather(j->folder, &trace, err));
 	if (j->o->no_pool)
 		frag_launch_note_left_out(l, j->folder);
-	if (j->o->stacks)
+	if (j->stacks)
 		FRAG_TRY(frag_launch_source_lines(trace, err));
 	*out = FRAG_GIVE(trace);
 	return 0;
@@ -87,9 +87,7 @@ static int run(const struct frag_launch *l, const void *options, char **program,
 	struct job j = { .o = options };
 	int rc;
 
-	if (l->frames)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "--frames needs --torch or --no-gpu; --stacks keeps host stacks");
+	j.stacks = j.o->stacks || l->frames;
 	*status = 0;
 	FRAG_TRY(frag_inject_files_open(&files, err));
 	j.library = library = frag_path_join(files.folder, "libcufrag_record.so");

@@ -15,25 +15,20 @@ struct options {
 	bool torch;
 };
 
-static const struct frag_arg rows[] = {
+static const struct frag_arg asks[] = {
 	{ FRAG_ARG_FLAG, "torch", FRAG_ARG_AT(struct options, torch),
 	  .help = "use PyTorch's own recorder, which sees requests, not segments; PROGRAM is "
 		  "Python, or starts it, as torchrun does: each process goes into the recording" },
 	{ 0 },
 };
 
+static const struct frag_arg none[] = { { 0 } };
+
 struct job {
 	const struct frag_launch *l;
 	const struct frag_inject_files *files;
 	char folder[4096];
 };
-
-static bool asked(const void *options)
-{
-	const struct options *o = options;
-
-	return o->torch;
-}
 
 static void prepare(const void *ctx)
 {
@@ -85,8 +80,8 @@ static int run(const struct frag_launch *l, const void *options, char **program,
 const struct frag_record_way frag_record_way_torch = {
 	.name = "--torch",
 	.heading = "By PyTorch's own recorder",
-	.rows = rows,
+	.asks = asks,
+	.rows = none,
 	.options_size = sizeof(struct options),
-	.asked = asked,
 	.run = run,
 };

@@ -15,7 +15,7 @@ struct job {
 	const struct frag_launch *l;
 	const struct frag_launch_policy *o;
 	const struct frag_inject_files *files;
-	char folder[4096]; /* "" = nothing is recorded */
+	char folder[4096]; /* of recordings, and of pretended cards; "" = neither */
 };
 
 /* In the program's process, or in ours before it becomes the program. */
@@ -25,13 +25,13 @@ static void prepare(const void *ctx)
 
 	frag_launch_python(j->files);
 	if (j->o->cards)
-		j->o->cards(j->l, j->files, j->o->gpus);
+		j->o->cards->put(j->l, j->o->options, j->folder, j->files);
 	unsetenv(CUFRAG_RECORD); /* of a record around us: the library records */
 	setenv(CUFRAG_RUN, j->o->policy, 1);
 	frag_launch_put_number(CUFRAG_RUN_SEED, j->l->target.seed);
 	if (frag_target_limit(&j->l->target) != UINT64_MAX)
 		frag_launch_put_number(CUFRAG_RUN_LIMIT, frag_target_limit(&j->l->target));
-	if (*j->folder)
+	if (j->o->record)
 		setenv(CUFRAG_RUN_FOLDER, j->folder, 1);
 }
 
@@ -69,6 +69,27 @@ static int make_folder(struct job *j, struct frag_err *err)
 	return FRAG_EOUTPUT;
 }
 
+static int run_to_its_end(const struct job *j, char **program, int *status, struct frag_err *err)
+{
+	const struct frag_launch_cards *cards = j->o->cards;
+	int rc = cards ? cards->begin(j->o->options, j->folder, j->files, err) : 0;
+
+	if (!rc)
+		rc = frag_launch_run(program, prepare, j, status, err);
+	if (cards)
+		cards->end(j->o->options, j->folder);
+	return rc;
+}
+
+static int run_on_cards(struct job *j, char **program, int *status, struct frag_err *err)
+{
+	int rc = frag_launch_folder(j->folder, sizeof(j->folder), err)
+			 ?: run_to_its_end(j, program, status, err);
+
+	frag_launch_folder_remove(j->folder);
+	return rc;
+}
+
 static int record(struct job *j, char **program, int *status, struct frag_err *err)
 {
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
@@ -76,7 +97,7 @@ static int record(struct job *j, char **program, int *status, struct frag_err *e
 
 	frag_launch_outlive_readers();
 	if (!rc)
-		rc = frag_launch_run(program, prepare, j, status, err)
+		rc = run_to_its_end(j, program, status, err)
 			     ?: frag_launch_gather(j->folder, &trace, err);
 	if (rc == FRAG_EINPUT && *status)
 		frag_err_prefix(err, "the program ended with status %d", *status);
@@ -99,5 +120,7 @@ int frag_launch_with_policy(const struct frag_launch *l, const struct frag_launc
 
 	*status = 0;
 	FRAG_TRY(frag_inject_files_open(&files, err));
-	return o->record ? record(&j, program, status, err) : become(&j, program, err);
+	if (o->record)
+		return record(&j, program, status, err);
+	return o->cards ? run_on_cards(&j, program, status, err) : become(&j, program, err);
 }

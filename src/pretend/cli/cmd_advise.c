@@ -119,6 +119,6 @@ const struct frag_cmd frag_cmd_advise = {
 		    "  cufrag advise --changes checkpoint,accumulate --json - -- python train.py\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_CARDS | FRAG_CLI_PAGE,
 	.answer = &frag_advise_shape,
-	FRAG_CMD_OPTIONS(struct options, options, frag_pretend_rows),
+	FRAG_CMD_OPTIONS(struct options, options, frag_pretend_rows, frag_pretend_implied),
 	.run = run,
 };

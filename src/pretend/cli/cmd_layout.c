@@ -117,8 +117,7 @@ static const struct frag_arg options[] = {
 	FRAG_CLI_POLICIES("policies", struct options, asked.all.policies,
 			  "policies, separated by ';' (default: those of fit)"),
 	{ FRAG_ARG_UINT, "jobs", AT(asked.all.jobs), .value = "N", .min = 1,
-	  .max = FRAG_LAYOUT_JOBS, .rare = true,
-	  .help = "layouts that run at a time (default: one per processor)" },
+	  .max = FRAG_LAYOUT_JOBS, .silent = true, .help = "the same as --threads" },
 	{ FRAG_ARG_BYTES, "memory", AT(asked.all.pretend.memory_bytes), .value = "SIZE",
 	  .min = FRAG_MIB, .max = UINT64_MAX, .rare = true,
 	  .help = "memory of the host for all ranks that run at a time: each job takes its share, "
@@ -171,7 +170,10 @@ static void release(void *values)
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	FRAG_AUTO(frag_catalog_release) struct frag_catalog catalog = { 0 };
+	struct frag_layouts *all = &((struct options *)values)->asked.all;
 
+	if (!all->jobs)
+		all->jobs = FRAG_MIN(cli->threads, FRAG_LAYOUT_JOBS);
 	FRAG_TRY(frag_catalog_init(&catalog, cli->cards, cli->vendor, err));
 	return plan(cli, values, &catalog, err);
 }

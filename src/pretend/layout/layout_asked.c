@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "plan/fit/fit_cards.h"
 #include "pretend/layout/preset.h"
@@ -164,16 +163,12 @@ static int set_degrees(struct frag_layout_asked *o, struct frag_err *err)
 	return 0;
 }
 
-/* Policies are those of `fit`, jobs a processor each, host memory a share of the machine each. */
+/* Policies are those of `fit`, host memory a share of the machine each. */
 static int set_rest(struct frag_layout_asked *o, struct frag_err *err)
 {
 	struct frag_layouts *x = &o->all;
-	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 
 	FRAG_TRY(frag_fit_policies(&x->policies, err));
-	if (!x->jobs)
-		x->jobs =
-			processors > 0 ? (unsigned)FRAG_MIN(processors, (long)FRAG_LAYOUT_JOBS) : 1;
 	x->pretend.no_gpu = true;
 	x->exact |= x->requests != 0;
 	x->anew = x->exact;

@@ -75,12 +75,6 @@ void frag_pretend_environment(const struct frag_launch *l, const struct frag_inj
 	setenv("TORCH_NCCL_DUMP_ON_TIMEOUT", "0", 0);
 }
 
-void frag_pretend_cards(const struct frag_launch *l, const struct frag_inject_files *files,
-			unsigned gpus)
-{
-	frag_pretend_environment(l, files, gpus, 1, "rules");
-}
-
 void frag_pretend_put_all(const struct pretend_job *j)
 {
 	frag_launch_python(&j->files);
@@ -100,3 +94,27 @@ void frag_pretend_put_all(const struct pretend_job *j)
 		frag_launch_put_path(CUFRAG_READ_FILES, j->folder, "read");
 	frag_held_put(&j->o->hold, j->folder, &j->files);
 }
+
+/* ---- cufrag run ------------------------------------------------------------------------------ */
+
+static int begin_run(const void *options, const char *folder, const struct frag_inject_files *files,
+		     struct frag_err *err)
+{
+	return frag_held_begin(&((const struct frag_pretend *)options)->hold, folder, files, err);
+}
+
+static void put_run(const struct frag_launch *l, const void *options, const char *folder,
+		    const struct frag_inject_files *files)
+{
+	const struct frag_pretend *o = options;
+
+	frag_pretend_environment(l, files, o->gpus, 1, "rules");
+	frag_held_put(&o->hold, folder, files);
+}
+
+static void end_run(const void *options, const char *folder)
+{
+	frag_held_end(&((const struct frag_pretend *)options)->hold, folder);
+}
+
+const struct frag_launch_cards frag_pretend_cards = { begin_run, put_run, end_run };

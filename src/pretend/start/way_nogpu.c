@@ -4,9 +4,19 @@
 #include "start.h"
 #include "inject/launch/way.h"
 
-const struct frag_arg frag_pretend_rows[] = {
+static const struct frag_arg asks[] = {
 	{ FRAG_ARG_FLAG, "no-gpu", FRAG_ARG_AT(struct frag_pretend, no_gpu),
 	  .help = "record on a pretended card (--gpu), without a real one" },
+	{ 0 },
+};
+
+const struct frag_arg frag_pretend_implied[] = {
+	{ FRAG_ARG_FLAG, "no-gpu", FRAG_ARG_AT(struct frag_pretend, no_gpu), .silent = true,
+	  .help = "implied" },
+	{ 0 },
+};
+
+const struct frag_arg frag_pretend_rows[] = {
 	{ FRAG_ARG_UINT, "gpus", FRAG_ARG_AT(struct frag_pretend, gpus), .value = "N", .min = 1,
 	  .max = 16, .rare = true,
 	  .help = "number of pretended cards (default: 1, as many as a launcher starts processes, "
@@ -49,42 +59,25 @@ const struct frag_arg frag_pretend_run_rows[] = {
 	  .max = 16,
 	  .help = "number of pretended cards (default: 1, or as many as a launcher starts "
 		  "processes)" },
+	FRAG_HOLD_ROWS(struct frag_pretend, hold),
 	{ 0 },
 };
 
 const struct frag_arg frag_pretend_fit_rows[] = {
 	{ FRAG_ARG_TEXT, "vary", FRAG_ARG_AT(struct frag_pretend, vary), .value = "{NAME}=A..B",
-	  .help = "with --no-gpu: find the greatest number in place of {NAME} with which the "
+	  .help = "with a program: find the greatest number in place of {NAME} with which the "
 		  "program completes on --gpu, by recording it several times" },
 	{ FRAG_ARG_FLAG, "fresh", FRAG_ARG_AT(struct frag_pretend, fresh), .rare = true,
-	  .help = "with --no-gpu: record again, even if an earlier call recorded the same "
+	  .help = "with a program: record again, even if an earlier call recorded the same "
 		  "command with the same environment and files" },
 	{ 0 },
 };
 
 const struct frag_arg frag_pretend_scale_rows[] = {
 	{ FRAG_ARG_TEXT, "vary", FRAG_ARG_AT(struct frag_pretend, vary), .value = "{NAME}=N,N,…",
-	  .help = "with --no-gpu: record the program with these numbers in place of {NAME}" },
-	{ FRAG_ARG_FLAG, "confirm", FRAG_ARG_AT(struct frag_pretend, confirm), .rare = true,
-	  .help = "with --no-gpu: record the program at the greatest value found and beside it, "
-		  "until that is the greatest" },
+	  .help = "record the program with these numbers in place of {NAME}" },
 	{ 0 },
 };
-
-int frag_program_check(const struct frag_pretend *o, struct frag_err *err)
-{
-	return o->no_gpu ? 0
-			 : frag_fail(err, FRAG_EUSAGE,
-				     "a program is recorded here with --no-gpu; cufrag record has "
-				     "other ways");
-}
-
-static bool asked(const void *options)
-{
-	const struct frag_pretend *o = options;
-
-	return o->no_gpu;
-}
 
 static int run(const struct frag_launch *l, const void *options, char **program,
 	       struct frag_trace **out, int *status, struct frag_err *err)
@@ -95,8 +88,8 @@ static int run(const struct frag_launch *l, const void *options, char **program,
 const struct frag_record_way frag_record_way_nogpu = {
 	.name = "--no-gpu",
 	.heading = "Without a GPU: PyTorch on a pretended card",
+	.asks = asks,
 	.rows = frag_pretend_rows,
 	.options_size = sizeof(struct frag_pretend),
-	.asked = asked,
 	.run = run,
 };

@@ -10,24 +10,23 @@
 #include "replay/hints.h"
 #include "replay/run.h"
 
-const char *const frag_export_words[] = {
-#define FRAG_X_(name) #name,
-	FRAG_EXPORT_FORMATS(FRAG_X_)
-#undef FRAG_X_
-		NULL
+#define FRAG_ENTRY(name) extern const struct frag_export_format frag_export_##name;
+#include "export_list.inc"
+#undef FRAG_ENTRY
+
+const struct frag_export_format *const frag_export_formats[] = {
+#define FRAG_ENTRY(name) &frag_export_##name,
+#include "export_list.inc"
+#undef FRAG_ENTRY
+	NULL
 };
 
-int frag_export(const struct frag_export_job *job, enum frag_export_format format,
-		struct frag_err *err)
-{
-	static int (*const write[])(const struct frag_export_job *, struct frag_err *) = {
-#define FRAG_X_(name) frag_export_##name,
-		FRAG_EXPORT_FORMATS(FRAG_X_)
-#undef FRAG_X_
-	};
-
-	return write[format](job, err);
-}
+const char *const frag_export_words[] = {
+#define FRAG_ENTRY(name) #name,
+#include "export_list.inc"
+#undef FRAG_ENTRY
+	NULL
+};
 
 void frag_export_escaped(FILE *to, const char *text)
 {

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A recording, or what a policy would have done with it, in formats of other tools, one file each.
- * All of them see the same walk: the events in order, and with each what the replay did for it.
+ * A recording, or what a policy would have done with it, in formats of other tools. A format is one
+ * file export_<name>.c with one constant
+ *
+ *	const struct frag_export_format frag_export_<name> = { … };
+ *
+ * and make finds it. All see the same walk: the events in order, and with each what the replay did
+ * for it.
  *
  * Ownership: a job borrows everything. Output goes to job->to; the caller sees its errors on
  * commit.
@@ -29,21 +34,14 @@ struct frag_export_job {
 	FILE *to;
 };
 
-/* memory_viz: a snapshot pickle of PyTorch, which pytorch.org/memory_viz opens; perfetto: Chrome
- * trace JSON with counters and steps for ui.perfetto.dev; csv: a row per event with the bytes after
- * it; openmetrics: time series for Prometheus (promtool tsdb create-blocks-from openmetrics); npz:
- * the same as arrays of NumPy, with the stacks, or the segments and blocks after one event. */
-#define FRAG_EXPORT_FORMATS(X) X(memory_viz) X(perfetto) X(csv) X(openmetrics) X(npz)
-extern const char *const frag_export_words[]; /* of the command line, ended by NULL */
-
-enum frag_export_format {
-#define FRAG_X_(name) FRAG_EXPORT_##name,
-	FRAG_EXPORT_FORMATS(FRAG_X_)
-#undef FRAG_X_
-		FRAG_EXPORT_COUNT
+struct frag_export_format {
+	bool takes_moment; /* job->after */
+	int (*write)(const struct frag_export_job *job, struct frag_err *err);
 };
-int frag_export(const struct frag_export_job *job, enum frag_export_format format,
-		struct frag_err *err);
+
+/* All of them and their names, by name, ended by NULL. */
+extern const struct frag_export_format *const frag_export_formats[];
+extern const char *const frag_export_words[];
 
 /* A segment allocated, freed, mapped or unmapped, in the order of events. */
 struct frag_export_change {
@@ -70,11 +68,6 @@ typedef int (*frag_told_fn)(void *ctx, const struct frag_told *t, struct frag_er
 int frag_export_walk(const struct frag_export_job *job, uint32_t dev, frag_told_fn fn,
 		     int (*done)(void *ctx, struct frag_run *run, struct frag_err *err), void *ctx,
 		     struct frag_err *err);
-
-#define FRAG_X_(name) \
-	int frag_export_##name(const struct frag_export_job *job, struct frag_err *err);
-FRAG_EXPORT_FORMATS(FRAG_X_)
-#undef FRAG_X_
 
 /* Text in a JSON string, or a label of OpenMetrics: without the quotes. */
 void frag_export_escaped(FILE *to, const char *text);

@@ -60,7 +60,7 @@ static int row(void *ctx, const struct frag_told *t, struct frag_err *err)
 	return 0;
 }
 
-int frag_export_csv(const struct frag_export_job *job, struct frag_err *err)
+static int put(const struct frag_export_job *job, struct frag_err *err)
 {
 	FRAG_AUTO(frag_sites_release) struct frag_sites sites = { 0 };
 
@@ -75,3 +75,5 @@ int frag_export_csv(const struct frag_export_job *job, struct frag_err *err)
 	}
 	return 0;
 }
+
+const struct frag_export_format frag_export_csv = { .write = put };

@@ -449,7 +449,7 @@ static int put_all(struct viz *v, struct frag_err *err)
 	return 0;
 }
 
-int frag_export_memory_viz(const struct frag_export_job *job, struct frag_err *err)
+static int put(const struct frag_export_job *job, struct frag_err *err)
 {
 	struct viz v = { .job = job };
 	int rc = frag_pickle_write_begin(&v.w, job->to, err), end;
@@ -463,3 +463,5 @@ int frag_export_memory_viz(const struct frag_export_job *job, struct frag_err *e
 	FRAG_FREE(v.stack_ids, v.string_ids, v.segments, v.blocks);
 	return rc ? rc : end;
 }
+
+const struct frag_export_format frag_export_memory_viz = { .write = put };

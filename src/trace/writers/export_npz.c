@@ -206,7 +206,7 @@ static int put_all(struct npz *n, struct frag_err *err)
 	return put_stacks(n, err);
 }
 
-int frag_export_npz(const struct frag_export_job *job, struct frag_err *err)
+static int put(const struct frag_export_job *job, struct frag_err *err)
 {
 	struct npz n = { .job = job };
 	int rc;
@@ -216,3 +216,5 @@ int frag_export_npz(const struct frag_export_job *job, struct frag_err *err)
 	frag_npz_release(&n.w);
 	return rc;
 }
+
+const struct frag_export_format frag_export_npz = { .takes_moment = true, .write = put };

@@ -71,7 +71,7 @@ static void write_curve(const struct frag_export_job *job, unsigned c, const str
 	}
 }
 
-int frag_export_openmetrics(const struct frag_export_job *job, struct frag_err *err)
+static int put(const struct frag_export_job *job, struct frag_err *err)
 {
 	FRAG_AUTO_FREE struct samples *all = frag_host_calloc(job->trace->devs_count, sizeof(*all));
 	int rc = all ? 0 : frag_fail_nomem(err, "export");
@@ -86,3 +86,5 @@ int frag_export_openmetrics(const struct frag_export_job *job, struct frag_err *
 		frag_host_free(all[d].list);
 	return rc;
 }
+
+const struct frag_export_format frag_export_openmetrics = { .write = put };

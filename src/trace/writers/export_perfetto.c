@@ -93,7 +93,7 @@ static void meta(struct out *o, const char *what, unsigned tid, const char *name
 	fprintf(o->job->to, "%s\"}}", more);
 }
 
-int frag_export_perfetto(const struct frag_export_job *job, struct frag_err *err)
+static int put(const struct frag_export_job *job, struct frag_err *err)
 {
 	struct out o = { .job = job };
 
@@ -118,3 +118,5 @@ int frag_export_perfetto(const struct frag_export_job *job, struct frag_err *err
 	fputs("\n]}\n", job->to);
 	return 0;
 }
+
+const struct frag_export_format frag_export_perfetto = { .write = put };

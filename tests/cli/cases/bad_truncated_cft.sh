@@ -1,5 +1,5 @@
 # cut at some places (tests/unit/trace/test_cft_damage.c: at all): always exit status 3, one line, no output
-"$CUFRAG" import "$ROOT/tests/cli/data/seeddemo.pickle.xz" -o whole.cft > /dev/null || exit
+"$CUFRAG" import "$DATA/seeddemo.pickle.xz" -o whole.cft > /dev/null || exit
 size=$(wc -c < whole.cft)
 n=0
 while [ $n -lt "$size" ]; do

@@ -1,5 +1,5 @@
 # cut at many places: always exit status 3, one line, nothing written
-xz -dc "$ROOT/tests/cli/data/seeddemo.pickle.xz" > whole
+xz -dc "$DATA/seeddemo.pickle.xz" > whole
 size=$(wc -c < whole)
 n=0
 while [ $n -lt "$size" ]; do

@@ -1,7 +1,8 @@
 # Ctrl-C: what was finished is written, complete; what is missing is named. The signal comes
 # from a policy, at its tenth allocation, so the outcome is always the same.
 # needs: cc gnuplot
-"$cc" -std=gnu17 -O1 -shared -fPIC -I"$ROOT/src/include" -o interrupt.so "$ROOT/tests/cli/data/interrupt.c" || exit
+. "$DATA/made.sh"
+policy interrupt.so
 export INTERRUPT_AT=10
 ln -s "$TRACES/leak.frames.cft" "$TRACES/gnn.default.cft" .
 "$CUFRAG" compare leak.frames.cft gnn.default.cft --threads 1 --no-host --formats svg \

@@ -1,5 +1,7 @@
 # needs: gnuplot
-"$CUFRAG" compare "$ROOT/tests/cli/data/seeddemo.pickle.xz" --policies 'pytorch;native' --formats svg --out results > /dev/null
+"$CUFRAG" compare "$DATA/seeddemo.pickle.xz" --policies 'pytorch;native' --formats svg,png --out results > /dev/null
 ls
 [ -s results/report.html ] && [ -s results/results.csv ] && [ -s results/results.json ] && echo complete
-ls results | grep -c '\.svg$' | awk '{ print ($1 >= 3 ? "charts" : "only " $1 " charts") }'
+# CSV, SVG and PNG of each chart, once more over existing files, and nothing else
+"$CUFRAG" compare "$DATA/seeddemo.pickle.xz" --policies 'pytorch;native' --formats svg,png --out results > /dev/null
+ls results | sed 's/.*\.//' | sort | uniq -c | awk '{ n[$2] = $1 } END { print (n["svg"] >= 3 && n["csv"] == n["svg"] + 1 && n["png"] == n["svg"] ? "charts" : "not all charts"), length(n) }'

@@ -1,6 +1,7 @@
 # TERM and HUP end a run as Ctrl-C does: what was finished is there, and nothing else
 # needs: cc
-"$cc" -std=gnu17 -O1 -shared -fPIC -I"$ROOT/src/include" -o interrupt.so "$ROOT/tests/cli/data/interrupt.c" || exit
+. "$DATA/made.sh"
+policy interrupt.so
 export INTERRUPT_AT=10
 for signal in 15 1; do
 	INTERRUPT_WITH=$signal "$CUFRAG" compare "$TRACES/leak.frames.cft" --threads 1 --no-host --optimum bound \

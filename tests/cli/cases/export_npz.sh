@@ -1,6 +1,6 @@
 # arrays for NumPy, read without it: a zip whose sums are right, arrays at multiples of 64 bytes, the figures of the CSV
 # needs: python3
-trace=$ROOT/traces/modelpar.default.cft
+trace=$TRACES/modelpar.default.cft
 "$CUFRAG" export "$trace" --to npz -o events.npz && "$CUFRAG" export "$trace" --to npz --after 2000 -o moment.npz &&
 	"$CUFRAG" export "$trace" --to csv -o events.csv || exit
 python3 - << 'END'

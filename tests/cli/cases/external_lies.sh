@@ -1,6 +1,7 @@
 # what a policy of somebody else's returns is not believed
 # needs: cc
-"$cc" -std=gnu17 -O1 -shared -fPIC -I"$ROOT/src/include" -o liar.so "$ROOT/tests/cli/data/liar.c" || exit
+. "$DATA/made.sh"
+policy liar.so
 for lie in code negative silent class overlap short long endless free; do
 	for policy in ./liar.so check:walk=false/./liar.so; do
 		echo "$lie $policy"

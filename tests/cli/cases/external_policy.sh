@@ -1,9 +1,21 @@
 # a policy of one's own in a shared object
 # needs: cc
-"$cc" -std=c17 -O1 -shared -fPIC -I"$ROOT/src/include" -o mine.so "$ROOT/tests/cli/data/external.c" || exit
-data=$ROOT/tests/cli/data/seeddemo.pickle.xz
+. "$DATA/made.sh"
+policy mine.so
+data=$DATA/seeddemo.pickle.xz
 "$CUFRAG" replay "$data" --policy ./mine.so:round=1M --json out.json > /dev/null
 grep -E '"(policy|params|completed|peak_allocated_bytes)"' out.json | sed 's/^ *//'
 "$CUFRAG" replay "$data" --policy ./mine.so:rond=1M
-"$cc" -shared -fPIC -DWRONG_ABI -I"$ROOT/src/include" -o old.so "$ROOT/tests/cli/data/external.c" && "$CUFRAG" replay "$data" --policy ./old.so
-"$cc" -shared -fPIC -x c -o none.so - < /dev/null && "$CUFRAG" replay "$data" --policy ./none.so
+policy old.so -DWRONG_ABI
+"$CUFRAG" replay "$data" --policy ./old.so
+: > none.c && library none.so none.c
+"$CUFRAG" replay "$data" --policy ./none.so
+# the example of the guide, by the line that its head names: powers of two, a freed block serves again, no promise is broken
+line=$(sed -n 's/^ \*\tgcc \(.*\) -o mine.so .*/\1/p' "$ROOT/docs/external-policy/mine.c")
+(cd "$ROOT" && "$cc" $line -Wall -Wextra -Werror -o "$OLDPWD/guide.so" docs/external-policy/mine.c) || exit
+printf 'alloc,1,1\nalloc,2,4097\nfree,2\nalloc,3,5000\n' > few.csv
+"$CUFRAG" replay few.csv --policy ./guide.so:smallest=4K --json - | grep -E '"(peak_allocated_bytes|driver_calls_count)"' | sed 's/^ *//'
+for trace in leak.frames streams.default; do
+	"$CUFRAG" replay "$TRACES/$trace.cft" --policy check:every=1/./guide.so:smallest=1K --json - | grep '"completed"'
+done
+"$CUFRAG" replay few.csv --policy ./guide.so:smallest=5000

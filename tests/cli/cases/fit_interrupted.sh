@@ -1,6 +1,7 @@
 # Ctrl-C: what finished is complete, what is missing is said
 # needs: cc
-"$cc" -std=gnu17 -O1 -shared -fPIC -I"$ROOT/src/include" -o stop.so "$ROOT/tests/cli/data/interrupt.c" || exit
+. "$DATA/made.sh"
+policy stop.so
 "$CUFRAG" fit "$TRACES/gnn.default.cft" --policies 'native;./stop.so:round=2K;pytorch' --threads 1 \
 	--json fit.json --csv fit.csv > out
 status=$?

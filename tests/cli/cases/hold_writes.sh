@@ -6,7 +6,7 @@ echo h > h1; ln h1 h2; ln -s best.pt latest; chmod 444 h1
 cp "$DATA/hold_writes.py" . && python3 hold_writes.py prepare
 sum() { find . -printf '%p %s %T@ %m %i %l\n' | sort; find . -type f | sort | xargs sha256sum; }
 sum > ../before
-for way in record fit scale layout advise script; do
+for way in record fit scale layout advise script run "run and record"; do
 	case $way in
 	record) set -- record --no-gpu -o ../run.cft -- python3 hold_writes.py ;;
 	fit) set -- fit --no-gpu -- python3 hold_writes.py ;;
@@ -14,6 +14,8 @@ for way in record fit scale layout advise script; do
 	layout) set -- layout --no-gpu --gpu l4 --vary "{b}=1,2" -- python3 hold_writes.py "{b}" ;;
 	advise) set -- advise --no-gpu -- python3 hold_writes.py ;;
 	script) set -- hold_writes.py ;;
+	run) set -- run --no-gpu -- python3 hold_writes.py ;;
+	*) set -- run --no-gpu --record ../run.cft -- python3 hold_writes.py ;;
 	esac
 	PYTHONDONTWRITEBYTECODE=1 "$CUFRAG" "$@" > ../out 2> ../err || : # nothing is recorded here
 	echo "$way: $(cat ../out ../err | grep -c '^wrote all') $(grep -o '[0-9]* files.*held back' ../err)"

@@ -3,9 +3,9 @@
 # needs: python3
 mib=268 seconds=10
 grep -q __asan_init "$CUFRAG" && mib=0 seconds=120
-cost() { python3 "$ROOT/tests/cli/data/cost.py" "$seconds" "$mib" "$CUFRAG" "$@"; }
+cost() { python3 "$DATA/cost.py" "$seconds" "$mib" "$CUFRAG" "$@"; }
 for name in names streams; do
-	python3 "$ROOT/tests/cli/data/hostile.py" "$name" > "$name.pickle" || exit
+	python3 "$DATA/hostile.py" "$name" > "$name.pickle" || exit
 	for command in info verify explain diagnose; do
 		echo "$name $command: $(cost "$command" "$name.pickle")"
 	done

@@ -6,7 +6,7 @@ cp "$TRACES/leak.frames.cft" "=cmd()|x.cft"
 for f in *.cft; do "$CUFRAG" verify "$f" "$f" && "$CUFRAG" info "$f"; done 2>&1 | grep -c "$(printf '[\033\377]')"
 "$CUFRAG" verify "$(printf 'no\033[31msuch\377')" 2>&1
 "$CUFRAG" "$(printf 'no\033[31msuch')" 2>&1
-python3 "$ROOT/tests/cli/data/hostile.py" conf_garbage > g.pickle
+python3 "$DATA/hostile.py" conf_garbage > g.pickle
 "$CUFRAG" info g.pickle | grep -c "$(printf '\033')"
 # the name inside a .cft is what counts: import keeps it
 for f in javascript* e* =*; do "$CUFRAG" import g.pickle -o x.cft > /dev/null; done

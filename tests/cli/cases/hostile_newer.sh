@@ -34,7 +34,7 @@ printf 'name,memory\n\033[31m<script>,99999999999999999999G\n' > cards.csv
 try fleet s.sqlite --cards cards.csv
 try fleet "$l"
 try sweep --merge "$l" -o m.sqlite
-D=$ROOT/tests/cli/data/scale
+D=$DATA/scale
 try scale --at 18446744073709551615,1 "$D/batch2.cft" "$D/batch4.cft" --to 3
 try scale --at 1,2 "$l" /dev/null
 try compare "$l" --policies pytorch --optimum bound --formats svg --title "$(printf '\033]0;x\007<script>')" --out page

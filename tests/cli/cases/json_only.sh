@@ -1,5 +1,5 @@
 # --json - and --csv -: nothing else on standard output
-data=$ROOT/tests/cli/data/seeddemo.pickle.xz
+data=$DATA/seeddemo.pickle.xz
 for command in "replay --policy pytorch" "compare --policy pytorch" verify info; do
 	"$CUFRAG" $command "$data" --json - > out
 	printf '%s: %s…%s\n' "$command" "$(head -n 1 out)" "$(tail -n 1 out)"

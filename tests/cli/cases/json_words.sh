@@ -1,5 +1,5 @@
 # the keys that docs and scripts rely on
-data=$ROOT/tests/cli/data/seeddemo.pickle.xz
+data=$DATA/seeddemo.pickle.xz
 "$CUFRAG" compare "$data" --policy pytorch --json out.json > /dev/null
 for key in schema version trace device results policy params completed first_oom peak_requested_bytes \
 	peak_allocated_bytes peak_active_bytes peak_reserved_bytes efficiency_ratio frag_bytes lower_bound_bytes \

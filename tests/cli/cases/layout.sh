@@ -1,5 +1,6 @@
 # layouts of a command: bisection along what rises, several cards, reasons other than memory told apart, a time limit, presets,
 # conditions; a shell that leaves a recording stands for PyTorch
+. "$DATA/made.sh"
 cat > program << 'END'
 mb=$1 ac=$2
 [ "$mb-$3" != 7-fails ] || { echo "ValueError: seven is no batch" >&2; exit 9; }
@@ -116,13 +117,13 @@ cat > slow << 'END'
 printf 'alloc,1,512\nfree,1\n' > "$CUFRAG_RECORD/1.pickle"
 END
 env --default-signal=INT "$CUFRAG" layout --keep-writes --jobs 1 --gpu h100 --vary '{n}=1,2' -- sh slow '{n}' > out 2> err &
-until [ -e waits ]; do sleep 0.05; done
+soon test -e waits
 kill -INT $!; wait $!; echo "exit $?"
 grep -E '^(answer|h100: )|Interrupted' out; tail -1 err
 # as timeout does it, which asks the process and then its group
 for s in TERM INT; do
 	rm waits; env --default-signal=INT "$CUFRAG" layout --keep-writes --jobs 1 --gpu h100 --vary '{n}=1,2' -- sh slow '{n}' > out 2> err &
-	until [ -e waits ]; do sleep 0.05; done
+	soon test -e waits
 	kill -$s $!; sleep 0.02; kill -$s $!; wait $!; echo "exit $?"
 	grep -E '^(answer|h100: )' out
 done

@@ -1,7 +1,7 @@
 # cards that a made-up NVML tells of; stamps cut off
 # needs: cc
-mkdir lib && "$cc" -std=gnu17 -O1 -shared -fPIC -o lib/libnvidia-ml.so.1 "$ROOT/tests/cli/data/fake_nvml.c" || exit
-export LD_LIBRARY_PATH=$PWD/lib
+. "$DATA/made.sh"
+fake_nvml processes
 monitor() { FAKE_NVML=$1; export FAKE_NVML; shift; "$CUFRAG" monitor --interval 20ms "$@" > out.txt; status=$?; sed -E 's/[0-9]{4}-[0-9T:.-]+Z/TIME/' out.txt; echo "exit $status"; }
 monitor processes --count 1
 monitor noprocesses --count 1 --json
@@ -11,7 +11,7 @@ monitor hostile --count 1
 # over 80 % at the 4th look, below 75 % at the 7th; the command knows where
 monitor growth --count 7 --alarm '80%,run=echo "$CUFRAG_ALARM_GPU $CUFRAG_ALARM_PERCENT" > alarm.txt' > growth.txt
 tail -n 1 growth.txt
-for i in $(seq 3000); do [ -s alarm.txt ] && break; sleep 0.02; done; cat alarm.txt
+soon test -s alarm.txt; cat alarm.txt
 monitor growth --count 7 --alarm '80%,for=30s' | tail -n 1
 # a lost card is said once, and that it is back
 monitor lost --count 4 --csv log.csv
@@ -30,7 +30,7 @@ monitor mig --count 3 --csv mig.csv
 cut -d, -f 2-5 mig.csv
 monitor mig --count 1 --json | grep -o '"instance":[^,]*'
 monitor dies --count 3 | grep -o 'pid.*'
-"$cc" -std=gnu17 -w -O1 -shared -fPIC -DCLOCK -o clock.so "$ROOT/tests/cli/data/fake_nvml.c" || exit
+library clock.so "$DATA/fake_nvml.c" -DCLOCK
 FAKE_NVML=growth ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=$PWD/clock.so "$CUFRAG" monitor --interval 20ms --count 4 > jump.txt; wc -l < jump.txt
 # a log of a watch is an input of diagnose
 monitor eight --count 30 --csv eight.csv > out8.txt
@@ -41,7 +41,7 @@ export FAKE_PID=$held; FAKE_NVML=self timeout -s KILL 20 "$CUFRAG" monitor --int
 rm /dev/shm/cufrag-$held; kill $held
 FAKE_NVML=growth timeout -s KILL 20 "$CUFRAG" monitor --interval 20ms --count 2 --csv log.fifo > out.txt; echo "exit $?"; wc -l < out.txt
 # too old, nothing there, nothing to listen on
-mkdir old && "$cc" -std=gnu17 -w -O1 -shared -fPIC -DOLD -o old/libnvidia-ml.so.1 "$ROOT/tests/cli/data/fake_nvml.c" || exit
+mkdir old && library old/libnvidia-ml.so.1 "$DATA/fake_nvml.c" -DOLD
 LD_LIBRARY_PATH=$PWD/old "$CUFRAG" monitor; echo "exit $?"
 monitor growth --listen 256.0.0.1:80
 monitor nodriver

@@ -1,17 +1,12 @@
 # what the page for browsers shows in a real one
 # needs: cc curl
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || { echo 'no chromium' >&2; exit 77; }
-mkdir lib && "$cc" -w -std=gnu17 -O1 -shared -fPIC -o lib/libnvidia-ml.so.1 "$ROOT/tests/cli/data/fake_nvml.c" || exit
+. "$DATA/made.sh"
 bash -c 'exec -a "<img src=x onerror=alert(1)> \"train\".py" sleep 300' & victim=$!
-export LD_LIBRARY_PATH=$PWD/lib FAKE_NVML=these FAKE_PIDS="$victim:5 $$:30"
-: > err.txt
-"$CUFRAG" monitor --interval 100ms --web 0 > out.txt 2> err.txt & pid=$!
-for i in $(seq 600); do
-	url=$(sed -nE 's/.*page: (http.*)$/\1/p' err.txt)
-	[ -n "$url" ] && break
-	sleep 0.1
-done
-for i in $(seq 600); do curl -s "${url}live.json" | grep -q '"cards"' && break; sleep 0.1; done
+fake_nvml these
+export FAKE_PIDS="$victim:5 $$:30"
+watch --web 0
+soon answers "${url}live.json" '"cards"'
 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$PWD/profile" --virtual-time-budget=3000 --enable-logging=stderr --dump-dom "$url" > dom.txt 2> console.txt
 grep -o 'memory 10.00 GiB of 100.00 GiB, 10.0 %' dom.txt | head -n 1
 grep -oE '>&lt;img src=x onerror=alert\(1\)&gt; "train".py 300<' dom.txt | head -n 1

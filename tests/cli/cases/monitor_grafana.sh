@@ -1,7 +1,8 @@
 # the dashboard is one for Grafana, and asks for metrics that monitor has
 # needs: cc python3
-mkdir lib && "$cc" -w -std=gnu17 -O1 -shared -fPIC -o lib/libnvidia-ml.so.1 "$ROOT/tests/cli/data/fake_nvml.c" || exit
-LD_LIBRARY_PATH=$PWD/lib FAKE_NVML=processes "$CUFRAG" monitor --count 1 --textfile metrics.prom > out.txt
+. "$DATA/made.sh"
+fake_nvml processes
+"$CUFRAG" monitor --count 1 --textfile metrics.prom > out.txt
 python3 - "$ROOT/docs/grafana/cufrag.json" << 'PY'
 import json, re, sys
 d = json.load(open(sys.argv[1]))

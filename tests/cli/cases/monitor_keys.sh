@@ -1,7 +1,8 @@
 # full screen: sizes, signs, sort, choice, the question before a kill, stop and every way out, by a terminal of the test
 # needs: cc python3
-mkdir lib && "$cc" -w -std=gnu17 -O1 -shared -fPIC -o lib/libnvidia-ml.so.1 "$ROOT/tests/cli/data/fake_nvml.c" || exit
-export LD_LIBRARY_PATH=$PWD/lib FAKE_NVML=these LC_ALL=C.UTF-8 TERM=vt100
+. "$DATA/made.sh"
+fake_nvml these
+export LC_ALL=C.UTF-8 TERM=vt100
 cat > keys.py << 'PY'
 import os, re, resource, shutil, signal, struct, subprocess, sys, tempfile, time
 sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests", "cli", "data"))

@@ -1,16 +1,10 @@
 # served to Prometheus: read with curl
 # needs: cc curl
-mkdir lib && "$cc" -w -std=gnu17 -O1 -shared -fPIC -o lib/libnvidia-ml.so.1 "$ROOT/tests/cli/data/fake_nvml.c" || exit
-export LD_LIBRARY_PATH=$PWD/lib FAKE_NVML=eight
-: > err.txt
-"$CUFRAG" monitor --interval 100ms --listen 127.0.0.1:0 > out.txt 2> err.txt & pid=$!
-for i in $(seq 600); do
-	port=$(sed -nE 's/.*on port ([0-9]+),.*/\1/p' err.txt)
-	[ -n "$port" ] && break
-	sleep 0.1
-done
+. "$DATA/made.sh"
+fake_nvml eight
+watch --listen 127.0.0.1:0
 url=http://127.0.0.1:$port
-for i in $(seq 600); do curl -s "$url/metrics" | grep -q used_bytes && break; sleep 0.1; done
+soon answers "$url/metrics" used_bytes
 curl -s -D head.txt "$url/metrics" > metrics.txt; grep -iE '^(HTTP|content-type)' head.txt | tr -d '\r'
 grep -E 'used_bytes\{gpu="[07]"' metrics.txt; grep -c EOF metrics.txt
 curl -s -D head.txt -H 'Accept: application/openmetrics-text' "$url/metrics" > open.txt; grep -i '^content-type' head.txt | tr -d '\r'

@@ -1,21 +1,16 @@
 # what a recorded process holds, beside what the driver says of it
 # needs: cc
 [ -w /dev/shm ] || { echo 'no shared memory' >&2; exit 77; }
-mkdir lib
-"$cc" -w -std=gnu17 -O1 -shared -fPIC -o lib/libnvidia-ml.so.1 "$ROOT/tests/cli/data/fake_nvml.c" || exit
-"$cc" -w -std=gnu17 -O1 -shared -fPIC -DLIBRARY -Wl,-soname,libcuda.so.1 -o lib/libcuda.so.1 "$ROOT/tests/cli/data/fake_cuda.c" -ldl || exit
-"$cc" -w -std=gnu17 -O1 -o program "$ROOT/tests/cli/data/fake_cuda.c" -ldl || exit
-export LD_LIBRARY_PATH=$PWD/lib FAKE_NVML=self
+. "$DATA/made.sh"
+fake_cuda
+fake_nvml self
 "$CUFRAG" record --by preload -o run.cft -- ./program dlsym > out.txt || exit
-library=${CUFRAG%/*}/share/cufrag/inject/libcufrag_record.so
 # blocks of 3 MiB and 1000 B in three pages of 2 MiB; user and PID cut off
-LD_PRELOAD=$library CUFRAG_RECORD_BY=preload CUFRAG_RECORD_CUDA=own ./program dlsym stop & pid=$!
+LD_PRELOAD=$recorder CUFRAG_RECORD_BY=preload CUFRAG_RECORD_CUDA=own ./program dlsym stop & pid=$!
 FAKE_PID=$pid
 export FAKE_PID
-for i in $(seq 300); do
-	"$CUFRAG" monitor --count 1 | grep -q holds && break
-	sleep 0.1
-done
+holds() { "$CUFRAG" monitor --count 1 | grep -q holds; }
+soon holds
 "$CUFRAG" monitor --count 1 | grep -o 'pid.*' | sed -E "s/pid $pid/pid PID/; s/of [^ ]+ 3/of USER 3/"
 "$CUFRAG" monitor --count 1 --json | grep -o '"held":[^}]*}'
 "$CUFRAG" monitor --count 1 --textfile metrics.prom > out.txt

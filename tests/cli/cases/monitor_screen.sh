@@ -1,7 +1,8 @@
 # full screen on a terminal of 100 by 16: what is drawn, and q
 # needs: cc python3
-mkdir lib && "$cc" -w -std=gnu17 -O1 -shared -fPIC -o lib/libnvidia-ml.so.1 "$ROOT/tests/cli/data/fake_nvml.c" || exit
-export LD_LIBRARY_PATH=$PWD/lib FAKE_NVML=growth TERM=xterm LC_ALL=C.UTF-8
+. "$DATA/made.sh"
+fake_nvml growth
+export TERM=xterm LC_ALL=C.UTF-8
 cat > terminal.py << 'PY'
 import fcntl, os, pty, re, select, struct, sys, termios, time
 pid, fd = pty.fork()

@@ -1,20 +1,15 @@
 # the page for browsers: only with the token, under this machine's names
 # needs: cc curl python3
-mkdir lib && "$cc" -w -std=gnu17 -O1 -shared -fPIC -o lib/libnvidia-ml.so.1 "$ROOT/tests/cli/data/fake_nvml.c" || exit
+. "$DATA/made.sh"
 bash -c 'exec -a "<img src=x onerror=alert(1)> \"train\".py" sleep 300' & victim=$!
-export LD_LIBRARY_PATH=$PWD/lib FAKE_NVML=these FAKE_PIDS="$victim:5 $$:30"
+fake_nvml these
+export FAKE_PIDS="$victim:5 $$:30"
 for where in 0.0.0.0:0 '[::]:0' nowhere; do "$CUFRAG" monitor --count 1 --web "$where" 2>&1 > out.txt | cut -c -90; done
-: > err.txt
-"$CUFRAG" monitor --interval 100ms --web 0 > out.txt 2> err.txt & pid=$!
-for i in $(seq 600); do
-	url=$(sed -nE 's/.*page: (http.*)$/\1/p' err.txt)
-	[ -n "$url" ] && break
-	sleep 0.1
-done
+watch --web 0
 token=${url%/} token=${token##*/} root=${url%"$token"/}
 echo "$url" | sed -E 's/:[0-9]+/:PORT/; s/[0-9a-f]{28}\/$/28 DIGITS/'
 code() { curl -s -o body.txt -w '%{http_code}\n' "$@"; }
-for i in $(seq 600); do curl -s "${url}live.json" | grep -q '"cards"' && break; sleep 0.1; done
+soon answers "${url}live.json" '"cards"'
 echo "page $(code "$url") live $(code "${url}live.json") other $(code "${url}metrics")"
 echo "without $(code "$root") wrong $(code "$root${token%?}0$token/live.json") almost $(code "$root${token%??}zz/") POST $(code -X POST -d x "$url")"
 for host in localhost evil.example; do echo "$host $(code -H "Host: $host" "$url")"; done

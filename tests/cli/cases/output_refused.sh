@@ -1,6 +1,6 @@
 # an output that is an input, a recording, or another output
 cp "$TRACES/leak.frames.cft" in.cft
-cp "$ROOT/tests/cli/data/seeddemo.pickle.xz" b.pickle.xz
+cp "$DATA/seeddemo.pickle.xz" b.pickle.xz
 xz -dk b.pickle.xz || exit 77
 ln -s in.cft link.cft
 try() { "$CUFRAG" "$@" > /dev/null; echo "exit $?" >&2; }
@@ -19,6 +19,6 @@ try export in.cft --to csv -o in.cft
 try explain in.cft --folded in.cft
 try explain in.cft --folded same --pprof ./same
 try sweep in.cft -o in.cft
-try sweep in.cft -o same --costs same
+try sweep in.cft -o same --csv same
 try monitor --csv made.cft
-cmp in.cft "$TRACES/leak.frames.cft" && cmp b.pickle.xz "$ROOT/tests/cli/data/seeddemo.pickle.xz" && ls
+cmp in.cft "$TRACES/leak.frames.cft" && cmp b.pickle.xz "$DATA/seeddemo.pickle.xz" && ls

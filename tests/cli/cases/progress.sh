@@ -1,6 +1,6 @@
 # no work is silent on a terminal: every command says what it does, from reading on
 # needs: python3
-says() { echo "$1 $(python3 "$ROOT/tests/cli/data/progress.py" "$CUFRAG" "$@")"; }
+says() { echo "$1 $(python3 "$DATA/progress.py" "$CUFRAG" "$@")"; }
 cp "$TRACES/leak.frames.cft" a.cft
 cp "$TRACES/seeddemo.default.cft" b.cft
 says info a.cft

@@ -1,8 +1,7 @@
 # without pools: what cuBLAS and its like take for themselves is no request of the framework; freed or refused, too
 # needs: cc
-export CUFRAG_CUPTI=$PWD/none.so LD_LIBRARY_PATH=$PWD/lib
-mkdir lib
-"$cc" -w -std=gnu17 -O1 -shared -fPIC -DLIBRARY -Wl,-soname,libcuda.so.1 -o lib/libcuda.so.1 "$ROOT/tests/cli/data/fake_cuda.c" -ldl || exit
+. "$DATA/made.sh"
+fake_cuda
 cat > blas.c << 'E'
 #include <dlfcn.h>
 typedef unsigned long u64;
@@ -30,21 +29,20 @@ int main(int argc, char **argv)
 }
 #endif
 E
-"$cc" -w -O1 -shared -fPIC -DLIBRARY -Wl,-soname,libcublas.so.99 -o lib/libcublas.so.99 blas.c -ldl || exit
-"$cc" -w -O1 -o program blas.c -Llib -l:libcublas.so.99 -ldl || exit
+library lib/libcublas.so.99 blas.c -DLIBRARY
+compiled program blas.c -Llib -l:libcublas.so.99
 for more in --no-pool "--no-pool --stacks" ""; do
 	"$CUFRAG" record --by preload $more -o run.cft -- ./program
 	"$CUFRAG" info run.cft | grep -E '  events|never'
 done
-library=${CUFRAG%/*}/share/cufrag/inject/libcufrag_record.so
-LD_PRELOAD=$library CUFRAG_RECORD_APART=1 CUFRAG_RECORD_BY=preload CUFRAG_RECORD_CUDA=own ./program
+CUFRAG_RECORD_APART=1 recorded own ./program
 cut -d, -f 1,3 own.*.csv
 # the runtime between them makes no difference
 cat > rt.c << 'E'
 int cuMemAlloc_v2(unsigned long *, unsigned long);
 int cudaMalloc(unsigned long *p, unsigned long n) { int bad = cuMemAlloc_v2(p, n); return bad + 0; }
 E
-"$cc" -w -O1 -shared -fPIC -Wl,-soname,libcudart.so.99 -o lib/libcudart.so.99 rt.c -Llib -l:libcuda.so.1 || exit
+library lib/libcudart.so.99 rt.c -Llib -l:libcuda.so.1
 sed -i 's/cuMemAlloc_v2/cudaMalloc/; s/take = dlsym(driver/take = dlsym(dlopen("libcudart.so.99", RTLD_NOW)/' blas.c
-"$cc" -w -O1 -shared -fPIC -DLIBRARY -Wl,-soname,libcublas.so.99 -o lib/libcublas.so.99 blas.c -ldl || exit
+library lib/libcublas.so.99 blas.c -DLIBRARY
 "$CUFRAG" record --by preload --no-pool -o run.cft -- ./program

@@ -1,13 +1,13 @@
 # any CUDA program: a made-up CUPTI tells the recorder of a program's calls
 # needs: cc
 export CUFRAG_CUPTI=$PWD/libcupti.so
-"$cc" -std=gnu17 -O1 -shared -fPIC -DLIBRARY -o libcupti.so "$ROOT/tests/cli/data/fake_cupti.c" || exit
-"$cc" -std=gnu17 -O1 -o program "$ROOT/tests/cli/data/fake_cupti.c" -ldl || exit
+. "$DATA/made.sh"
+library libcupti.so "$DATA/fake_cupti.c" -DLIBRARY
+compiled program "$DATA/fake_cupti.c"
 "$CUFRAG" record -o run.cft -- ./program
 "$CUFRAG" info run.cft | grep -E '^(format|not in it|device)|^  (events|streams|never freed)'
 # by itself, as any program can be started; and one that dies: what was written stays
-library=${CUFRAG%/*}/share/cufrag/inject/libcufrag_record.so
-CUDA_INJECTION64_PATH=$library CUFRAG_RECORD_CUDA=own ./program
+CUDA_INJECTION64_PATH=$recorder CUFRAG_RECORD_CUDA=own ./program
 cut -d, -f 1-4,6- own.*.csv
 "$CUFRAG" record -o killed.cft -- ./program killed
 echo "exit $?"

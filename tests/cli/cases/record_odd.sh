@@ -1,17 +1,16 @@
 # programs that end, change and close things as they like: nothing of the recording is lost, nothing of theirs is written to
 # needs: cc
-export CUFRAG_CUPTI=$PWD/none.so LD_LIBRARY_PATH=$PWD/lib
-mkdir lib tmp folder.cft
-"$cc" -w -std=gnu17 -O1 -shared -fPIC -DLIBRARY -Wl,-soname,libcuda.so.1 -o lib/libcuda.so.1 "$ROOT/tests/cli/data/fake_cuda.c" -ldl || exit
-"$cc" -w -std=gnu17 -O1 -o odd "$ROOT/tests/cli/data/odd_cuda.c" -ldl || exit
+. "$DATA/made.sh"
+fake_cuda
+mkdir tmp folder.cft
+compiled odd "$DATA/odd_cuda.c"
 for what in exec child kill abort _exit close chdir dies; do
 	"$CUFRAG" record --by preload -o odd.cft -- ./odd $what > out.txt 2>&1
 	echo "$what: exit $?: $(tail -n 1 out.txt)"
 done
 cat mine.txt
 # by hand: the file of a killed program ends with empty lines
-library=${CUFRAG%/*}/share/cufrag/inject/libcufrag_record.so
-(LD_PRELOAD=$library CUFRAG_RECORD_BY=preload CUFRAG_RECORD_CUDA=own ./odd _exit)
+recorded own ./odd _exit
 "$CUFRAG" info own.*.csv | grep '  events'
 grep -c . own.*.csv
 # its shared page is taken away for it; a file that cannot be read stays
@@ -21,7 +20,7 @@ TMPDIR=$PWD/tmp "$CUFRAG" record --by preload -o odd.cft -- ./odd garbage > out.
 sed -E "s|'/[^']*/cuda|'FOLDER/cuda|; s|'/[^']*/cufrag-record[^']*'|FOLDER|; s/[0-9]+.csv/PID.csv/; s/line [0-9]+/line N/" out.txt
 ls tmp | sed 's/-[A-Za-z0-9]*$/-X/'; rm -r tmp/*
 # AddressSanitizer wants to be the first library, and is told that it need not
-if "$cc" -w -std=gnu17 -fsanitize=address -o asan "$ROOT/tests/cli/data/odd_cuda.c" -ldl 2> /dev/null; then
+if "$cc" -w -std=gnu17 -fsanitize=address -o asan "$DATA/odd_cuda.c" -ldl 2> /dev/null; then
 	ASAN_OPTIONS=detect_leaks=0 "$CUFRAG" record --by preload -o asan.cft -- ./asan plain
 else
 	echo 'asan.cft: 1 device, 1 events'

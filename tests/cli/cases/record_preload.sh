@@ -1,11 +1,8 @@
 # without CUPTI: the driver's entry points, interposed, of a made-up driver
 # needs: cc
-export CUFRAG_CUPTI=$PWD/none.so LD_LIBRARY_PATH=$PWD/lib
-fake=$ROOT/tests/cli/data/fake_cuda.c
-mkdir lib
-"$cc" -w -std=gnu17 -O1 -shared -fPIC -DLIBRARY -Wl,-soname,libcuda.so.1 -o lib/libcuda.so.1 "$fake" -ldl || exit
-"$cc" -w -std=gnu17 -O1 -g -o program "$fake" -ldl || exit
-"$cc" -w -std=gnu17 -O1 -DLINKED -o linked "$fake" -Llib -l:libcuda.so.1 -ldl || exit
+. "$DATA/made.sh"
+fake_cuda -g
+compiled linked "$DATA/fake_cuda.c" -DLINKED -Llib -l:libcuda.so.1
 # by cuGetProcAddress as the runtime, by dlsym, linked: by itself, with one sentence; the same events
 "$CUFRAG" record -o proc.cft -- ./program proc
 "$CUFRAG" record --by preload -o dlsym.cft -- ./program dlsym
@@ -13,13 +10,12 @@ mkdir lib
 "$CUFRAG" info proc.cft | grep -E '^(device|  events)'
 "$CUFRAG" info linked.cft | grep '  events'
 # by hand; the lines themselves
-library=${CUFRAG%/*}/share/cufrag/inject/libcufrag_record.so
-LD_PRELOAD=$library CUFRAG_RECORD_BY=preload CUFRAG_RECORD_CUDA=own ./program dlsym
+recorded own ./program dlsym
 cut -d, -f 1-4,6- own.*.csv
-LD_PRELOAD=$library CUFRAG_RECORD_BY=preload CUFRAG_RECORD_CUDA=proc ./program proc
+recorded proc ./program proc
 cut -d, -f 1-4,6- own.*.csv > a.txt; cut -d, -f 1-4,6- proc.*.csv | cmp - a.txt
 # nothing else of the program changes: RTLD_NEXT, programs without CUDA, children
-LD_PRELOAD=$library CUFRAG_RECORD_CUDA=own ./program next; echo "next $?"
+recorded next ./program next; echo "next $?"
 "$CUFRAG" record -o children.cft -- sh -c './program proc; ./program dlsym; true'
 # only CUPTI: nothing is recorded, and it says so
 "$CUFRAG" record --by cupti -o none.cft -- ./program proc; echo "exit $?"
@@ -30,5 +26,5 @@ FRAG_SHARE="$PWD/with blank" "$CUFRAG" record --by preload -o none.cft -- ./prog
 # stacks: by source line where there is debug information
 "$CUFRAG" record --by preload --stacks -o stacks.cft -- ./program proc
 "$CUFRAG" explain stacks.cft --json - 2> out.txt | grep -oE 'fake_cuda.c:[0-9]+ [a-z_]+' | sed 's/:[0-9]*/:LINE/' | sort | uniq -c
-CUFRAG_RECORD_STACKS=1 LD_PRELOAD=$library CUFRAG_RECORD_BY=preload CUFRAG_RECORD_CUDA=own2 ./linked
+CUFRAG_RECORD_STACKS=1 recorded own2 ./linked
 grep -c '^#stack 1 0x' own2.*.csv; grep '^#frame' own2.*.csv | grep -c '/linked	0x'

@@ -1,9 +1,9 @@
 # lines of Python in recorded stacks, with and without the interpreter's lock, beside what Python itself says
 # needs: cc
 python3 -c 'import ctypes, sys; sys.exit(not (3, 10) <= sys.version_info < (3, 14))' 2> /dev/null || { echo 'no Python 3.10 to 3.13' >&2; exit 77; }
-export CUFRAG_CUPTI=$PWD/none.so LD_LIBRARY_PATH=$PWD/lib PYTHONUTF8=1
-mkdir lib
-"$cc" -w -std=gnu17 -O1 -shared -fPIC -DLIBRARY -Wl,-soname,libcuda.so.1 -o lib/libcuda.so.1 "$ROOT/tests/cli/data/fake_cuda.c" -ldl || exit
+. "$DATA/made.sh"
+fake_cuda
+export PYTHONUTF8=1
 cat > train.py << 'E'
 import ctypes, sys, threading, traceback
 cuda = (ctypes.PyDLL if sys.argv[1] == "held" else ctypes.CDLL)("libcuda.so.1")
@@ -45,14 +45,13 @@ for line in open(sys.argv[1], encoding="utf-8"):
         print(stacks[line.strip().split(",")[7]])
 E
 "$CUFRAG" record --stacks --by preload -o run.cft -- python3 train.py free > said.txt
-library=${CUFRAG%/*}/share/cufrag/inject/libcufrag_record.so
 for lock in held free; do
-	CUFRAG_RECORD_STACKS=1 LD_PRELOAD=$library CUFRAG_RECORD_BY=preload CUFRAG_RECORD_CUDA=$lock python3 train.py $lock > said.txt
+	CUFRAG_RECORD_STACKS=1 recorded $lock python3 train.py $lock > said.txt
 	python3 stacks.py $lock.*.csv > stacks.txt
 	cmp said.txt stacks.txt && echo "$lock: $(wc -l < stacks.txt) stacks are the program's own"
 done
 "$CUFRAG" explain run.cft --by stack 2> /dev/null | grep -oE 'train.py:[0-9]+ [A-Za-z.]+' | sed 's/Model.step/step/' | sort -u
 # a version that is not known: no lines of Python, and it says so once
-sed 's/3\.1[0-3]\.\x00/3.99.\x00/g' "$library" > other.so
+sed 's/3\.1[0-3]\.\x00/3.99.\x00/g' "$recorder" > other.so
 CUFRAG_RECORD_STACKS=1 LD_PRELOAD=$PWD/other.so CUFRAG_RECORD_BY=preload CUFRAG_RECORD_CUDA=other python3 train.py free 2>&1 > /dev/null | sed 's/Python [^;]*;/Python VERSION;/'
 grep -c '	:' other.*.csv || true

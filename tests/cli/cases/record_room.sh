@@ -1,9 +1,7 @@
 # no room for a recording; caches that others may write, or that a link of theirs stands for
 # needs: cc
-export LD_LIBRARY_PATH=$PWD/lib
-mkdir lib
-"$cc" -w -std=gnu17 -O1 -shared -fPIC -DLIBRARY -Wl,-soname,libcuda.so.1 -o lib/libcuda.so.1 "$ROOT/tests/cli/data/fake_cuda.c" -ldl || exit
-"$cc" -w -std=gnu17 -O1 -o program "$ROOT/tests/cli/data/fake_cuda.c" -ldl || exit
+. "$DATA/made.sh"
+fake_cuda
 record() { "$CUFRAG" record --by preload -o run.cft -- ./program proc > said.txt 2>&1; status=$?; sed "s|'[^']*/cuda.[0-9]*.csv'|FILE|; s|'$PWD/|'|" said.txt; echo "exit $status"; }
 record
 # a limit on the size of files does not end the program, and nothing is made of a part

@@ -4,7 +4,8 @@
 python3 - << 'END' 2> said
 import os, signal, subprocess, time
 def until(what):
-    while not what():
+    end = time.time() + 60
+    while not what() and time.time() < end:
         time.sleep(0.02)
 with open("err", "w") as err:
     job = subprocess.Popen([os.environ["CUFRAG"], "record", "--no-gpu", "--keep-writes", "-o", "run.cft", "--", "sh", "-c", "touch runs; until [ -e enough ]; do sleep 0.02; done"],
@@ -15,6 +16,6 @@ until(lambda: os.WIFSTOPPED(os.waitpid(job.pid, os.WUNTRACED | os.WNOHANG)[1]))
 print("T", flush=True)
 open("enough", "w").close()
 os.killpg(job.pid, signal.SIGCONT)
-print(job.wait())
+print(job.wait(60))
 END
 rm -f runs enough

@@ -1,6 +1,6 @@
 # PyTorch's own recorder, with a torch module that is made up
 # needs: python3
-export PYTHONDONTWRITEBYTECODE=1 PICKLE=$ROOT/tests/cli/data/seeddemo.pickle.xz
+export PYTHONDONTWRITEBYTECODE=1 PICKLE=$DATA/seeddemo.pickle.xz
 mkdir -p torch
 cat > torch/__init__.py << 'P'
 import lzma, os, types

@@ -1,5 +1,5 @@
 # recordings at batch 2, 4 and 8: those at 16 and 32 are predicted to the byte; at 80 the program makes other requests
-D=$ROOT/tests/cli/data/scale
+D=$DATA/scale
 "$CUFRAG" scale --at 8,2,4 "$D/batch8.cft" "$D/batch2.cft" "$D/batch4.cft" --to 3,16,32 --gpu l4 --json s.json 2> notes | tail -n +2
 grep -c 'is an estimate' notes
 policies='recorded;pytorch:expandable_segments:True'

@@ -1,16 +1,15 @@
 # every command that writes files, ended by a signal at any of its steps, or by a limit on the length of
 # files: existing files are complete, no temporary file is left, here and where temporary files go
 # needs: cc python3 gnuplot
-D=$ROOT/tests/cli/data
-mkdir lib
-"$cc" -w -std=gnu17 -O1 -shared -fPIC -o signal_at.so "$D/signal_at.c" -ldl || exit
-"$cc" -w -std=gnu17 -O1 -shared -fPIC -o lib/libnvidia-ml.so.1 "$D/fake_nvml.c" || exit
-"$cc" -w -std=gnu17 -O1 -shared -fPIC -DLIBRARY -o libcupti.so "$D/fake_cupti.c" || exit
-"$cc" -w -std=gnu17 -O1 -o program "$D/fake_cupti.c" -ldl || exit
-export LD_LIBRARY_PATH=$PWD/lib FAKE_NVML=growth CUFRAG_CUPTI=$PWD/libcupti.so
+. "$DATA/made.sh"
+library signal_at.so "$DATA/signal_at.c"
+library libcupti.so "$DATA/fake_cupti.c" -DLIBRARY
+compiled program "$DATA/fake_cupti.c"
+fake_nvml growth
+export CUFRAG_CUPTI=$PWD/libcupti.so
 export ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS HERE="$PWD" SOURCE_DATE_EPOCH=0
 "$CUFRAG" sweep "$TRACES/leak.frames.cft" --policies pytorch -o results.sqlite > /dev/null || exit
-python3 "$D/signals.py"
+python3 "$DATA/signals.py"
 # what a kill left goes with the next run, what somebody still holds does not
 mkdir -p out/.cufrag-abcdef/inside out/.cufrag-uvwxyz held/.cufrag-abcdef temp/.cufrag-abcdef
 touch out/.cufrag-abcdef/inside/file out/.cufrag-ghijkl out/.cufrag-longer-name held/.cufrag-ghijkl temp/.cufrag-abcdef/plan

@@ -1,4 +1,4 @@
-cp "$ROOT/tests/cli/data/seeddemo.pickle.xz" .
+cp "$DATA/seeddemo.pickle.xz" .
 "$CUFRAG" replay seeddemo.pickle.xz --stream; echo $?
 "$CUFRAG" replay "$TRACES/gnn.default.cft" --stream --device null; echo $?
 "$CUFRAG" replay "$TRACES/gnn.default.cft" --stream=sometimes; echo $?

@@ -1,6 +1,7 @@
 # Ctrl-C: the settings that were tried are ranked and written, and their number is said
 # needs: cc
-"$cc" -std=gnu17 -O1 -shared -fPIC -I"$ROOT/src/include" -o stop.so "$ROOT/tests/cli/data/interrupt.c" || exit
+. "$DATA/made.sh"
+policy stop.so
 "$CUFRAG" tune "$TRACES/gnn.default.cft" --space ./stop.so --threads 1 --json tune.json --csv tune.csv > out
 status=$?
 grep -c 'driver time' out

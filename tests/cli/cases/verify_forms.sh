@@ -1,5 +1,5 @@
 # plain, through a pipe, and as .cft: the same
-data=$ROOT/tests/cli/data/seeddemo.pickle.xz
+data=$DATA/seeddemo.pickle.xz
 "$CUFRAG" verify "$data" > a
 xz -dc "$data" | "$CUFRAG" verify - > b
 "$CUFRAG" import "$data" -o c.cft > /dev/null && "$CUFRAG" verify c.cft > c

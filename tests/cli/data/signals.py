@@ -29,7 +29,7 @@ info {leak} --json j.json
 verify {leak} --json j.json
 list gpus --json j.json
 scale --at 2,4,8 {scale} --to 32 -o x.cft --out out --json j.json --csv c.csv
-sweep {leak} {traces}/seeddemo.default.cft --policies pytorch --threads 2 -o x.sqlite --csv c.csv --costs k.csv
+sweep {leak} {traces}/seeddemo.default.cft --policies pytorch --threads 2 -o x.sqlite --csv c.csv
 fleet {here}/results.sqlite --out out --json j.json --csv c.csv
 monitor --interval 10ms --count 2 --csv m.csv --textfile m.prom
 record -o x.cft -- {here}/program
@@ -78,7 +78,7 @@ def sound(words, path, content, whole):
     return varies and content.endswith(b"\n") and content.rstrip().endswith(end)
 
 
-OUTPUT_OPTIONS = ("-o", "--out", "--json", "--csv", "--costs", "--placement", "--folded", "--pprof",
+OUTPUT_OPTIONS = ("-o", "--out", "--json", "--csv", "--placement", "--folded", "--pprof",
                   "--speedscope", "--textfile")
 
 

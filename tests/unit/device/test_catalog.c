@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cards that advice may name: which, in which order, and what they leave. */
+/* Cards that advice may name: which, in which order, and what they leave. Bad lists: tests/cli. */
 #include "test.h"
 
 #include <frag/device.h>
@@ -64,15 +64,4 @@ TEST(room_and_choice)
 	h.bytes = GIB << 12; /* more than any card */
 	assert_int_equal(frag_gpu_room(c.cards[0], &h), 0);
 	frag_catalog_release(&c);
-}
-
-TEST(a_bad_line_is_named)
-{
-	struct frag_catalog c;
-
-	FAILS(FRAG_EINPUT, "line 5: memory 'x' is not a size",
-	      read_text("name,memory\n\n# a remark\na,1G\nb,x\n", NULL, &c, &test_err));
-	assert_int_equal(read_text("name,memory,vendor\na,1G,acme\n", "other", &c, &test_err),
-			 FRAG_EUSAGE);
-	assert_null(c.own);
 }

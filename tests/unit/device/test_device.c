@@ -72,13 +72,6 @@ static void run_script(struct frag_device *d, struct script *s, unsigned from)
 	}
 }
 
-TEST(test_names)
-{
-	assert_string_equal(frag_call_name(FRAG_CALL_MALLOC), "cudaMalloc");
-	assert_string_equal(frag_call_name(FRAG_CALL_MEM_INFO), "cudaMemGetInfo");
-	assert_string_equal(frag_call_name((enum frag_call)FRAG_CALL_COUNT), "?");
-}
-
 TEST(test_counts)
 {
 	AUTO_DEVICE d = must_open_sim(NULL);

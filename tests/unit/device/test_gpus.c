@@ -25,15 +25,9 @@ TEST(test_h200)
 
 TEST(test_table)
 {
-	static const char *const expected[] = { "t4",	"l4",	   "rtx3090", "rtx4090", "rtx5090",
-						"a10",	"a100-40", "a100-80", "l40s",	 "h100",
-						"h200", "b200",	   "mi300x",  "mi325x",	 "a6000",
-						"b300", "v100-32" };
 	size_t count;
 	const struct frag_gpu *g = frag_gpu_list(&count);
 
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(expected); i++)
-		assert_non_null(frag_gpu_find(expected[i]));
 	for (size_t i = 0; i < count; i++) {
 		struct frag_sim_config cfg = { .name = g[i].label,
 					       .total_bytes = g[i].total_bytes,

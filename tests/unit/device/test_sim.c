@@ -13,23 +13,6 @@ static frag_addr_t get(struct frag_device *d, uint64_t bytes)
 	return a;
 }
 
-/* ---- opening ------------------------------------------------------ */
-
-TEST(test_open)
-{
-	AUTO_DEVICE d = must_open_sim(NULL);
-	struct frag_device_info info;
-
-	frag_dev_info(d, &info);
-	assert_string_equal(info.name, "sim");
-	assert_int_equal(info.total_bytes, 150109880320ull);
-	assert_int_equal(info.context_bytes, 552402944ull);
-	assert_int_equal(info.granule_bytes, 2 * MIB);
-	assert_true(info.modelled);
-	assert_int_equal(info.can,
-			 FRAG_CAN_MALLOC | FRAG_CAN_VMM | FRAG_CAN_ASYNC | FRAG_CAN_MANAGED);
-}
-
 /* ---- what the real driver did ----------------------------------------------- */
 
 struct recorded {

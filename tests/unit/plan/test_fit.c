@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fit and tune on made-up traces, whose answers are known or can be replayed. */
+/*
+ * fit and tune on made-up traces, whose answers are known or can be replayed. That the answer completes
+ * and less does not, that threads change nothing, and what is left after Ctrl-C: tests/cli fit_brackets,
+ * tune_gnn, fit_interrupted, tune_interrupted, and tests/agree.
+ */
 #include "test.h"
 
 #include <frag/plan.h>
@@ -56,39 +60,6 @@ static bool completes(const char *policy, const struct frag_trace_dev *dev, uint
 	SUCCEEDS(frag_replay_sim(spec, &card, dev, &opt, &r, NULL));
 	completed = r.completed;
 	return completed;
-}
-
-/* The answer completes, one page less does not; with native it is the sum of pages exactly. */
-TEST(test_fit_brackets)
-{
-	static const char *const policies[] = { "pytorch", "native",
-						"pytorch:expandable_segments:True",
-						"pytorch:max_split_size_mb:21", "buddy" };
-	struct frag_fit_task tasks[FRAG_ARRAY_LEN(policies)] = { 0 };
-	struct frag_plan_env env = make_env(2);
-	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
-
-	make_trace(&dev, 11, 3000, 30);
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(tasks); i++)
-		tasks[i] = (struct frag_fit_task){ .spec = must_parse_policy(policies[i]),
-						   .dev = &dev };
-	SUCCEEDS(frag_fit_run(&env, 0, NULL, 0, tasks, FRAG_ARRAY_LEN(tasks), NULL));
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(tasks); i++) {
-		const struct frag_fit *f = &tasks[i].fit;
-
-		assert_int_equal(tasks[i].rc, 0);
-		assert_true(f->complete && f->possible);
-		assert_true(completes(policies[i], &dev, f->min_capacity_bytes));
-		assert_false(completes(policies[i], &dev, f->min_capacity_bytes - FRAG_PAGE));
-		assert_true(completes(policies[i], &dev, f->safe_capacity_bytes));
-		assert_true(f->min_capacity_bytes <= f->safe_capacity_bytes);
-		assert_true(f->safe_capacity_bytes <= CONTEXT + f->peak_reserved_bytes + FRAG_PAGE);
-		for (size_t g = 0; g < f->gaps_count; g++) {
-			assert_false(completes(policies[i], &dev, f->gaps[g].first_bytes));
-			assert_true(f->gaps[g].first_bytes > f->min_capacity_bytes);
-		}
-		frag_policy_spec_destroy((struct frag_policy_spec *)tasks[i].spec);
-	}
 }
 
 TEST(test_fit_margin_and_gpus)
@@ -213,21 +184,6 @@ TEST(test_fit_least)
 	}
 }
 
-TEST(test_fit_stops)
-{
-	static volatile sig_atomic_t stop = 1;
-	struct frag_plan_env env = make_env(1);
-	struct frag_fit_task task = { 0 };
-	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
-
-	make_trace(&dev, 5, 500, 20);
-	task = (struct frag_fit_task){ .spec = must_parse_policy("pytorch"), .dev = &dev };
-	env.watch.stop = &stop;
-	SUCCEEDS(frag_fit_run(&env, 0, NULL, 0, &task, 1, NULL));
-	assert_false(task.fit.complete);
-	frag_policy_spec_destroy((struct frag_policy_spec *)task.spec);
-}
-
 /* ---- tune ------------------------------------------------------------------------ */
 
 static void tune(const struct frag_trace_dev *dev, unsigned threads, uint64_t budget,
@@ -244,36 +200,6 @@ static void tune(const struct frag_trace_dev *dev, unsigned threads, uint64_t bu
 
 	SUCCEEDS(frag_tune_run(&env, &dev, 1, &opt, out, NULL));
 	assert_true(out->complete);
-}
-
-/* Same seed, same answer, for one thread and three; the prediction is that of a replay. */
-TEST(test_tune_same)
-{
-	struct frag_sim_config card = { .total_bytes = GIB * 100, .context_bytes = CONTEXT };
-	FRAG_AUTO(frag_tune_release) struct frag_tune a = { 0 }, b = { 0 };
-	AUTO_SPEC spec = NULL;
-	struct frag_run_options opt = default_run();
-	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
-	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
-
-	make_trace(&dev, 3, 1500, 30);
-	tune(&dev, 1, 150, FRAG_TUNE_PEAK, &a);
-	tune(&dev, 3, 150, FRAG_TUNE_PEAK, &b);
-	assert_int_equal(a.tries_count, b.tries_count);
-	assert_in_range(a.tries_count, 100, 151);
-	for (size_t i = 0; i < a.tries_count; i++) {
-		assert_string_equal(a.tries[i].params, b.tries[i].params);
-		assert_true(a.tries[i].peak_reserved_bytes == b.tries[i].peak_reserved_bytes);
-		if (i)
-			assert_true(a.tries[i].peak_reserved_bytes >=
-				    a.tries[i - 1].peak_reserved_bytes);
-	}
-	assert_true(a.tries[0].peak_reserved_bytes <= a.tries[a.baseline].peak_reserved_bytes);
-	assert_string_equal(a.tries[a.baseline].params, "pytorch");
-	spec = must_parse_policy(a.tries[0].text);
-	SUCCEEDS(frag_replay_sim(spec, &card, &dev, &opt, &r, NULL));
-	assert_true(r.m.peak_reserved_bytes == a.tries[0].peak_reserved_bytes);
-	assert_true(r.m.modelled_ns == a.tries[0].driver_ns);
 }
 
 /* No two of the front, and nothing outside of it, contradict its definition. */
@@ -337,42 +263,4 @@ TEST(test_tune_units_and_limits)
 			    both.tries[i].peak_reserved_bytes <= env.run.limit_bytes);
 	frag_tune_release(&alone[0]);
 	frag_tune_release(&alone[1]);
-}
-
-static volatile sig_atomic_t stop_now;
-
-static void stop_at_once(void *ctx, uint64_t done, uint64_t total)
-{
-	assert_true(done <= total);
-	stop_now = 1;
-}
-
-/* Stopped in the middle: what is left is complete in itself. A trace of many events, so that the
- * first look at the progress comes before the end. */
-TEST(test_tune_stops)
-{
-	static const char *const spaces[] = { "pytorch" };
-	struct frag_tune_options opt = {
-		.spaces = spaces, .spaces_count = 1, .baseline = "pytorch", .budget = 1000000
-	};
-	struct frag_plan_env env = make_env(2);
-	const struct frag_trace_dev *unit;
-	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
-	FRAG_AUTO(frag_tune_release) struct frag_tune t = { 0 };
-
-	make_trace(&dev, 3, 4000, 30);
-	unit = &dev;
-	stop_now = 0;
-	env.watch = (struct frag_watch){ .progress = stop_at_once, .stop = &stop_now };
-	SUCCEEDS(frag_tune_run(&env, &unit, 1, &opt, &t, NULL));
-	assert_false(t.complete);
-	assert_true(t.tries_count < 3000); /* of 4,400 */
-	for (size_t i = 0; i < t.tries_count && i < 3; i++) {
-		struct frag_sim_config card = env.card;
-		AUTO_SPEC spec = must_parse_policy(t.tries[i].text);
-		FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
-
-		SUCCEEDS(frag_replay_sim(spec, &card, &dev, &env.run, &r, NULL));
-		assert_true(r.m.peak_reserved_bytes == t.tries[i].peak_reserved_bytes);
-	}
 }

@@ -258,33 +258,3 @@ TEST(test_windows)
 	assert_int_equal(frag_step_plan_make(&none, 0, -1, 1000000, NULL, &plan, &test_err),
 			 FRAG_EINPUT);
 }
-
-TEST(test_bad_files)
-{
-#define HEAD "cufrag-plan 1\nreserve 1024 prefix_marks 0 phase_marks 0 skip 0 "
-	static const char *const texts[] = {
-		"",
-		"cufrag-plan 2\n",
-		"cufrag-plan 1\n",
-		HEAD "phases 1 requests 1\n",
-		HEAD "phases 1 requests 1\nphase 1\n512 1024\n",
-		HEAD "phases 1 requests 2\nphase 1\n512 0\n",
-		HEAD "phases 2 requests 0\nphase 0\nphase 0\n",
-	};
-	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
-
-	make_steps(&dev, 1, true);
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(texts); i++) {
-		struct frag_sim_config card = { .total_bytes = GIB };
-		AUTO_SPEC spec = NULL;
-		struct frag_run_options opt;
-		FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
-		char text[64];
-
-		snprintf(text, sizeof(text), "planned:plan=%s",
-			 test_make_file("plan", texts[i], strlen(texts[i])));
-		frag_run_options_defaults(&opt);
-		spec = must_parse_policy(text);
-		assert_int_equal(frag_replay_sim(spec, &card, &dev, &opt, &r, NULL), FRAG_EINPUT);
-	}
-}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What differs between the releases of PyTorch where text does not do (tests/policies/pytorch.rules): numbers that
- * run out, each key with each release, and what parsing makes of lists and reservations.
+ * run out, and what parsing makes of lists and reservations.
  */
 #include <pytorch/pt.h>
 
@@ -42,58 +42,6 @@ TEST(test_renumbered)
 }
 
 /* ---- settings ---- */
-
-/* The first release that knows a key. */
-static const struct {
-	const char *item;
-	unsigned since;
-} items[] = {
-	{ "max_split_size_mb:64", 1 },
-	{ "garbage_collection_threshold:0.5", 1 },
-	{ "roundup_power2_divisions:4", 1 },
-	{ "expandable_segments:True", 1 },
-	{ "backend:native", 1 },
-	{ "release_lock_on_cudamalloc:True", 2 },
-	{ "pinned_use_cuda_host_register:True", 2 },
-	{ "pinned_num_register_threads:8", 2 },
-	{ "max_non_split_rounding_mb:64", 6 },
-	{ "pinned_use_background_threads:True", 6 },
-	{ "graph_capture_record_stream_reuse:True", 9 },
-	{ "per_process_memory_fraction:0.5", 10 },
-	{ "pinned_reserve_segment_size_mb:64", 10 },
-	{ "large_segment_size_mb:40", 11 },
-	{ "large_segment_size_mb=40", 11 },
-	{ "throw_on_cudamalloc_oom:True", 12 },
-	{ "pinned_free_catch_all:True", 12 },
-	{ "pinned_max_cached_size_mb:64", 13 },
-	{ "pinned_max_round_threshold_mb:64", 13 },
-	{ "expandable_segments_reserve:0.5", 15 },
-	{ "expandable_segments_reserve:40G", 15 },
-	{ "expandable_segments_reserve_by_class:[a:0.5,b:40G]", 15 },
-};
-
-TEST(test_keys)
-{
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(items); i++) {
-		for (unsigned minor = 1; minor <= 15; minor++) {
-			FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
-			char text[128], since[32];
-			struct frag_err err = { 0 };
-			int rc;
-
-			snprintf(text, sizeof(text), "pytorch:version:2.%u,%s", minor,
-				 items[i].item);
-			snprintf(since, sizeof(since), "came with 2.%u", items[i].since);
-			rc = frag_policy_spec_parse(text, &spec, &err);
-			if (minor >= items[i].since && rc)
-				fail_msg("%s: %s", text, err.msg);
-			if (minor < items[i].since) {
-				assert_int_equal(rc, FRAG_EUSAGE);
-				assert_non_null(strstr(err.msg, since));
-			}
-		}
-	}
-}
 
 /* Up to 2.10 '>' also overwrites the interval that was named last. */
 TEST(test_rest_of_list)

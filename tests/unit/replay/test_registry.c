@@ -90,10 +90,3 @@ TEST(entries)
 	BAD(visit, NULL, "policy 'sound-1' lacks visit");
 	BAD(opts, opts, "policy 'sound-1': option 'a' lies outside its params");
 }
-
-TEST(class_names)
-{
-	assert_string_equal(frag_class_name(FRAG_CLASS_HIT), "hit");
-	assert_string_equal(frag_class_name(FRAG_CLASS_REFUSED), "refused");
-	assert_string_equal(frag_class_name(FRAG_CLASS_COUNT), "?");
-}

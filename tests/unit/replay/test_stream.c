@@ -167,38 +167,6 @@ TEST(test_ahead)
 	frag_trace_destroy(t);
 }
 
-TEST(test_ahead_of_a_cut)
-{
-	AUTO_TRACE t = sample_trace_random(4, 500000, false, false);
-	struct frag_source *src;
-	struct frag_ahead *a;
-	struct frag_batch b;
-	uint64_t seen[1] = { 0 };
-	const char *path = test_path("cut.cft");
-	long size;
-	FILE *f;
-	int rc;
-
-	SUCCEEDS(frag_trace_write_cft(t, path, NULL));
-	f = fopen(path, "rb+");
-	assert_non_null(f);
-	fseek(f, 0, SEEK_END);
-	size = ftell(f);
-	assert_int_equal(ftruncate(fileno(f), size / 2), 0);
-	fclose(f);
-	src = open_source(path);
-	assert_int_equal(frag_ahead_open(src, &a, &test_err), 0);
-	while ((rc = frag_ahead_next(a, &b, &test_err)) == 1)
-		check_batch(&b, t, seen);
-	assert_int_equal(rc, FRAG_EINPUT);
-	assert_int_equal(frag_ahead_next(a, &b, &test_err), FRAG_EINPUT);
-	assert_true(test_err.msg[0] && seen[0] && seen[0] < t->devs[0].events_count);
-	frag_ahead_close(a);
-	assert_int_equal(frag_source_pass(src, 1, &test_err), FRAG_EINPUT);
-	frag_source_close(src);
-	unlink(path);
-}
-
 /* ---- passing over ----------------------------------------------------------------- */
 
 TEST(test_pass)

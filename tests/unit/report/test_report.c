@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What shows results as text: escaping, tables, exact CSV and JSON. */
+/* What shows results as text: escaping, tables, exact JSON. */
 #include "test.h"
 
 #include "sample_report.h"
@@ -80,47 +80,7 @@ TEST(a_table)
 						 "b<c   12345  no\n");
 }
 
-/* ---- CSV and JSON ---- */
-
-TEST(csv_is_exact)
-{
-	FRAG_AUTO(sample_release) struct sample s = { 0 };
-	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
-	char *head[64], *cell[64], *rest, *save;
-	size_t n, metrics, row = 0;
-	const struct frag_metric_info *list = frag_metric_list(&metrics);
-
-	sample_init(&s, 7, EVENTS, true);
-	sample_csv(&s.report, &t);
-	n = rig_split_csv(rig_first_line(t.s, &rest), head, 64);
-	assert_string_equal(head[0], "trace");
-	for (char *line = strtok_r(rest, "\n", &save); line;
-	     line = strtok_r(NULL, "\n", &save), row++) {
-		const struct frag_result *r = &s.section.results[row];
-
-		assert_int_equal(rig_split_csv(line, cell, 64), n);
-		assert_string_equal(cell[rig_column(head, n, "policy")], r->policy);
-		assert_string_equal(cell[rig_column(head, n, "completed")],
-				    r->completed ? "true" : "false");
-		if (!r->oom.happened)
-			assert_string_equal(cell[rig_column(head, n, "first_oom")], "");
-		else
-			assert_int_equal(strtoull(cell[rig_column(head, n, "first_oom")], NULL, 10),
-					 r->oom.event);
-		assert_string_equal(cell[rig_column(head, n, "free_frag_ratio")], "");
-		for (size_t i = 0; i < metrics; i++) {
-			const char *at = (const char *)&r->m + list[i].offset;
-			const char *got = cell[rig_column(head, n, list[i].name)];
-
-			if (list[i].type == FRAG_METRIC_T_U64)
-				assert_int_equal(strtoull(got, NULL, 10), *(const uint64_t *)at);
-			else if (!isnan(*(const double *)at))
-				assert_true(fabs(strtod(got, NULL) - *(const double *)at) <=
-					    1e-14 * fabs(*(const double *)at));
-		}
-	}
-	assert_int_equal(row, 7);
-}
+/* ---- JSON; CSV has the same: tests/report/peaks.py ---- */
 
 static void check_json_result(const json_t *j, const struct frag_result *r)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Charts: their data, their scripts, and how they are put into the page. */
+/* Charts that there are, and how they are put into the page; their figures: tests/report/peaks.py. */
 #include "test.h"
 
 #include "sample_report.h"
@@ -43,41 +43,6 @@ static const struct frag_answer_chart *chart_named(struct charts *c, const char 
 	return NULL;
 }
 
-static void csv_of(const struct frag_answer_chart *chart, struct frag_text *out)
-{
-	assert_non_null(chart);
-	frag_shape_csv(chart->shape, chart->rows.rows, chart->rows.count, out);
-	assert_int_equal(frag_text_check(out, NULL), 0);
-}
-
-TEST(charts_have_scripts_and_whole_rows)
-{
-	FRAG_AUTO(charts_release) struct charts c = { 0 };
-	const struct frag_chart_ops *ops;
-	FRAG_AUTO_FREE char *dir = NULL;
-
-	charts_init(&c, 14, true);
-	assert_int_equal(frag_plot_scripts(&dir, NULL), 0);
-	for (size_t i = 0; (ops = frag_chart_at(i)); i++) {
-		const struct frag_answer_chart *chart = chart_named(&c, ops->name);
-		char *fields[64], *rest, file[64], *path;
-		FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
-		size_t columns;
-
-		csv_of(chart, &t);
-		assert_null(strstr(t.s, "nan"));
-		columns = rig_split_csv(rig_first_line(t.s, &rest), fields, 64);
-		assert_int_equal(rig_check_rows(rest, columns), chart->rows.count);
-		assert_true(strlen(chart->title) > 10);
-		assert_true(strlen(chart->caption) > 40);
-		assert_non_null(chart->alt);
-		snprintf(file, sizeof(file), "%s.gp", ops->name);
-		path = frag_path_join(dir, file);
-		assert_int_equal(access(path, R_OK), 0);
-		frag_host_free(path);
-	}
-}
-
 /* No chart without rows: one policy has no rival, a trace that is gone has no sizes. */
 TEST(no_chart_without_rows)
 {
@@ -88,59 +53,6 @@ TEST(no_chart_without_rows)
 	assert_null(chart_named(&c, "pareto"));
 	assert_null(chart_named(&c, "sizes"));
 	assert_non_null(chart_named(&c, "peak"));
-}
-
-TEST(peak_chart_adds_up)
-{
-	FRAG_AUTO(charts_release) struct charts c = { 0 };
-	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
-	char *head[64], *cell[64], *rest, *save;
-	size_t n;
-
-	charts_init(&c, 5, true);
-	csv_of(chart_named(&c, "peak"), &t);
-	n = rig_split_csv(rig_first_line(t.s, &rest), head, 64);
-	for (char *line = strtok_r(rest, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		static const char *const parts[] = { "requested_bytes",	 "rounding_bytes",
-						     "waiting_bytes",	 "non_releasable_bytes",
-						     "releasable_bytes", "other_bytes" };
-		uint64_t sum = 0;
-
-		rig_split_csv(line, cell, 64);
-		for (size_t i = 0; i < FRAG_ARRAY_LEN(parts); i++)
-			sum += strtoull(cell[rig_column(head, n, parts[i])], NULL, 10);
-		assert_int_equal(
-			sum, strtoull(cell[rig_column(head, n, "peak_reserved_bytes")], NULL, 10));
-	}
-}
-
-/* The largest value of the curve is the peak, and an early end is marked. */
-TEST(memory_chart_keeps_peaks_and_ends)
-{
-	FRAG_AUTO(charts_release) struct charts c = { 0 };
-	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
-	char *head[64], *cell[64], *rest, *save;
-	size_t n, ooms = 0;
-	uint64_t peak[3] = { 0 };
-
-	charts_init(&c, 3, false);
-	c.s.section.results[2].m.events_count = c.s.section.results[2].oom.event;
-	csv_of(chart_named(&c, "memory"), &t);
-	n = rig_split_csv(rig_first_line(t.s, &rest), head, 64);
-	for (char *line = strtok_r(rest, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		uint64_t v, k;
-
-		rig_split_csv(line, cell, 64);
-		k = strtoull(cell[0], NULL, 10);
-		v = strtoull(cell[rig_column(head, n, "reserved_max_bytes")], NULL, 10);
-		peak[k] = FRAG_MAX(peak[k], v);
-		assert_string_equal(cell[rig_column(head, n, "time_s")],
-				    ""); /* the trace has none */
-		ooms += !strcmp(cell[rig_column(head, n, "state")], "oom") && k == 2;
-	}
-	assert_int_equal(ooms, 1);
-	for (size_t k = 0; k < 3; k++)
-		assert_int_equal(peak[k], c.s.section.results[k].m.peak_reserved_bytes);
 }
 
 /* ---- the page ---- */

@@ -53,29 +53,6 @@ static bool have_gnuplot(void)
 	return system("gnuplot --version >/dev/null 2>&1") == 0;
 }
 
-TEST(report_is_whole)
-{
-	FRAG_AUTO(sample_release) struct sample s = { 0 };
-	FRAG_AUTO_FREE char *dir = frag_path_join(test_folder("out"), "made/deep"),
-			    *page = frag_path_join(dir, "report.html");
-	size_t charts = 0;
-	struct stat st;
-
-	if (!have_gnuplot())
-		skip();
-	while (frag_chart_at(charts))
-		charts++;
-	sample_init(&s, 3, 400, true);
-	assert_int_equal(frag_report_write(&s.report, dir, FRAG_FORMAT_PNG, 2, &test_err), 0);
-	/* CSV, SVG and PNG of each; results.csv, results.json, report.html */
-	assert_int_equal(rig_count_files(dir), 3 * charts + 3);
-	assert_int_equal(stat(page, &st), 0);
-	assert_true(st.st_size > 50000);
-	/* once more over existing files */
-	assert_int_equal(frag_report_write(&s.report, dir, 0, 1, &test_err), 0);
-	assert_int_equal(rig_count_files(dir), 3 * charts + 3);
-}
-
 /* Texts go into the program of the PDF as literals, whatever they are. */
 TEST(one_pdf_quotes)
 {

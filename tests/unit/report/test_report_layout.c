@@ -84,7 +84,7 @@ TEST(bounded)
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(policies); i++) {
 		FRAG_AUTO(frag_layout_release) struct frag_layout l = { 0 };
 
-		make(policies[i], &s.trace.devs[0], &l);
+		make(policies[i], &s.trace->devs[0], &l);
 		assert_string_equal(l.policy, policies[i]);
 		assert_true(l.count > 10 && l.count <= 5000);
 		assert_true(l.samples > 10);
@@ -98,12 +98,12 @@ TEST(without_times_or_events)
 	FRAG_AUTO(sample_release) struct sample s = { 0 };
 
 	sample_init(&s, 1, 60, false);
-	make("pytorch", &s.trace.devs[0], &l);
+	make("pytorch", &s.trace->devs[0], &l);
 	assert_true(l.count > 0);
 	check_boxes(&l);
 	frag_layout_release(&l);
-	s.trace.devs[0].events_count = 0;
-	make("pytorch", &s.trace.devs[0], &l);
+	s.trace->devs[0].events_count = 0;
+	make("pytorch", &s.trace->devs[0], &l);
 	assert_int_equal(l.count, 0);
 	frag_layout_release(&l);
 }
@@ -117,5 +117,5 @@ TEST(memory_short)
 
 	sample_init(&s, 1, 300, true);
 	FAIL_ALLOCATIONS(
-		frag_layout_make(spec, &card, &s.trace.devs[0], UINT64_MAX, &opt, &l, NULL));
+		frag_layout_make(spec, &card, &s.trace->devs[0], UINT64_MAX, &opt, &l, NULL));
 }

@@ -255,23 +255,6 @@ TEST(test_events)
 	frag_trace_destroy(t);
 }
 
-TEST(test_refused)
-{
-	static const struct frag_repeat_options wrong[] = { { .times = 2, .first = 1, .last = 121 },
-							    { .times = 2, .first = 9, .last = 8 },
-							    { .times = 1000000000 },
-							    { .events = 100000000000 } };
-	struct frag_trace *t = must_read("traces/gnn.default.cft");
-	struct frag_repeat r;
-
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(wrong); i++)
-		assert_int_equal(frag_repeat_init(&r, t, &wrong[i], NULL), FRAG_EUSAGE);
-	frag_trace_destroy(t);
-	t = must_read("traces/seeddemo.default.cft"); /* no steps in it */
-	assert_int_equal(frag_repeat_init(&r, t, &wrong[0], NULL), FRAG_EUSAGE);
-	frag_trace_destroy(t);
-}
-
 /* Every allocation that can fail does so once; nothing is lost. */
 TEST(test_out_of_memory)
 {

@@ -1,13 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A policy in a shared object: one cudaMalloc per request, rounded up. */
+/*
+ * A policy in a shared object: one cudaMalloc per request, rounded up. Its third allocation, and its frees, do what LIE in
+ * the environment says. While it begins with round=2K, or at allocation number INTERRUPT_AT, it is as if Ctrl-C were pressed
+ * (INTERRUPT_WITH: another signal, by its number); it goes on.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include <frag/policy.h>
 
 struct params {
 	uint64_t round;
 };
-static const struct frag_opt opts[] = { FRAG_OPT_BYTES("round", struct params, round, 512, 1,
-						       1 << 30, "sizes are multiples of it"),
+static const struct frag_opt opts[] = { { .key = "round",
+					  .type = FRAG_OPT_T_BYTES,
+					  .def = 512,
+					  .min = 1,
+					  .max = 1 << 30,
+					  .help = "sizes are multiples of it",
+					  .tune = "1K,2K,4K,8K" },
 					FRAG_OPT_END };
+
+static int number(const char *name, int otherwise)
+{
+	const char *text = getenv(name);
+
+	return text ? atoi(text) : otherwise;
+}
+
+static int lies(const char *how)
+{
+	const char *lie = getenv("LIE");
+
+	return lie && !strcmp(lie, how);
+}
 
 /* live blocks, chained: destroy has to give all of them back */
 struct block {
@@ -30,6 +57,8 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 		return frag_fail_nomem(err, "external policy");
 	s->dev = env->dev;
 	s->round = ((const struct params *)params)->round;
+	if (s->round == 2048)
+		raise(SIGINT);
 	*out = s;
 	return 0;
 }
@@ -50,6 +79,12 @@ static int release(void *self, const struct frag_block *block, struct frag_err *
 	return 0;
 }
 
+static int release_or_lie(void *self, const struct frag_block *block, struct frag_err *err)
+{
+	FRAG_TRY(release(self, block, err));
+	return lies("free") ? FRAG_OOM : 0;
+}
+
 static void destroy(void *self)
 {
 	struct self *s = self;
@@ -60,13 +95,38 @@ static void destroy(void *self)
 	frag_host_free(s);
 }
 
+static int lie(struct frag_block *out, frag_addr_t first)
+{
+	if (lies("code"))
+		return 77;
+	if (lies("negative"))
+		return -5;
+	if (lies("silent"))
+		return FRAG_EDEVICE;
+	if (lies("class"))
+		out->cls = 200;
+	else if (lies("overlap"))
+		out->addr = first;
+	else if (lies("short"))
+		out->granted = 1;
+	else if (lies("long"))
+		out->granted = 1ull << 50;
+	else if (lies("endless"))
+		out->granted = UINT64_MAX;
+	return 0;
+}
+
 static int alloc(void *self, const struct frag_request *req, struct frag_block *out,
 		 struct frag_err *err)
 {
+	static frag_addr_t first;
+	static int calls;
 	struct self *s = self;
 	struct block *b = frag_host_calloc(1, sizeof(*b));
 	int rc;
 
+	if (++calls == number("INTERRUPT_AT", 0))
+		raise(number("INTERRUPT_WITH", SIGINT));
 	if (!b)
 		return frag_fail_nomem(err, "external policy");
 	b->bytes = frag_round_up(req->bytes, s->round);
@@ -82,7 +142,9 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 	*out = (struct frag_block){
 		.addr = b->addr, .granted = b->bytes, .handle = (uintptr_t)b, .cls = FRAG_CLASS_GROW
 	};
-	return 0;
+	if (calls == 1)
+		first = out->addr;
+	return calls == 3 ? lie(out, first) : 0;
 }
 
 static void visit(void *self, const struct frag_visitor *v)
@@ -99,19 +161,17 @@ static void visit(void *self, const struct frag_visitor *v)
 #define ABI FRAG_POLICY_ABI
 #endif
 
-/* What policies that include this file and define MINE_ONLY leave as it is. */
-#define MINE_TABLE \
-	.abi = ABI, .source = "tests of the command line", .needs = FRAG_CAN_MALLOC, \
-	.params_size = sizeof(struct params), .destroy = destroy, .visit = visit
-
-#ifndef MINE_ONLY
 const struct frag_policy_ops frag_policy_external = {
+	.abi = ABI,
 	.name = "mine",
+	.source = "tests of the command line",
 	.summary = "one cudaMalloc per request, rounded up",
-	MINE_TABLE,
+	.needs = FRAG_CAN_MALLOC,
+	.params_size = sizeof(struct params),
 	.opts = opts,
 	.create = create,
+	.destroy = destroy,
 	.alloc = alloc,
-	.free = release,
+	.free = release_or_lie,
+	.visit = visit,
 };
-#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Live bytes by whole stack, for flamegraph.pl, speedscope.app and pprof. */
-#ifndef FRAG_EXPLAIN_EXPORT_STACKS_H
-#define FRAG_EXPLAIN_EXPORT_STACKS_H
+#ifndef FRAG_TRACE_STACKS_H
+#define FRAG_TRACE_STACKS_H
 
 #include "explain/replay_cursor.h"
 #include "recording/sites.h"
