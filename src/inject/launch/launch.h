@@ -113,8 +113,8 @@ struct frag_launch_cards {
 };
 
 struct frag_launch_policy {
-	const char *policy; /* as any command takes it; checked by the caller */
-	const char *record; /* .cft to write, NULL = none */
+	const char *policy;		       /* as any command takes it; checked by the caller */
+	const char *record;		       /* .cft to write, NULL = none */
 	const struct frag_launch_cards *cards; /* NULL: the real card */
 	const void *options;		       /* of the cards */
 };
