@@ -33,8 +33,7 @@ class Libraries:
     def __init__(self, core):
         self.core, self.lock = ctypes.CDLL(core), threading.RLock()
         self.core.frag_nogpu_loaded.restype = ctypes.c_char_p
-        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "runtime_names.csv"), "rb") as f:
-            self.published = set(f.read().split()[1:])
+        self.published = {name.encode() for name in cufrag_stubs.runtime_names()}
 
     def look(self):
         """Patches libraries loaded since the last call. The core is called without the GIL."""

@@ -19,7 +19,7 @@ asked = set()
 def look(home, name, found):
     """`found` lies in the module or class `home` under `name`: what whoever asks gets."""
     folder = os.path.basename(os.path.dirname(sys._getframe(2).f_code.co_filename))
-    if not folder.startswith(("inject", "cufrag")):
+    if not folder.startswith(("inject", "cufrag", "hooks")):
         return found
     full = "%s.%s" % (home, name)
     if name == "__dict__":
