@@ -34,18 +34,22 @@ def hook(*modules, release, purpose, when="card"):
 
 def begin(card, when):
     for part in sorted(m.name for m in pkgutil.iter_modules(__path__)):
-        importlib.import_module("%s.%s" % (__name__, part))
+        attach("hooks/%s.py" % part, importlib.import_module, "%s.%s" % (__name__, part))
     for one in HOOKS:
         for module in one.modules if one.when == when else ():
             after(module, run, card, one)
 
 
 def run(module, card, one):
-    package, relation, release = re.match(r"(\w+)(>=|<|)([\d.]*)", one.release).groups()
+    name = "%s.%s" % (one.attach.__module__.rpartition(".")[2], one.attach.__name__)
+    attach("%s (hook %s, for %s)" % (one.purpose, name, one.release), apply, module, card, one)
+
+
+def apply(module, card, one):
+    package, relation, release = re.fullmatch(r"(\w+)(>=|<|)([\d.]*)", one.release).groups()
     newer = not relation or release_of(sys.modules[package]) >= tuple(map(int, release.split(".")))
     if newer != (relation == "<"):
-        name = "%s.%s" % (one.attach.__module__.rpartition(".")[2], one.attach.__name__)
-        attach("%s (hook %s, for %s)" % (one.purpose, name, one.release), one.attach, card, module)
+        one.attach(card, module)
 
 
 class Finder:
