@@ -2,7 +2,7 @@
 /* cufrag view: recordings as an interactive page, in a file or served to a browser on this machine. */
 #include <string.h>
 
-#include "cli/recordings.h"
+#include "cli/common.h"
 #include "cli/show_answer.h"
 #include "compare/lanes.h"
 #include "explain/diagnose/diagnose.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Diagnoses the operands of a command, recordings and logs; for diagnose and summary. */
-#ifndef FRAG_CLI_DIAGNOSING_H
-#define FRAG_CLI_DIAGNOSING_H
+#ifndef FRAG_CLI_CMD_DIAGNOSE_H
+#define FRAG_CLI_CMD_DIAGNOSE_H
 
 #include "cli/common.h"
 #include "explain/diagnose/diagnose.h"
