@@ -205,7 +205,7 @@ static int run_script(int argc, char **argv)
 	return run_command(frag_commands_find("fit"), n, line);
 }
 
-/* What stands where a command should: a file, an option of the program, or a slip of the fingers. */
+/* What stands where a command should: a file, an option of the program, or a typing error. */
 static int run_other(int argc, char **argv)
 {
 	static char help[] = "help", summary[] = "summary";

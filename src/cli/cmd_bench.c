@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cufrag bench: what driver calls cost on a card, by size; with traces, what policies cost per operation on it. */
+/* cufrag bench: what driver calls cost on a card, by size; what policies cost per operation. */
 #include "bench/bench.h"
 #include "cmd_replay.h"
 

@@ -6,7 +6,7 @@
 #include "cli/common.h"
 #include "explain/diagnose/diagnose.h"
 
-/* policy: text of --policy, NULL = the recorded settings. Errors: those of readers and replays, FRAG_ENOMEM. */
+/* policy: text of --policy, NULL = as recorded. Errors: of readers and replays, FRAG_ENOMEM. */
 int frag_cli_diagnose(const struct frag_cli *cli, const char *policy, struct frag_findings *out,
 		      struct frag_err *err);
 

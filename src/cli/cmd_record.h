@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands that start a program: what the command line says of it, and a program in place of a trace. */
+/* Commands that start a program: what their command line says, and a program instead of a trace. */
 #ifndef FRAG_CLI_CMD_RECORD_H
 #define FRAG_CLI_CMD_RECORD_H
 

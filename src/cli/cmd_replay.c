@@ -68,7 +68,7 @@ int frag_cli_replays_begin(struct frag_session *s, const struct frag_cli *cli, s
 	s->vendor = cli->vendor;
 	s->headroom = cli->headroom;
 	s->formats |= FRAG_FORMAT_SVG | (s->pdf ? FRAG_FORMAT_ONE_PDF : 0);
-	/* with --no-host, which leaves out all that differs from run to run, the clock is not asked */
+	/* --no-host leaves out what differs from run to run, so the clock is not asked */
 	s->date_text = frag_cli_day(!s->omit_host);
 	frag_cli_add_command_line(cli, &line);
 	FRAG_TRY(frag_text_check(&line, err));

@@ -19,7 +19,7 @@ struct frag_inject_files {
 	char *folder; /* the files */
 	char *cache;  /* what is made once for each PyTorch and each version of the files */
 };
-/* Errors: FRAG_EOUTPUT if the files are not there, or there is no cache that belongs to this user alone. */
+/* Errors: FRAG_EOUTPUT if the files are not there, or no cache belongs to this user alone. */
 int frag_inject_files_open(struct frag_inject_files *f, struct frag_err *err);
 void frag_inject_files_release(struct frag_inject_files *f);
 

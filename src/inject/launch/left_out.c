@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a recording without pools left out: memory that libraries took for themselves ("#apart BYTES LIBRARY" in the files). */
+/* What a recording without pools left out: what libraries took ("#apart BYTES LIBRARY"). */
 #include "launch.h"
 
 #include <dirent.h>

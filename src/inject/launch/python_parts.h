@@ -23,7 +23,7 @@ struct frag_torch_parts {
 	size_t count, room;
 };
 
-/* Reads and settles all of them, in the order of the ranks. Errors: FRAG_EINPUT if nothing is there. */
+/* Reads and settles all of them, in the order of ranks. Errors: FRAG_EINPUT if none is there. */
 int frag_torch_parts_read(const struct frag_launch *l, const char *folder,
 			  struct frag_torch_parts *out, struct frag_err *err);
 /* One trace of all; the parts have none afterwards. */

@@ -38,7 +38,7 @@ static void send_all(const pid_t *pids, unsigned count, int number)
 			kill(pids[i], number);
 }
 
-/* Takes one that ended out of the list; the first that failed ends the others, which would wait for it. */
+/* Takes an ended one out of the list; the first that failed ends the others, which wait for it. */
 static void reap(pid_t *pids, unsigned count, unsigned *left, int *status)
 {
 	int state;

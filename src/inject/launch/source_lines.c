@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Source files and lines of recorded host stacks, by addr2line of binutils where programs have debug information. */
+/* Source lines of recorded host stacks, by addr2line of binutils if there is debug information. */
 #include "launch.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record: any CUDA program, with the library of src/inject/record in it. Taken where no other way is asked for. */
+/* record: any CUDA program, with the library of src/inject/record; if no other way is asked for. */
 #include "way.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A PyTorch program with a policy as its allocator (src/inject/live), perhaps recorded, perhaps on pretended cards. */
+/* A PyTorch program with a policy as its allocator (src/inject/live), recorded or not. */
 #include "launch.h"
 
 #include <errno.h>

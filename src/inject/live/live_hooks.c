@@ -66,7 +66,7 @@ static int check_policy(const struct frag_policy_spec *spec, struct frag_err *er
 	return 0;
 }
 
-/* A policy from a shared object finds in this library what it calls: Python has loaded it for itself alone. */
+/* A policy of a shared object finds here what it calls: Python loaded this for itself alone. */
 static void open_to_policies(void)
 {
 	Dl_info self;
@@ -125,7 +125,7 @@ int frag_live_start(const struct frag_live_options *options, char *msg, size_t c
 	return rc;
 }
 
-/* The library goes, after every tensor: policies that have something to finish (log) do it; the driver is not called. */
+/* The library goes, after every tensor: policies finish (log); the driver is not called. */
 __attribute__((destructor)) static void stop(void)
 {
 	if (!is_on())
@@ -219,7 +219,7 @@ static void __attribute__((noreturn)) refuse(int device, uint64_t bytes)
 	frag_live_throw_oom(text);
 }
 
-/* ---- requests and frees ----------------------------------------------------------------------- */
+/* ---- requests and frees ----------------------------------------------------------------- */
 
 void *frag_live_alloc(ptrdiff_t bytes, int device, frag_live_stream stream)
 {
@@ -287,7 +287,7 @@ void *frag_live_base(void *p, size_t *bytes)
 	return w.bytes ? (void *)(uintptr_t)w.base : p;
 }
 
-/* ---- the rest ------------------------------------------------------------------------------------ */
+/* ---- the rest --------------------------------------------------------------------------- */
 
 /* Devices are opened when they are used: a process that sees eight cards uses one. */
 void frag_live_init(int devices)

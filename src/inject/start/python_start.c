@@ -61,7 +61,7 @@ static void take_options(char **argv, bool *without, bool *isolated)
 	}
 }
 
-/* Python's variables are called CUFRAG_KEPT_PYTHON… until it has started: sitecustomize.py gives the names back. */
+/* Python's variables are CUFRAG_KEPT_PYTHON… until it has started: sitecustomize.py undoes that. */
 static void hide_variables(void)
 {
 	char kept[256];

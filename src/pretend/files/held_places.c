@@ -337,7 +337,7 @@ const char *frag_held_path(struct place *p, int *dir, const char *path, enum how
 	return p->up;
 }
 
-/* ---- copies ------------------------------------------------------------------------------------- */
+/* ---- copies ----------------------------------------------------------------------------- */
 
 static __thread uint64_t sum;
 
@@ -543,7 +543,7 @@ bool frag_held_is_merged(const struct place *p)
 
 /* ---- start ----------------------------------------------------------------------------------- */
 
-/* Switches to this folder; "": writes are not held. Each fork of cufrag_fork_server.py has its own. */
+/* Switches to this folder; "": writes are not held. Forks of the fork server have their own. */
 FRAG_EXPORT void cufrag_held_into(const char *folder)
 {
 	const char *exempt = getenv("CUFRAG_HELD_NOT");
