@@ -488,7 +488,7 @@ plots: $(B)/cufrag
 
 #: baseline   rewrite the golden counts of tests/golden/ from this build
 baseline: $(B)/cufrag
-	@tests/golden/run.sh --rewrite $(B)/cufrag
+	@tests/golden/run.py --rewrite $(B)/cufrag
 
 #: docs       renew the generated parts of documents; reference pages go to build/docs
 docs: $(B)/cufrag
