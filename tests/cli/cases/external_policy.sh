@@ -23,4 +23,4 @@ printf 'alloc,1,1\nalloc,2,4097\nfree,2\nalloc,3,5000\n' > few.csv
 for trace in leak.frames streams.default; do
 	"$CUFRAG" replay "$TRACES/$trace.cft" --policy check:every=1/./guide.so:smallest=1K --json - | grep '"completed"'
 done
-"$CUFRAG" replay few.csv --policy ./guide.so:smallest=5000
+"$CUFRAG" replay few.csv --policy ./guide.so:smallest=5000; echo "exit $?"
