@@ -6,7 +6,7 @@
 #include "cli/common.h"
 #include "cli/show_answer.h"
 #include "compare/lanes.h"
-#include "trace/writers/stacks.h"
+#include "trace/writers/live_stacks.h"
 #include "explain/moment/explain.h"
 
 struct options {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Live bytes by whole stack: folded for flamegraph.pl, JSON for speedscope.app; see stacks.h. */
-#include "stacks.h"
+#include "live_stacks.h"
 
 #include <inttypes.h>
 #include <jansson.h>
