@@ -463,7 +463,7 @@ demo-run: $(B)/cufrag
 
 #: bench      measure speed and memory into results/performance/ (LONG=1: stream 100 M events, not 20 M)
 bench: $(B)/cufrag $(B)/bench_read
-	@SHARED_TRACES='$(SHARED_TRACES)' scripts/bench.sh $(if $(LONG),--long) $(B)
+	@SHARED_TRACES='$(SHARED_TRACES)' scripts/bench.py $(if $(LONG),--long) $(B)
 $(B)/bench_read: scripts/build/bench_read.c $(B)/libcufrag.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(B)/libcufrag.a $(LDLIBS)
@@ -488,7 +488,7 @@ plots: $(B)/cufrag
 
 #: baseline   rewrite the golden counts of tests/golden/ from this build
 baseline: $(B)/cufrag
-	@tests/golden/run.sh --rewrite $(B)/cufrag
+	@tests/golden/run.py --rewrite $(B)/cufrag
 
 #: docs       renew the generated parts of documents; reference pages go to build/docs
 docs: $(B)/cufrag

@@ -232,7 +232,7 @@ static int reserve_stream(struct self *s, uint32_t stream)
 
 /* ---- search ------------------------------------------------------------------------------- */
 
-/* The first queue of a bin, of another stream, with a number in (above, below); NULL if there is none. */
+/* The first queue of a bin, of another stream, with a number in (above, below), or NULL. */
 static struct queue *other_queue(struct self *s, unsigned bin, uint32_t stream, uintptr_t above,
 				 uintptr_t below)
 {

@@ -19,7 +19,7 @@ struct frag_adaptor {
 	struct frag_policy_env env; /* as the adaptor was given it */
 };
 
-/* Zeroed state of `bytes` with env->inner open over `for_inner` (a changed copy of env, or env itself). */
+/* Zeroed state of `bytes` with env->inner open over `for_inner` (env itself, or a changed copy). */
 int frag_adaptor_create(const struct frag_policy_env *env, const struct frag_policy_env *for_inner,
 			size_t bytes, const char *name, void **self, struct frag_err *err);
 void frag_adaptor_destroy(void *self);

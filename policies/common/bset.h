@@ -281,7 +281,7 @@ static inline int frag_bset_nodes_room(struct frag_bset_nodes *nodes, size_t n)
 	return FRAG_LIKELY(nodes->limit >= n) ? 0 : frag_bset_nodes_reserve(nodes, n);
 }
 
-/* Sets by stream that share the nodes: the array has one for `stream` from now on. 0 or FRAG_ENOMEM. */
+/* Sets by stream that share the nodes: the array now has one for `stream`. 0 or FRAG_ENOMEM. */
 int frag_bset_by_stream(struct frag_bset **sets, uint32_t *count, uint32_t stream,
 			struct frag_bset_nodes *nodes);
 

@@ -40,7 +40,7 @@ struct frag_direct_block *frag_direct_add(struct frag_direct *d, frag_addr_t add
  * destroy offers it again; it is not counted or walked any more. Returns rc. */
 int frag_direct_freed(struct frag_direct *d, struct frag_direct_block *b, int rc);
 
-/* Hooks, as they are, of policies whose struct begins with its records and whose handles are these. */
+/* Hooks of policies whose struct begins with its records and whose handles are these. */
 void frag_direct_free_requested(void *self, const struct frag_block *block);
 /* Each block is a segment of its own. O(n log n). */
 void frag_direct_visit(void *self, const struct frag_visitor *v);

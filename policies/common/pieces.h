@@ -67,7 +67,7 @@ static inline struct frag_piece *frag_piece_free_next(const struct frag_piece *p
 	return p->next && frag_piece_is_free(p->next) ? p->next : NULL;
 }
 
-/* Cuts `p` to `bytes`; returns the rest, free. pre: bytes < p->bytes; the slab has a spare object. */
+/* Cuts `p` to `bytes`; returns the free rest. pre: bytes < p->bytes, a spare object in the slab. */
 static inline struct frag_piece *frag_piece_split(struct frag_slab *slab, struct frag_piece *p,
 						  uint64_t bytes)
 {

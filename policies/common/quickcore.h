@@ -59,7 +59,7 @@ struct frag_coalesce_state {
 /* 0: do nothing; else the size to coalesce to. */
 uint64_t frag_coalesce_size(const struct frag_coalesce *c, const struct frag_coalesce_state *s);
 
-/* Their options. params: a struct with a member `pool` of this type; def: enum frag_coalesce_rule. */
+/* Their options. params: a struct with such a member `pool`; def: enum frag_coalesce_rule. */
 struct frag_quick_params {
 	uint64_t first, next; /* minimum chunk sizes */
 	uint64_t alignment;

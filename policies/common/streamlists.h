@@ -16,7 +16,7 @@
  * happen on the card: a fence is recorded, nothing on the host is synchronised. Empty lists need no
  * fence.
  *
- * Ownership: what a list holds is the policy's, its memory the table's. Cost of a steal: O(streams) plus the merges.
+ * Ownership: a list's content is the policy's, its memory the table's. A steal: O(streams + merges).
  */
 #ifndef FRAG_COMMON_STREAMLISTS_H
 #define FRAG_COMMON_STREAMLISTS_H

@@ -258,7 +258,7 @@ int dali_back(struct dali *d, struct dali_piece *first, frag_addr_t addr, uint64
 	return 0;
 }
 
-/* ---- giving back ------------------------------------------------------------------------------ */
+/* ---- giving back ------------------------------------------------------------------------ */
 
 static int release_unmapped(struct dali *d, frag_addr_t addr, struct frag_err *err)
 {

@@ -85,7 +85,7 @@ void gl_unuse(struct gl *g, struct gl_piece *p)
 
 /* ---- segments ----------------------------------------------------------------------------- */
 
-/* Takes a segment apart. After a failure the next call goes on from there. Frees `seg` at the end. */
+/* Takes a segment apart. After a failure, the next call goes on from there. Frees `seg`. */
 static int dismantle(struct gl *g, struct gl_seg *seg, struct frag_err *err)
 {
 	struct frag_device *dev = g->env.dev;

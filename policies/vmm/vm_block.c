@@ -6,7 +6,7 @@
 
 #include "lib/links.h"
 
-/* Address space of all arenas, half of what a process has, and of what is left the part that an arena may take. */
+/* Address space of all arenas: half of a process's; and the part of the rest for one arena. */
 #define SPACE (1ull << 46)
 #define SPACE_PART 64u
 

@@ -4,7 +4,7 @@
  * (one thread, the file in the page cache: on an idle machine the same as time that passes):
  *	bench_read RUNS FILE
  * prints the median of RUNS in seconds after one warm-up, (largest - smallest) / median, events and
- * plain bytes, tab separated. For scripts/bench.sh; linked with the library that the program is made of.
+ * plain bytes, tab separated. For scripts/bench.py; linked with the library that the program is made of.
  */
 #include <frag/trace.h>
 

@@ -86,7 +86,7 @@ program_sources() {
 	case $1 in
 	gpu) find tests/gpu -name 'test_*.c' ;;
 	threads) grep -l pthread -r tests/unit $pretend tests/conformance tests/golden --include='test_*.c' ;;
-	sanitize) find tests/unit $pretend tests/conformance tests/golden/test_recordings.c -name 'test_*.c' ;;
+	sanitize) find tests/unit $pretend tests/conformance -name 'test_*.c' ;;
 	quick) find tests/unit $pretend tests/conformance tests/golden -name 'test_*.c' ;;
 	full) find tests/unit $pretend tests/conformance tests/golden tests/gpu -name 'test_*.c' ;;
 	esac 2> /dev/null | sort

@@ -15,8 +15,7 @@ top = STATS_max / S
 
 PANEL = 220
 PITCH = PANEL + 54
-eval sheet(560, HEAD + COUNT * PITCH + 34 + LEGEND_ROW * 2)
-eval open_output
+eval open(HEAD + COUNT * PITCH + 34 + LEGEND_ROW * 2)
 set multiplot
 eval across(68, W - 14)
 set xrange [0:last] noextend
@@ -34,7 +33,7 @@ do for [i = 0:COUNT - 1] {
 	set label 1 cut(NAME[i + 1], 60) at graph 0, graph 1 left offset 0, character 0.6 tc rgb INK
 	if (i == COUNT - 1) {
 		set xlabel (EXTRA eq "s" ? "recorded time (s)" : "trace event (number)") tc rgb INK
-		set key at screen px(10), py(up + PANEL + 62) left top Left reverse vertical maxrows 2 samplen 2 spacing 1.05 font FONT.",13.3"
+		eval key_below(10, up + PANEL + 62, 2)
 	} else {
 		set xlabel ""
 		unset key

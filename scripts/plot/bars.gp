@@ -13,21 +13,20 @@ S = scale_of(top)
 
 ROW = pitch(40)
 body = ROW * COUNT + 8
-eval sheet(560, HEAD + body + 110)
-eval open_output
+eval open(HEAD + body + 110)
 eval across(name_room(LONGEST), W - 84)
 eval down(HEAD, HEAD + body)
-set key at screen px(12), py(HEAD + body + 62) left top Left reverse vertical maxrows 2 samplen 2 spacing 1.05 font FONT.",13.3"
+eval key_below(12, HEAD + body + 62, 2)
 set xlabel front(EXTRA)." (".unit_of(top).")" tc rgb INK
 set xrange [0:top / S]
 set yrange [-COUNT + 0.4:0.6]
 unset ytics
-set grid noytics xtics lc rgb GRID lt 1 lw 1
+set grid noytics xtics
 do for [i = 1:COUNT] {
 	set label i fold(NAME[i]) at graph 0, first 1 - i right offset character -0.7, character (folded(NAME[i]) ? 0.5 : 0) tc rgb INK
 }
 row = '-column(0)'
 plot CSV using (column(3) / S / 2):(@row):(column(3) / S / 2):(0.3) with boxxyerror fs solid 0.5 noborder lc rgb BLUE title front(rest(EXTRA)), \
 	"" using (column(4) / S / 2):(@row):(column(4) / S / 2):(0.3) with boxxyerror fs solid 1.0 noborder lc rgb AREA title rest(rest(EXTRA)), \
-	"" using (column(3) / S):(@row):(amount(column(3), S)) with labels left offset 0.4, 0 tc rgb INK font FONT.",13.3" notitle, \
-	"" using (column(4) < 0.98 * column(3) && column(4) > 0.3 * top ? column(4) / S : NaN):(@row):(number(column(4), S)) with labels right offset -0.4, 0 tc rgb INK font FONT.",13.3" notitle
+	"" using (column(3) / S):(@row):(amount(column(3), S)) with labels left offset 0.4, 0 tc rgb INK font SMALL notitle, \
+	"" using (column(4) < 0.98 * column(3) && column(4) > 0.3 * top ? column(4) / S : NaN):(@row):(number(column(4), S)) with labels right offset -0.4, 0 tc rgb INK font SMALL notitle

@@ -16,8 +16,7 @@ least = timed ? STATS_min : 1e3
 
 ROW = pitch(34)
 body = ROW * COUNT + 10
-eval sheet(560, HEAD + 6 + body + 78)
-eval open_output
+eval open(HEAD + 6 + body + 78)
 set multiplot
 left = name_room(LONGEST)
 middle = left + (W - left) * 0.47
@@ -26,7 +25,7 @@ set yrange [-COUNT + 0.4:0.6]
 unset ytics
 unset key
 set border 1
-set grid noytics xtics lc rgb GRID lt 1 lw 1
+set grid noytics xtics
 set logscale x
 set format x "%.0s%c"
 calls(n) = n < 1e5 ? sprintf("%.0f", n) : n < 1e6 ? sprintf("%.0f k", n / 1e3) : sprintf("%.2f M", n / 1e6)
@@ -42,7 +41,7 @@ top_calls = 10 ** ceil(log10(most_calls) + 1.6)
 set xrange [1:top_calls]
 set xtics decades(1, top_calls, 3)
 if (called == 0) { plot NaN } else { plot CSV using (total(calls_of(0))):(-column("rank")) with points pt 7 ps 1.1 * DOT lc rgb AXIS, \
-	CSV using (total(calls_of(0))):(-column("rank")):(calls(calls_of(0))) with labels left offset character 0.7, 0 font FONT.",13.3" tc rgb INK }
+	CSV using (total(calls_of(0))):(-column("rank")):(calls(calls_of(0))) with labels left offset character 0.7, 0 font SMALL tc rgb INK }
 unset for [i = 1:COUNT] label i
 unset label 1001
 unset label 1002
@@ -53,5 +52,5 @@ set xrange [10 ** floor(log10(least)) / 1e9:10 ** ceil(log10(most) + 1.8) / 1e9]
 set format x "%.0s %cs"
 set xtics decades(least, most * 60, 2) == 100 ? 1000 : 100
 if (timed == 0) { plot NaN } else { plot CSV using (total(column("ns")) / 1e9):(-column("rank")) with points pt 5 ps 1.1 * DOT lc rgb AXIS, \
-	CSV using (total(column("ns")) / 1e9):(-column("rank")):(span(column("ns"))) with labels left offset character 0.7, 0 font FONT.",13.3" tc rgb INK }
+	CSV using (total(column("ns")) / 1e9):(-column("rank")):(span(column("ns"))) with labels left offset character 0.7, 0 font SMALL tc rgb INK }
 unset multiplot

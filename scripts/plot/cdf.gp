@@ -15,12 +15,11 @@ rows = legend_rows(COUNT, LONGEST + 3)
 panels = (hosts > 0) + (waits > 0)
 TALL = 220
 PITCH = TALL + 66
-eval sheet(560, HEAD + PITCH * panels + 8 + LEGEND_ROW * rows)
-eval open_output
+eval open(HEAD + PITCH * panels + 8 + LEGEND_ROW * rows)
 set multiplot
 set logscale x
 set format x "%.0s %cs"
-set grid xtics ytics lc rgb GRID lt 1 lw 1
+set grid xtics ytics
 eval across(92, W - 26)
 unset key
 from(name, i) = strcol("clock") eq name && column("series") == i && column("ns") > 0 ? column("ns") / 1e9 : NaN

@@ -12,16 +12,15 @@ eval each("note(strcol('card'))")
 
 ROW = 54
 body = ROW * COUNT + 8
-eval sheet(560, HEAD + body + 126)
-eval open_output
+eval open(HEAD + body + 126)
 eval across(190, W - 50)
 eval down(HEAD, HEAD + body)
-set key at screen px(12), py(HEAD + body + 62) left top Left reverse vertical maxrows 3 samplen 2 spacing 1.05 font FONT.",13.3"
+eval key_below(12, HEAD + body + 62, 3)
 set xlabel "cards" tc rgb INK
 set xrange [0:top * 1.08]
 set yrange [-COUNT + 0.5:0.5]
 unset ytics
-set grid noytics xtics lc rgb GRID lt 1 lw 1
+set grid noytics xtics
 do for [i = 1:COUNT] {
 	set label i cut(CARD[i], 24) at graph 0, first 1 - i right offset character -0.7, 0 tc rgb INK
 }
@@ -29,6 +28,6 @@ row = '-column(0)'
 plot CSV using (column("today_count") / 2.0):(@row + 0.27):(column("today_count") / 2.0):(0.12) with boxxyerror fs solid 1.0 noborder lc rgb MID title "today", \
 	"" using (column("then_count") / 2.0):(@row):(column("then_count") / 2.0):(0.12) with boxxyerror fs solid 1.0 noborder lc rgb BLUE title "with the settings of the plan", \
 	"" using (column("shared_count") / 2.0):(@row - 0.27):(column("shared_count") / 2.0):(0.12) with boxxyerror fs pattern HATCHED noborder lc rgb BLUE title "and ranks sharing cards", \
-	"" using (column("today_count")):(@row + 0.27):(sprintf("%d", column("today_count"))) with labels left offset 0.4, 0 tc rgb INK font FONT.",13.3" notitle, \
-	"" using (column("then_count")):(@row):(sprintf("%d", column("then_count"))) with labels left offset 0.4, 0 tc rgb INK font FONT.",13.3" notitle, \
-	"" using (column("shared_count")):(@row - 0.27):(column("shared_count") > 0 ? sprintf("%d", column("shared_count")) : "") with labels left offset 0.4, 0 tc rgb INK font FONT.",13.3" notitle
+	"" using (column("today_count")):(@row + 0.27):(sprintf("%d", column("today_count"))) with labels left offset 0.4, 0 tc rgb INK font SMALL notitle, \
+	"" using (column("then_count")):(@row):(sprintf("%d", column("then_count"))) with labels left offset 0.4, 0 tc rgb INK font SMALL notitle, \
+	"" using (column("shared_count")):(@row - 0.27):(column("shared_count") > 0 ? sprintf("%d", column("shared_count")) : "") with labels left offset 0.4, 0 tc rgb INK font SMALL notitle

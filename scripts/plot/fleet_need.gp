@@ -6,11 +6,10 @@ eval arguments
 stats CSV using (column("today_bytes")) nooutput
 top = STATS_max > MIB ? STATS_max : MIB
 S = scale_of(top)
-eval sheet(560, HEAD + 260 + 152)
-eval open_output
+eval open(HEAD + 260 + 152)
 eval across(68, W - 24)
 eval down(HEAD, HEAD + 260)
-set key at screen px(12), py(HEAD + 324) left top Left reverse vertical maxrows 4 samplen 2 spacing 1.05 font FONT.",13.3"
+eval key_below(12, HEAD + 324, 4)
 set xlabel "part of the ranks that need at most so much (%)" tc rgb INK
 set xrange [0:100]
 set yrange [0:top / S * 1.05]

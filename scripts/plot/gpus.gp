@@ -12,8 +12,7 @@ eval each("note(column('card_no'), strcol('card_label'))")
 ROW = pitch(34)
 body = ROW * COUNT
 TOP = HEAD + 112
-eval sheet(560, TOP + body + 72)
-eval open_output
+eval open(TOP + body + 72)
 left = name_room(LONGEST)
 cell = (W - left - 62.0) / CARDS
 cell = cell > 60 ? 60 : cell
@@ -43,4 +42,4 @@ tint(r) = r > 1 ? 0xdadde0 : r > 0.9 ? 0x56b4e9 : r > 0.5 ? 0xa5cfea : 0xd9ebf7
 over(v) = column("used_ratio") > 1 ? v : NaN
 plot CSV using (column("card_no")):(-column("rank")):(0.47):(0.45):(tint(column("used_ratio"))) with boxxyerror fs solid 1.0 noborder lc rgb variable, \
 	CSV using (over(column("card_no"))):(-column("rank")):(0.47):(0.45) with boxxyerror fs transparent pattern 5 noborder lc rgb MID, \
-	CSV using (column("card_no")):(-column("rank")):(ratio(column("used_ratio"))) with labels center font FONT.",13.3" tc rgb "#101010"
+	CSV using (column("card_no")):(-column("rank")):(ratio(column("used_ratio"))) with labels center font SMALL tc rgb "#101010"

@@ -4,8 +4,7 @@
 load ARG0[1:strlen(ARG0)-strlen("kvcache.gp")]."style.gp"
 eval arguments
 PANEL = 190
-eval sheet(560, HEAD + 2 * PANEL + 140)
-eval open_output
+eval open(HEAD + 2 * PANEL + 140)
 stats CSV using (column("begin_us")) nooutput
 END = STATS_max > 0 ? STATS_max / 1e6 : 1
 eval across(72, W - 24)
@@ -23,7 +22,7 @@ eval down(HEAD + PANEL + 20, HEAD + 2 * PANEL + 20)
 set format x "%g"
 set yrange [0:*]
 set xlabel "seconds" tc rgb INK
-set key at screen px(10), py(HEAD + 2 * PANEL + 74) left top Left reverse vertical maxrows 3 samplen 2 spacing 1.05 font FONT.",13.3"
+eval key_below(10, HEAD + 2 * PANEL + 74, 3)
 plot CSV using (column("begin_us") / 1e6):(column("running_count")) with steps lw 2 lc rgb BLUE title "running", \
 	CSV using (column("begin_us") / 1e6):(column("waiting_count")) with steps lw 2 dt 2 lc rgb ORANGE title "waiting", \
 	keyentry with points pt 11 ps 0.8 lc rgb VERMILLION title "preemption"

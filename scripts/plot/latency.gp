@@ -14,8 +14,7 @@ eval each("note(int(column('row')), strcol('class'), strcol('clock'), column('ma
 
 ROW = 19
 body = ROW * ROWS + 8
-eval sheet(560, HEAD + body + 76)
-eval open_output
+eval open(HEAD + body + 76)
 set multiplot
 NAME_WIDTH = 27
 left = 18 + 8.0 * (LONGEST < NAME_WIDTH ? LONGEST : NAME_WIDTH)
@@ -25,14 +24,14 @@ set yrange [-ROWS + 0.3:0.7]
 unset ytics
 unset key
 set border 1
-set grid noytics xtics lc rgb GRID lt 1 lw 1
+set grid noytics xtics
 set logscale x
 set format x "%.0s %cs"
 set xtics 1000
 heading = ""
 do for [r = 1:ROWS] {
 	if (NAME[r] ne "") {
-		set label r short(NAME[r], NAME_WIDTH) at screen px(left - 8), first -(r - 1) right font FONT.",13.3" tc rgb INK
+		set label r short(NAME[r], NAME_WIDTH) at screen px(left - 8), first -(r - 1) right font SMALL tc rgb INK
 		if (CLASS[r] ne heading) {
 			heading = CLASS[r]
 			set label 600 + r heading at screen px(12), first -(r - 2) left font FONT." Bold,13.3" tc rgb INK

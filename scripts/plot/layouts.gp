@@ -23,8 +23,7 @@ CELL = W_ / COLS
 SHOW = CELL >= 26
 STEP = ABOVE ? 46 : 30
 body = STEP * ROWS + 4
-eval sheet(560, HEAD + body + 116)
-eval open_output
+eval open(HEAD + body + 116)
 eval across(LEFT, W - 16)
 eval down(HEAD, HEAD + body)
 set xlabel EXTRA tc rgb INK
@@ -45,9 +44,9 @@ LOW_ = 0.46
 state = '(strcol("answer") eq "fits" ? (column("need_ratio") == column("need_ratio") ? (column("need_ratio") > 0.85 ? 2 : 1) : 0) : strcol("answer") eq "tight" ? 3 : strcol("answer") eq "does not fit" ? 4 : 5)'
 array HUE[6] = ["#cdeadf", "#9fd6c2", "#f3d08a", "#ef8a7a", "#cc6655", "#b4bac0"]
 mark(s, v) = v == v ? sprintf("%d", int(100 * v + 0.5)) : s == 0 ? "+" : s == 4 ? "–" : s == 5 ? "x" : ""
-set key at screen px(12), py(HEAD + body + 48) left top Left reverse vertical maxrows 3 samplen 2 spacing 1.05 font FONT.",13.3"
+eval key_below(12, HEAD + body + 48, 3)
 plot for [k = 0:5] CSV using ((@state) == k ? column("x") : NaN):(column("y")):(column("x") - 0.48):(column("x") + 0.48):(column("y") - (ABOVE ? 0.1 : LOW_)):(column("y") + LOW_) with boxxyerror fs solid 1.0 noborder lc rgb HUE[k + 1] notitle, \
-	CSV using (SHOW ? column("x") : NaN):(column("y") + (ABOVE ? 0.18 : 0)):(mark((@state), column("need_ratio"))) with labels center tc rgb "#06251b" font FONT.",13.3" notitle, \
+	CSV using (SHOW ? column("x") : NaN):(column("y") + (ABOVE ? 0.18 : 0)):(mark((@state), column("need_ratio"))) with labels center tc rgb "#06251b" font SMALL notitle, \
 	keyentry with boxes fs solid 1.0 noborder lc rgb HUE[2] title "fits (% of the room)", \
 	keyentry with boxes fs solid 1.0 noborder lc rgb HUE[3] title "fits, over 85 %", \
 	keyentry with boxes fs solid 1.0 noborder lc rgb HUE[1] title "assumed to fit (+)", \

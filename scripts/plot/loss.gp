@@ -15,8 +15,7 @@ U = unit_of(TOP)
 cols = COUNT == 1 ? 1 : 2
 rows = (COUNT + cols - 1) / cols
 PANEL = COUNT == 1 ? 280 : 190
-eval sheet(560, HEAD + PANEL * rows + 40 + LEGEND_ROW * 3)
-eval open_output
+eval open(HEAD + PANEL * rows + 40 + LEGEND_ROW * 3)
 set multiplot
 eval left_title("reserved memory (".U.")", HEAD + PANEL * rows / 2.0)
 set label 1004 (SECONDS ? "recorded time (s)" : "trace event (number)") at screen 0.5, py(HEAD + PANEL * rows + 8) center tc rgb INK
@@ -55,6 +54,6 @@ unset tics
 unset grid
 set xrange [0:1]
 set yrange [0:1]
-set key at screen px(10), py(FOOT - 8 - LEGEND_ROW * 3) left top Left reverse vertical maxrows 3 samplen 2 spacing 1.05 font FONT.",13.3"
+eval key_below(10, FOOT - 8 - LEGEND_ROW * 3, 3)
 plot for [k = 1:6] NaN with boxes fs solid 1.0 noborder lc rgb CAUSE_COLOR[k] title CAUSE_NAME[k]
 unset multiplot

@@ -27,8 +27,7 @@ LONGEST = has_card && strlen(card_title) > LONGEST ? strlen(card_title) : LONGES
 entries = COUNT + 2 + (BOUND > 0) + (PLACE > 0) + has_room + has_card + STEPS
 rows = legend_rows(entries, LONGEST)
 TALL = tall(280, rows)
-eval sheet(560, HEAD + TALL + 72 + LEGEND_ROW * rows)
-eval open_output
+eval open(HEAD + TALL + 72 + LEGEND_ROW * rows)
 set multiplot
 unset key
 eval across(68, W - 30)

@@ -13,8 +13,7 @@ do for [i = 0:COUNT - 1] { LONGEST = strlen(title_of(i)) > LONGEST ? strlen(titl
 
 rows = legend_rows(COUNT + 1, LONGEST)
 TALL = tall(280, rows)
-eval sheet(560, HEAD + TALL + 74 + LEGEND_ROW * rows)
-eval open_output
+eval open(HEAD + TALL + 74 + LEGEND_ROW * rows)
 set multiplot
 eval across(68, W - 36)
 eval down(HEAD, HEAD + TALL)
@@ -32,7 +31,7 @@ if (TOP > 6 * LOW) {
 	set yrange [(LOW - 0.13 * (TOP - 0.8 * LOW)) / S:(TOP + 0.05 * (TOP - 0.8 * LOW)) / S]
 }
 eval left_title("peak reserved memory (".U.(TOP > 6 * LOW ? ", log)" : ")"), HEAD + TALL / 2)
-set grid xtics ytics lc rgb GRID lt 1 lw 1
+set grid xtics ytics
 if (BOUND > 0) {
 	set arrow 1 from graph 0, first BOUND / S to graph 1, first BOUND / S nohead lw 2 dt 2 lc rgb AXIS
 	set label 901 "lower bound ".amount(BOUND, S) at graph 1, first BOUND / S right offset character -0.5, character -0.8 tc rgb INK

@@ -40,19 +40,18 @@ NOTES = 20 * ((bound > 0) + (place > 0) + has_room + has_card)
 # a key is no taller than what is drawn above it, else it gets another column, which is cut
 body = ROW * COUNT + 12
 body = body < 66 ? 66 : body
-eval sheet(560, HEAD + NOTES + body + 66 + LEGEND_ROW * (3 + failed))
-eval open_output
+eval open(HEAD + NOTES + body + 66 + LEGEND_ROW * (3 + failed))
 left = name_room(LONGEST)
 eval across(left, W - 14)
 eval down(HEAD + NOTES, HEAD + NOTES + body)
-set key at screen px(10), py(HEAD + NOTES + body + 62) left top Left reverse vertical maxrows 3 + failed samplen 2 spacing 1.05 font FONT.",13.3"
+eval key_below(10, HEAD + NOTES + body + 62, 3 + failed)
 set xlabel "peak reserved memory (".U.")" tc rgb INK
 most = top / S * 1.6
 set xrange [0:most]
 set xtics step(most, 6)
 set yrange [-COUNT + 0.4:0.6]
 unset ytics
-set grid noytics xtics lc rgb GRID lt 1 lw 1
+set grid noytics xtics
 set border 1
 cut_at = top / S * 1.08
 ends(v) = v > far ? cut_at : v / S

@@ -4,8 +4,7 @@
 load ARG0[1:strlen(ARG0)-strlen("published.gp")]."style.gp"
 eval arguments
 NEAR = 1	# %, of which results/published says how many are within
-eval sheet(560, HEAD + 384)
-eval open_output
+eval open(HEAD + 384)
 unit(u) = u eq "GiB" || u eq "GB" ? 1.0 : u eq "MiB" || u eq "MB" ? 2.0**-10 : u eq "bytes" ? 2.0**-30 : 2.0**-20
 GB(n) = column("published") * unit(strcol("unit"))
 off(n) = strcol("computed") eq "" ? NaN : column("difference_percent") < LOW ? LOW : column("difference_percent") > HIGH ? HIGH : column("difference_percent")
@@ -24,6 +23,6 @@ set ytics add ("0" 0)
 set grid ytics noxtics
 set object 1 rectangle from graph 0, first -NEAR to graph 1, first NEAR fc rgb GRID fs solid 1.0 noborder behind
 set xlabel "published"
-set key at screen px(12), py(H - 56) left top Left reverse horizontal maxcols 2 samplen 1 font FONT.",13.3"
+set key at screen px(12), py(H - 56) left top Left reverse horizontal maxcols 2 samplen 1 font SMALL
 plot CSV using (GB(0)):(near(0)) with points pt 7 ps 0.9 * DOT lc rgb BLUE title "within 1 %", \
 	CSV using (GB(0)):(far(0)) with points pt 5 ps 0.8 * DOT lc rgb VERMILLION title "further off; reasons in the table"

@@ -18,8 +18,7 @@ U = unit_of(top)
 
 ROW = pitch(40)
 body = ROW * COUNT + 18
-eval sheet(560, HEAD + body + 82)
-eval open_output
+eval open(HEAD + body + 82)
 eval across(name_room(LONGEST), W - 14)
 eval down(HEAD, HEAD + body)
 set xlabel "peak reserved memory (".U.")" tc rgb INK
@@ -28,7 +27,7 @@ set xtics step(top / S * 1.1, 6)
 set yrange [-COUNT + 0.25:0.6]
 unset ytics
 unset key
-set grid noytics xtics lc rgb GRID lt 1 lw 1
+set grid noytics xtics
 set border 1
 do for [i = 0:COUNT - 1] {
 	set label i + 1 fold(NAME[i + 1]) at first 0, first -i right offset character -0.7, character (folded(NAME[i + 1]) ? 0.5 : 0) tc rgb INK

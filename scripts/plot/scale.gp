@@ -18,12 +18,11 @@ S = scale_of(top)
 
 ROWS = COUNT + 1 + shown
 PANEL = tall(300, ROWS)
-eval sheet(560, HEAD + PANEL + 76 + LEGEND_ROW * ROWS)
-eval open_output
+eval open(HEAD + PANEL + 76 + LEGEND_ROW * ROWS)
 eval left_title("peak memory (".unit_of(top).")", HEAD + PANEL / 2.0)
 eval across(72, W - 24)
 eval down(HEAD + 8, HEAD + PANEL)
-set key at screen px(10), py(HEAD + PANEL + 58) left top Left reverse vertical maxrows ROWS samplen 2 spacing 1.05 font FONT.",13.3"
+eval key_below(10, HEAD + PANEL + 58, ROWS)
 set logscale x 2
 set xrange [low / 1.1:high * 1.1]
 set yrange [0:top / S * 1.06]

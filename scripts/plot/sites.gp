@@ -33,8 +33,7 @@ longest = LONGEST > 60 ? 60 : LIMIT > 0 && strlen(limit_title) > LONGEST ? strle
 rows = legend_rows(COUNT + (LIMIT > 0), longest)
 PANEL = tall(300, rows)
 UP = HEAD + (stack ? 22 : 8)
-eval sheet(560, UP + PANEL + 70 + LEGEND_ROW * rows)
-eval open_output
+eval open(UP + PANEL + 70 + LEGEND_ROW * rows)
 set multiplot
 eval left_title("memory (".unit_of(top).")", UP + PANEL / 2.0)
 set label 1004 (XCOL == 4 ? "recorded time (s)" : stack ? "trace event (number)" : kind eq "steps" ? "step (number)" : "part of the run (%)") at screen 0.5, py(UP + PANEL + 43) center tc rgb INK

@@ -14,13 +14,12 @@ add(k) = (COUNTS[k] = COUNTS[k] + column("count"), BYTES[k] = BYTES[k] + column(
 eval each("add(strcol('kind') eq 'size_bytes' ? 1 : 2)")
 
 TALL = 240
-eval sheet(560, HEAD + TALL + 72 + LEGEND_ROW)
-eval open_output
+eval open(HEAD + TALL + 72 + LEGEND_ROW)
 set multiplot
 eval down(HEAD, HEAD + TALL)
 eval left_title("share (%)", HEAD + TALL / 2)
 set yrange [0:*]
-set key at screen px(20), py(HEAD + TALL + 66) left top Left reverse vertical maxrows 1 samplen 2 font FONT.",13.3"
+set key at screen px(20), py(HEAD + TALL + 66) left top Left reverse vertical maxrows 1 samplen 2 font SMALL
 of(k, c) = strcol("kind") eq k ? column(c) : NaN
 # a bar covers this part of its bin on the logarithmic axis
 at(k, f) = of(k, "low") * (column("high") / column("low")) ** f

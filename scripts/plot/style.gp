@@ -4,8 +4,7 @@
 #	load ARG0[1:strlen(ARG0)-strlen("name.gp")]."style.gp"
 #	eval arguments				and the room that title and subtitle take: HEAD
 #	eval read_names					if there is a policy in each row: NAME[], COUNT, LONGEST
-#	eval sheet(560, HEAD + the rest in pixels)
-#	eval open_output				with title and subtitle
+#	eval open(HEAD + the rest in pixels)		the sheet, with title and subtitle
 #
 # and is called as
 #
@@ -72,11 +71,11 @@ set datafile columnheaders
 set encoding utf8
 set micro
 
-# Sets the terminal for a sheet of w x h pixels (use: eval sheet(w, h)) and W, H,
-# and FOOT, where the sheet ends.
+# Sets the terminal for a sheet of w x h pixels and W, H, and FOOT, where the sheet ends (use: eval open(h)).
 # Font sizes in scripts are pixels of the sheet: SVG takes them as they are, PNG is drawn
 # 1.75 times as large with 0.75 point to the pixel, PDF has 110 pixels to the inch.
 FONT = "sans-serif"
+SMALL = FONT.",13.3"
 # points are drawn larger by the SVG terminal (use: ps 1.2 * DOT)
 set_dot = "DOT = FORMAT eq 'svg' ? 0.6 : 1.0"
 # In one PDF a sheet is the upper part of a page of A4, 73 pixels to the inch.
@@ -87,6 +86,7 @@ sheet(w, h) = exists("ONE_PDF") ? sprintf("W=%d; H=%d; FOOT=%d", PAGE_W, h > PAG
 	FORMAT eq "pdf" ? sprintf("set term pdfcairo size %.3fin,%.3fin fontscale 0.5 linewidth 0.8 pointscale 0.5", w / 110.0, h / 110.0) : \
 	sprintf("set term svg size %d,%d", w, h)). \
 	" font '".FONT.",13.5' noenhanced rounded background '#ffffff'"
+open(h) = sheet(560, h)."; ".open_output
 
 # pixels to screen coordinates; y counts from the top
 px(x) = (x) / (1.0 * W)
@@ -94,6 +94,9 @@ py(y) = 1.0 - (y) / (1.0 * H)
 # where a plot stands, in pixels from the left and from the top (use: eval across(68, W - 14), eval down(HEAD, HEAD + TALL))
 across(from, to) = sprintf("set lmargin at screen %.17g; set rmargin at screen %.17g", px(from), px(to))
 down(from, to) = sprintf("set tmargin at screen %.17g; set bmargin at screen %.17g", py(from), py(to))
+# the legend below a plot, of so many rows (use: eval key_below(12, HEAD + body + 62, 2))
+key_below(x, y, rows) = sprintf("set key at screen %.17g, %.17g left top Left reverse vertical maxrows %d ", px(x), py(y), rows).\
+	"samplen 2 spacing 1.05 font '".SMALL."'"
 # calls a function for each row of the CSV (use: eval each("note(column('rank'))"))
 each(call) = "set table $notes; plot CSV using (".call.") with table; unset table"
 

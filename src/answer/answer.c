@@ -116,7 +116,7 @@ void frag_answer_csv(struct frag_answer *a, const struct frag_shape *shape, cons
 	a->csv_rows = (struct frag_rows){ rows, count };
 }
 
-/* ---- parts ------------------------------------------------------------------------------------- */
+/* ---- parts ------------------------------------------------------------------------------ */
 
 static struct frag_part *add(struct frag_answer *a, struct frag_part part)
 {
@@ -131,7 +131,7 @@ static struct frag_part *add(struct frag_answer *a, struct frag_part part)
 	return &a->parts[a->parts_count++];
 }
 
-/* Does what is inserted begin it, as names do? One that is all inserted is a sentence, but as a heading. */
+/* Does it begin with inserted text, as names do? All inserted: a sentence, but as a heading. */
 static bool begins_with_name(const char *fmt, enum frag_part_kind kind)
 {
 	return !strncmp(fmt, "%s", 2) && (fmt[2] ? fmt[2] != '%' : kind == FRAG_PART_HEADING);

@@ -84,7 +84,7 @@ struct frag_answer {
 	const char *command;	      /* "fit" */
 	const char *title, *question; /* of the page */
 	const char *author,
-		*date; /* of the page; NULL = none. Only pages have a date: data do not depend on the clock */
+		*date; /* of the page; NULL = none. Data do not depend on the clock */
 	bool color;	   /* headings in bold, for a terminal */
 	bool brief;	   /* text: only conclusions, verdicts, warnings and lines to paste */
 	bool quiet;	   /* standard output belongs to another file: no text */
@@ -106,7 +106,7 @@ void frag_answer_release(struct frag_answer *a);
 
 /* Zeroed memory for `count` structs, until the answer goes. NULL: memory is short (a->failed). */
 void *frag_answer_new(struct frag_answer *a, size_t count, size_t size);
-/* A copy of `from`, until the answer goes; NULL: memory is short. FRAG_ANSWER_KEEP(a, (struct row){ … }) */
+/* A copy of `from` that the answer owns; NULL: no memory. FRAG_ANSWER_KEEP(a, (struct row){ … }) */
 void *frag_answer_copy(struct frag_answer *a, const void *from, size_t size);
 #define FRAG_ANSWER_KEEP(a, ...) frag_answer_copy(a, &(__VA_ARGS__), sizeof(__VA_ARGS__))
 /* As printf. Never NULL. */
@@ -164,7 +164,7 @@ int frag_answer_text(const struct frag_answer *a, unsigned columns, struct frag_
 int frag_answer_markdown(const struct frag_answer *a, struct frag_text *out, struct frag_err *err);
 /* New reference; NULL when memory is short. */
 json_t *frag_answer_json(const struct frag_answer *a);
-/* Each into a file, complete or absent; "-" is standard output. Errors: FRAG_EOUTPUT, FRAG_ENOMEM. */
+/* Each into a file, complete or absent; "-": standard output. Errors: FRAG_EOUTPUT, FRAG_ENOMEM. */
 int frag_answer_put_json(const struct frag_answer *a, const char *path, struct frag_err *err);
 int frag_answer_put_csv(const struct frag_answer *a, const char *path, struct frag_err *err);
 /* Any document; takes the reference. root NULL: FRAG_ENOMEM. */
@@ -184,11 +184,11 @@ struct frag_answer_page {
 int frag_answer_put_page(const struct frag_answer *a, const struct frag_answer_page *page,
 			 struct frag_err *err);
 
-/* Only the page, with its charts inside where gnuplot is there: page->dir, file and formats are not used. */
+/* Only the page, with its charts inside if gnuplot is there: not page->dir, file and formats. */
 int frag_answer_page_text(const struct frag_answer *a, const struct frag_answer_page *page,
 			  struct frag_text *out, struct frag_err *err);
 
-/* The skeleton of every page: up to the content, and the end. policy: of a page with a script, or NULL. */
+/* The skeleton of every page: up to the content, and the end. policy: of scripts, or NULL. */
 void frag_page_begin(const char *title, const char *policy, struct frag_text *out);
 void frag_page_end(struct frag_text *out);
 

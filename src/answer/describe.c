@@ -10,7 +10,7 @@ static const char *const type_names[] = {
 #undef FRAG_X_
 };
 
-/* ---- JSON schema ---------------------------------------------------------------------------------- */
+/* ---- JSON schema ------------------------------------------------------------------------ */
 
 static json_t *object_schema(const struct frag_shape *s, const char *without);
 static json_t *field_schema(const struct frag_field *f);
@@ -104,7 +104,7 @@ json_t *frag_shape_schema(const struct frag_shape *s)
 			 "additionalProperties", 0);
 }
 
-/* ---- Markdown ------------------------------------------------------------------------------------- */
+/* ---- Markdown --------------------------------------------------------------------------- */
 
 #define SHAPES_MAX 64u
 

@@ -50,7 +50,7 @@ enum frag_field_type {
 #undef FRAG_X_
 };
 
-/* LIST and MAP: rows of the struct of the field's shape; TEXTS: [count] of const char *; COUNTS: of uint64_t. */
+/* LIST, MAP: rows of the field's shape; TEXTS: of const char *; COUNTS: of uint64_t. */
 struct frag_rows {
 	const void *rows;
 	size_t count;
@@ -170,11 +170,11 @@ void frag_shape_csv_row(const struct frag_shape *s, const void *row, struct frag
 void frag_shape_csv(const struct frag_shape *s, const void *rows, size_t count,
 		    struct frag_text *out);
 
-/* The columns and rows that are there already, into a file, complete or absent. Errors: FRAG_EOUTPUT, FRAG_ENOMEM. */
+/* Columns and existing rows into a file, complete or absent. Errors: FRAG_EOUTPUT, FRAG_ENOMEM. */
 int frag_shape_csv_put(const struct frag_shape *s, const struct frag_text *rows, const char *path,
 		       struct frag_err *err);
 
-/* JSON schema (2020-12) of a document: what every document begins with, and these fields. New reference. */
+/* JSON schema (2020-12) of a document: its fields behind those of all. New reference. */
 json_t *frag_shape_schema(const struct frag_shape *s);
 /* The same as Markdown: a table for the shape and each shape inside of it. */
 void frag_shape_markdown(const struct frag_shape *s, struct frag_text *out);

@@ -142,7 +142,7 @@ static int put_files(struct writer *w, struct frag_err *err)
 	return frag_text_put(&html, path_of(w, w->page->file, ""), err);
 }
 
-/* ---- the folder --------------------------------------------------------------------------------- */
+/* ---- the folder ------------------------------------------------------------------------- */
 
 /* For each file that was made: from the work folder to the target. Its first error ends it. */
 static int each_file(struct writer *w,

@@ -125,7 +125,7 @@ json_t *frag_shape_json(const struct frag_shape *s, const void *row)
 	return NULL;
 }
 
-/* ---- documents --------------------------------------------------------------------------------- */
+/* ---- documents -------------------------------------------------------------------------- */
 
 static bool add_conclusions(const struct frag_answer *a, json_t *root)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An answer as one self-contained HTML page. Everything from outside goes through frag_text_add_html. */
+/* An answer as a self-contained HTML page. Text from outside goes through frag_text_add_html. */
 #include "answer.h"
 
 #include <ctype.h>
@@ -24,7 +24,7 @@ static const struct {
 	[FRAG_PART_GAP] = { NULL, NULL },
 };
 
-/* Does it begin with a word, and is it more than a name? Then it begins with a capital on a page. */
+/* Does it begin with a word, and is it more than a name? Then a page begins it with a capital. */
 static bool takes_capital(const char *text)
 {
 	size_t word = strspn(text, "abcdefghijklmnopqrstuvwxyz'-");
@@ -84,7 +84,7 @@ static void add_link(const char *base, const char *ending, struct frag_text *out
 	frag_text_add(out, "</a>");
 }
 
-/* ---- tables -------------------------------------------------------------------------------------- */
+/* ---- tables ----------------------------------------------------------------------------- */
 
 static void add_head(const struct frag_field *columns, size_t count, struct frag_text *out)
 {
@@ -175,7 +175,7 @@ static void add_facts(const struct frag_part *part, struct frag_text *out)
 	frag_text_add(out, "</dl>\n");
 }
 
-/* ---- charts -------------------------------------------------------------------------------------- */
+/* ---- charts ----------------------------------------------------------------------------- */
 
 static void add_chart(const struct frag_answer_chart *c, unsigned formats, const char *svg,
 		      size_t number, struct frag_text *out)
@@ -206,7 +206,7 @@ static void add_chart(const struct frag_answer_chart *c, unsigned formats, const
 	frag_text_add(out, "</p>\n</figure>\n");
 }
 
-/* ---- the page ------------------------------------------------------------------------------------ */
+/* ---- the page --------------------------------------------------------------------------- */
 
 static void add_pair(const struct frag_part *part, bool code, struct frag_text *out)
 {

@@ -14,7 +14,7 @@ static inline const void *frag_part_row(const struct frag_part *part, size_t i)
 /* Columns that are shown, with the unit that "mem" stands for here. Returns how many. */
 size_t frag_part_columns(const struct frag_part *part, bool page,
 			 struct frag_field columns[FRAG_TABLE_COLUMNS]);
-/* The value of a field of facts, with its unit. false: it is null and has no word for that, so the fact is left out. */
+/* The value of a field of facts, with its unit. false: null without a word for that: left out. */
 bool frag_part_fact(const struct frag_part *part, const struct frag_field *f,
 		    struct frag_text *value);
 /* Rows that are shown. */

@@ -157,7 +157,7 @@ void frag_text_add_html(struct frag_text *t, const char *s)
 			frag_text_add(t, "&#39;");
 			break;
 		default:
-			/* controls are not allowed in HTML, not even escaped; nor are stray bytes */
+			/* HTML forbids controls, even escaped, and stray bytes */
 			frag_text_addn(t, n || *s == '\n' || *s == '\t' ? s : "?", 1);
 		}
 		n = 1;

@@ -25,7 +25,7 @@ struct frag_title {
 };
 
 void frag_title_release(struct frag_title *t);
-/* A number of the title, and how the sentence says it: "9.65 GiB", "45.2 ms", "12". The sentence is added to t->text. */
+/* A number of the title, and its text: "9.65 GiB", "45.2 ms". The sentence goes to t->text. */
 const char *frag_title_bytes(struct frag_title *t, const char *name, uint64_t bytes);
 const char *frag_title_ns(struct frag_title *t, const char *name, uint64_t ns);
 const char *frag_title_count(struct frag_title *t, const char *name, uint64_t count);

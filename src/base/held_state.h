@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the library that holds writes back (src/pretend/files) and cufrag, which reads what it left: the file `state`. */
+/* The file `state`, left for cufrag by the library that holds writes back (src/pretend/files). */
 #ifndef FRAG_BASE_HELD_H
 #define FRAG_BASE_HELD_H
 

@@ -225,7 +225,7 @@ union address {
 	struct sockaddr_in6 v6;
 };
 
-/* "9400", ":9400" and "localhost:9400": on this machine only; "0.0.0.0:9400", "[::]:9400": anywhere. */
+/* "9400", ":9400", "localhost:9400": this machine only; "0.0.0.0:9400", "[::]:9400": anywhere. */
 static int read_address(const struct frag_http_options *o, union address *out, struct frag_err *err)
 {
 	const char *colon = strrchr(o->where, ':'), *digits = colon ? colon + 1 : o->where;

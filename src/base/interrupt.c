@@ -28,7 +28,7 @@ static void end_by(int sig)
 	raise(sig);
 }
 
-/* timeout(1) and batch systems ask a process and its group to end, which reaches it twice; Ctrl-C comes from the kernel. */
+/* timeout(1) and batch systems end a process and its group: it comes twice. Ctrl-C does not. */
 static bool is_repeated(const siginfo_t *info)
 {
 	static int64_t asked_ns;

@@ -113,7 +113,7 @@ static bool take_copy(int fd, struct frag_live_page *out)
 	return false;
 }
 
-/* Any user may create something of that name, so it must be a file and its owner that of the process. */
+/* Any user may create that name, so it must be a file of the owner of the process. */
 static bool is_his(int fd, uint64_t pid)
 {
 	struct stat page, process;

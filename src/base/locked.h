@@ -18,7 +18,7 @@ static inline void frag_locked_end(pthread_mutex_t **mutex)
 	pthread_mutex_unlock(*mutex);
 }
 
-/* FRAG_LOCKED(&mutex); held from here to the end of the scope, however it is left. (clang calls such a variable unused.) */
+/* FRAG_LOCKED(&mutex); held until the scope is left. (clang calls such a variable unused.) */
 #define FRAG_LOCKED(mutex) \
 	pthread_mutex_t *locked_ __attribute__((unused)) FRAG_AUTO(frag_locked_end) = \
 		frag_locked(mutex)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For files written in a user's process when the disk is full: the file ends early, the program goes on. */
+/* For files in a user's process on a full disk: the file ends early, the program goes on. */
 #ifndef FRAG_BASE_ROOM_H
 #define FRAG_BASE_ROOM_H
 
@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-/* May a file have this many bytes? Checks `ulimit -f`, because SIGXFSZ would end the program. False: errno is set. */
+/* May a file have so many bytes (`ulimit -f`: SIGXFSZ would end the program)? False: see errno. */
 static inline bool frag_room_for(off_t bytes)
 {
 	struct rlimit most;
@@ -17,7 +17,7 @@ static inline bool frag_room_for(off_t bytes)
 	return getrlimit(RLIMIT_FSIZE, &most) || (rlim_t)bytes <= most.rlim_cur;
 }
 
-/* A recording that ends early may be written no longer: a full disk has room for that mark. fd < 0: there is no file. */
+/* A recording that ends early stays so: a full disk has room for that mark. fd < 0: no file. */
 static inline void frag_room_mark_cut(int fd)
 {
 	if (fd >= 0)

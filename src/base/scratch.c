@@ -36,7 +36,7 @@ static struct place {
 } places[PLACES];
 static pid_t owner; /* a forked child before exec leaves them alone */
 
-/* Threads take turns. A signal handler cannot: it takes entries from the table as they are, and ends the program. */
+/* Threads take turns. A signal handler cannot: it takes the table as it is and ends the program. */
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 
 static void begin(void)
@@ -199,7 +199,7 @@ static void look_for_abandoned(const char *dir)
 		closedir(d);
 }
 
-/* ---- making ------------------------------------------------------------------------------------ */
+/* ---- making ----------------------------------------------------------------------------- */
 
 static const char *place_of(const char *dir)
 {
@@ -218,7 +218,7 @@ static char *new_name(const char *dir)
 	return name;
 }
 
-/* Others remove what they find without a lock, so one may be gone before it has its own: then another is made. */
+/* Others remove entries without a lock, so one may be gone before it has its own: make another. */
 static bool is_gone(int fd, const char *path)
 {
 	struct stat here, there;

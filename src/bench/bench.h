@@ -36,7 +36,7 @@ struct frag_bench {
 	bool warm; /* false: samples of the warm-up are dropped */
 };
 
-/* Opens the device: half of its free memory, 32 GiB or the limit may be held. b->repeats is the caller's. */
+/* Opens the device: half of its free memory, 32 GiB or the limit may be held. pre: b->repeats. */
 int frag_bench_open(struct frag_bench *b, const struct frag_session_host *host,
 		    const struct frag_limit *limit, struct frag_err *err);
 /* Closes it. */

@@ -17,7 +17,6 @@
 #include "common.h"
 #include "pretend/pretend.h"
 #include "outputs.h"
-#include "recordings.h"
 
 /* What one replay gives back the next one takes: the kernel would have to clear it in between. */
 static void keep_memory(void)
@@ -187,10 +186,10 @@ static char *python(void)
 	return names[1];
 }
 
-/* cufrag train.py --batch 8: cufrag fit --no-gpu --brief -- python train.py --batch 8 */
+/* cufrag train.py --batch 8: cufrag fit --brief -- python train.py --batch 8 */
 static int run_script(int argc, char **argv)
 {
-	static char words[][10] = { "fit", "--no-gpu", "--brief", "--" };
+	static char words[][10] = { "fit", "--brief", "--" };
 	FRAG_AUTO_FREE char **line =
 		frag_host_calloc((size_t)argc + FRAG_ARRAY_LEN(words) + 2, sizeof(*line));
 	struct frag_err err = { 0 };
@@ -206,7 +205,7 @@ static int run_script(int argc, char **argv)
 	return run_command(frag_commands_find("fit"), n, line);
 }
 
-/* What stands where a command should: a file, an option of the program, or a slip of the fingers. */
+/* What stands where a command should: a file, an option of the program, or a typing error. */
 static int run_other(int argc, char **argv)
 {
 	static char help[] = "help", summary[] = "summary";

@@ -4,10 +4,9 @@
 #include <string.h>
 
 #include "cli/common.h"
-#include "cli/recordings.h"
 #include "cli/show_answer.h"
 #include "compare/lanes.h"
-#include "trace/writers/stacks.h"
+#include "trace/writers/live_stacks.h"
 #include "explain/moment/explain.h"
 
 struct options {

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cli/common.h"
-#include "cli/recordings.h"
 #include "trace/writers/export.h"
 
 struct options {

@@ -8,7 +8,6 @@
 #include <frag/opt.h>
 #include "trace/gen/gen_repeat.h"
 #include "cli/common.h"
-#include "cli/recordings.h"
 
 struct options {
 	const char *output;

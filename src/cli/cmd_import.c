@@ -12,7 +12,6 @@
 #include "trace/merge.h"
 #include "trace/write_trace.h"
 #include "cli/common.h"
-#include "cli/recordings.h"
 
 struct options {
 	const char *output, *device, *conf;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cufrag plan: how low a trace could be placed with all knowledge; and plans for policy `planned`. */
+/* cufrag plan: how low a trace could be placed if all were known; plans for policy `planned`. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/recordings.h"
+#include "cli/common.h"
 #include "cli/show_answer.h"
 #include "lib/grow.h"
 #include "fleet/sweep.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cufrag view: recordings as an interactive page, in a file or served to a browser on this machine. */
+/* cufrag view: recordings as an interactive page, in a file or served on this machine. */
 #include <string.h>
 
-#include "cli/recordings.h"
+#include "cli/common.h"
 #include "cli/show_answer.h"
 #include "compare/lanes.h"
 #include "explain/diagnose/diagnose.h"
@@ -114,7 +114,7 @@ static bool is_file(const char *out)
 	return n > 5 && !strcmp(out + n - 5, ".html");
 }
 
-/* --out PAGE.html is one file, --out DIR a folder as of every command; without it the page is served. */
+/* --out PAGE.html is one file, --out DIR a folder; without it the page is served. */
 static int show(const struct frag_cli *cli, const struct options *o, struct frag_view *v,
 		struct frag_err *err)
 {

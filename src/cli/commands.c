@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which commands there are: make writes gen/cmd_list.inc from the files cmd_NAME.c of src/cli and src/pretend/cli. */
+/* Which commands there are: make lists the files cmd_NAME.c in gen/cmd_list.inc. */
 #include "cmd.h"
 
 #include <string.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages, devices and the date of the commands. */
+/* Messages, devices, the date and notes about recordings. */
 #include "common.h"
 
 #include "base/clean.h"
+#include "recording/estimate.h"
+#include "show_answer.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -136,4 +138,135 @@ char *frag_cli_day(bool clock)
 	if (!gmtime_r(&when, &tm) || !strftime(day, sizeof(day), "%Y-%m-%d", &tm))
 		return NULL;
 	return frag_host_strdup(day);
+}
+
+/* ---- while a recording is opened --------------------------------------------------------- */
+
+/* That it is an estimate, and how much depends on invented values. */
+static void note_estimate(const struct frag_cli *cli, const struct frag_trace *trace)
+{
+	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
+	const struct frag_estimate *e = frag_estimate_read(&a, trace);
+	unsigned invented = e ? frag_estimate_places(e, "invented") : 0;
+
+	if (!e)
+		return;
+	if (e->scaled)
+		frag_cli_note(cli, "'%s' is an estimate, scaled from other recordings",
+			      trace->name);
+	else if (invented)
+		frag_cli_note(cli,
+			      "'%s' is an estimate, recorded without a GPU; the program got "
+			      "invented values at %u %s (cufrag info%s lists them)%s",
+			      trace->name, invented, invented == 1 ? "place" : "places",
+			      cli->program ? " of what cufrag record writes" : "",
+			      frag_estimate_again(&a, e));
+	else
+		frag_cli_note(cli,
+			      "'%s' is an estimate, recorded without a GPU; no invented value "
+			      "reached the program%s",
+			      trace->name, frag_estimate_again(&a, e));
+}
+
+/* What was recorded is what the program does on that card. */
+static void take_kernels(struct frag_cli *cli, const struct frag_trace *trace)
+{
+	const struct frag_gpu *card = cli->gpu_ ? frag_gpu_find(cli->gpu_) : NULL;
+
+	for (uint32_t d = 0; d < trace->devs_count && !*cli->other_kernels; d++) {
+		const struct frag_gpu_chip *chip = frag_recorded_chip(trace, &trace->devs[d]);
+
+		if (frag_other_kernels(chip, card))
+			snprintf(cli->other_kernels, sizeof(cli->other_kernels),
+				 "recorded on %s; %s is of another compute capability, where "
+				 "another kernel choice is likely: record for it",
+				 chip->shown, card->name);
+	}
+}
+
+void frag_cli_tell(void *ctx, enum frag_recording_stage stage, const char *path,
+		   const struct frag_trace *trace)
+{
+	struct frag_cli *cli = ctx;
+	static struct frag_progress progress; /* of this process, which opens one at a time */
+
+	frag_progress_end(&progress);
+	if (stage == FRAG_RECORDING_READING)
+		frag_cli_show(&progress, "reading", path);
+	else if (stage == FRAG_RECORDING_SETTLING)
+		frag_cli_show(&progress, "settling", trace->name);
+	else if (stage == FRAG_RECORDING_SETTLED)
+		frag_cli_settle_tell(cli, trace);
+	if (stage != FRAG_RECORDING_READ)
+		return;
+	cli->estimated |= trace->estimate != NULL;
+	take_kernels(cli, trace);
+	note_estimate(cli, trace);
+}
+
+int frag_cli_read(const char *path, const char *option, struct frag_trace **out,
+		  struct frag_err *err)
+{
+	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
+
+	frag_cli_show(&progress, "reading", path);
+	return frag_trace_read(path, option, out, err);
+}
+
+int frag_cli_spec(const struct frag_cli *cli, const struct frag_recording *r, const char *text,
+		  struct frag_policy_spec **out, struct frag_err *err)
+{
+	struct frag_err why;
+
+	FRAG_TRY(frag_recording_spec(r->trace, text, out, err));
+	if (*out)
+		return 0;
+	if (frag_recorded_invalid(r->trace, &why))
+		frag_cli_note(cli, "%s; using PyTorch's defaults", why.msg);
+	else
+		frag_cli_note(cli,
+			      "'%.100s' does not say which settings it was recorded with; using "
+			      "PyTorch's defaults",
+			      r->trace->name);
+	return frag_policy_spec_parse("pytorch", out, err);
+}
+
+/* ---- what was found, in words ---------------------------------------------------- */
+
+void frag_cli_settle_tell(const struct frag_cli *cli, const struct frag_trace *trace)
+{
+	const struct frag_trace_settings *set = &trace->settings;
+	char text[600];
+
+	frag_cli_detail(cli, "'%s': format %s, %u %s, settings %s", trace->name, trace->format,
+			trace->devs_count, trace->devs_count == 1 ? "device" : "devices",
+			!set->present		  ? "not recorded"
+			: set->conf && *set->conf ? set->conf
+						  : "the defaults");
+	if (set->torch_last)
+		frag_cli_detail(cli, "recorded by PyTorch %u.%u to %u.%u, as far as the file tells",
+				set->torch_first / 100, set->torch_first % 100,
+				set->torch_last / 100, set->torch_last % 100);
+	for (uint32_t d = 0; d < trace->devs_count; d++) {
+		const struct frag_trace_dev *dev = &trace->devs[d];
+
+		if (!dev->has_evidence)
+			frag_cli_detail(cli, "device %u: no segments recorded, nothing to check",
+					dev->ordinal);
+		else if (dev->settled.checked)
+			frag_cli_detail(cli, "device %u: %s", dev->ordinal,
+					frag_settled_text(&dev->settled, text, sizeof(text)));
+	}
+}
+
+int frag_cli_show_written(const struct frag_cli *cli, const struct frag_written *w,
+			  struct frag_err *err)
+{
+	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
+
+	frag_written_answer(&a, w);
+	a.quiet = !strcmp(w->file, "-");
+	for (size_t i = 0; a.quiet && i < a.parts_count; i++)
+		frag_cli_note(cli, "%s", a.parts[i].text);
+	return frag_cli_show_answer(cli, &a, err);
 }

@@ -34,7 +34,7 @@ static void wrap(FILE *to, const char *text, unsigned indent, unsigned width, un
 	fputc('\n', to);
 }
 
-/* The length of the first clause of a text. Parentheses stay whole; "with --out: …" goes on behind its colon. */
+/* Length of the first clause. Parentheses stay whole; "with --out: …" goes on after its colon. */
 static size_t first_clause(const char *text)
 {
 	bool condition = !strncmp(text, "with ", 5);
@@ -85,7 +85,7 @@ static unsigned width_of(FILE *to)
 	return (unsigned)FRAG_MIN(n, (unsigned long)COLUMNS_MOST) - 1;
 }
 
-/* Under the headings of their tables, but those of every command. Returns how many were left out. */
+/* Under the headings of their tables, but those of every command. Returns how many are left out. */
 static unsigned print_rows(FILE *to, const struct frag_arg_table *tables, bool all, unsigned width)
 {
 	const char *heading = "";

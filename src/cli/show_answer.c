@@ -37,7 +37,7 @@ static int put_page(const struct frag_cli *cli, const struct frag_answer *a, str
 		err);
 }
 
-/* A file that cannot be written: the rest of the answer is given all the same, and the first reason is the error. */
+/* If a file cannot be written, the rest is given all the same; the first reason is the error. */
 static bool can_go_on(int rc)
 {
 	return !rc || rc == FRAG_EOUTPUT;

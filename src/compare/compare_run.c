@@ -19,7 +19,7 @@
 
 /* ---- the card -------------------------------------------------------------------- */
 
-/* Which profile driver times are modelled from: one that was given, the card's own, or that of another card. */
+/* Which profile driver times are modelled from: a given one, the card's, or another card's. */
 static void describe_costs(struct frag_session *s, const struct frag_gpu *gpu)
 {
 	struct frag_report *r = &s->report;

@@ -6,7 +6,7 @@
 #include "recording/recording.h"
 #include "view/view.h"
 
-/* What the lanes are made for: the card and its limit, and the cards that may be named (as frag_catalog_init takes them). */
+/* What lanes are made for: the card, its limit, and cards to name (as frag_catalog_init). */
 struct frag_lanes {
 	const struct frag_target *target;
 	const char *cards, *vendor;
@@ -14,7 +14,7 @@ struct frag_lanes {
 
 /* Opens a view with the sizes of the cards that may be named. */
 int frag_lanes_open(const struct frag_lanes *l, struct frag_view *v, struct frag_err *err);
-/* Adds the devices of a recording under each policy. recorded: which are its own settings; SIZE_MAX: none. */
+/* Adds the devices of a recording under each policy. recorded: its own settings; SIZE_MAX: none. */
 int frag_lanes_add(const struct frag_lanes *l, const struct frag_recording *in,
 		   struct frag_policy_spec *const *specs, size_t count, size_t recorded,
 		   struct frag_view *v, struct frag_err *err);

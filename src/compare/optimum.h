@@ -21,7 +21,7 @@ struct frag_planned {
 	struct frag_policy_spec *spec;
 	char *folder, *about; /* about: what the plan was made of, for the result */
 };
-/* any_size: however long that takes. Errors: FRAG_ENOTSUP where there is nothing to plan from, or too much. */
+/* any_size: however long that takes. Errors: FRAG_ENOTSUP: nothing to plan from, or too much. */
 int frag_plan_ahead(const struct frag_trace_dev *dev, const struct frag_policy_spec *from,
 		    bool any_size, struct frag_planned *out, struct frag_err *err);
 void frag_planned_release(struct frag_planned *p);

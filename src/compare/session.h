@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What compare and replay do: policies by their texts, traces one after the other, runs over threads, and reports.
+ * What compare and replay do: policies by their texts, each trace, runs over threads, reports.
  *
  * A session keeps the results of all traces; a trace itself is dropped when its
  * runs and its report are done, so memory is bounded by the largest one.

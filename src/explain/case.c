@@ -6,7 +6,7 @@
 
 #include "recording/estimate.h"
 
-/* An unknown limit is at least what was reserved; where requests were refused, it was not much more. */
+/* An unknown limit is at least what was reserved, and not much more if requests were refused. */
 bool frag_case_guess_limit(struct frag_case *c)
 {
 	const struct frag_trace_dev *td = frag_events_dev(&c->events);
@@ -20,7 +20,7 @@ bool frag_case_guess_limit(struct frag_case *c)
 	return true;
 }
 
-/* Without a GPU it was the pretended card that refused: all of it was the limit. Another card has its own. */
+/* Without a GPU the pretended card refused: its size was the limit. Another card has its own. */
 static bool find_card(struct frag_case *c)
 {
 	struct frag_sim_config *card = &c->target.card, own = *card;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rows of a chart of scripts/plot/sites.gp: bytes over time, a line or an area for each name. */
+/* Rows of a chart of scripts/plot/sites.gp: bytes over time, a line or an area for each name. */
 #ifndef FRAG_EXPLAIN_CURVE_POINT_H
 #define FRAG_EXPLAIN_CURVE_POINT_H
 

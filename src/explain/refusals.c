@@ -2,7 +2,7 @@
 /* Which requests a case refuses; see refusals.h. */
 #include "refusals.h"
 
-/* Without a limit the card is full: a request of the replay's own shows how much it has, a recorded one does not. */
+/* Without a limit the card is full: a request of the replay shows its size, a recorded one not. */
 static uint64_t limit_then(const struct frag_case *c, const struct frag_cursor *s, bool own)
 {
 	struct frag_device_info info;

@@ -72,7 +72,7 @@ struct frag_fleet_pack {
 	size_t bound;		     /* no packing needs fewer */
 	size_t cards_measured;	     /* at the recorded times; 0 = these are not known */
 	size_t left_out;	     /* units of jobs that do not fit the card */
-	/* of the units packed, one card each as in the plan; and all that have a card, shared or not */
+	/* of units packed, a card each as in the plan; all that have a card, shared or not */
 	double own_price, total_cost;
 	uint64_t own_bytes;
 	size_t *place; /* [units_count of the fleet]: card of each, SIZE_MAX = none */
@@ -113,12 +113,12 @@ struct frag_fleet_sum {
 };
 struct frag_fleet_sum frag_fleet_sum(const struct frag_fleet *f, enum frag_fleet_which which);
 
-/* What the worst unit of a job needs under a policy; false: it does not run under it, or that is unknown, *need 0. */
+/* Need of the worst unit of a job under a policy; false, *need 0: it does not run, or unknown. */
 bool frag_fleet_need(const struct frag_fleet *f, const struct frag_fleet_job *job, size_t policy,
 		     uint64_t *need);
 /* What a choice leaves free on its card beside the context; 0 without a card. */
 uint64_t frag_fleet_headroom(const struct frag_fleet_choice *c);
-/* Is its card of another compute capability than the recording? Then another kernel choice is likely. */
+/* Is its card of another compute capability than the recording, so that kernels differ? */
 bool frag_fleet_other_kernels(const struct frag_fleet_job *job, const struct frag_fleet_choice *c);
 /* Does a job's choice fit this card, with what has to stay free? */
 bool frag_fleet_fits(const struct frag_fleet *f, const struct frag_fleet_choice *c,
@@ -134,14 +134,14 @@ struct frag_fleet_setting {
 };
 struct frag_fleet_setting frag_fleet_setting(const struct frag_fleet *f, size_t policy);
 
-/* share NULL: the card that needs the least money, or memory, for all; none where sharing saves nothing. */
+/* share NULL: the card that needs least money, or memory, for all; or none if that saves nothing. */
 int frag_fleet_share(struct frag_fleet *f, const struct frag_gpu *share, struct frag_err *err);
 /* Of a number of cards: money, or without prices for all of the catalogue their memory. */
 double frag_fleet_cost(const struct frag_fleet *f, const struct frag_gpu *card, size_t count);
 /* The fewest bins of `room` that can hold sizes[n], by sum and by pairs that cannot meet. */
 size_t frag_fleet_bound(const uint64_t *sizes, size_t n, uint64_t room);
 
-/* The plan as an answer, which borrows the fleet. top: jobs that the text shows. Errors: FRAG_ENOMEM. */
+/* The plan as an answer, which borrows the fleet. top: jobs in the text. Errors: FRAG_ENOMEM. */
 extern const struct frag_shape frag_fleet_shape;
 int frag_fleet_answer(const struct frag_fleet *f, size_t top, struct frag_answer *a,
 		      struct frag_err *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A capacity plan as an answer: what to change, the jobs, cards and money, one setting for all; see fleet.h. */
+/* A capacity plan as an answer: changes, jobs, cards, money, one setting for all; see fleet.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define PAGE_JOBS 500u /* on a page; all are in the CSV */
 
-/* ---- jobs ----------------------------------------------------------------------------------------- */
+/* ---- jobs ------------------------------------------------------------------------------- */
 
 #define CHOICE(F, P, S) \
 	F(S, TEXT, policy, f->policies[c->policy], NULL, "the setting") \
@@ -122,7 +122,7 @@ static int rank_of(const struct job_row *j)
 FRAG_COMPARE(by_interest, struct job_row, FRAG_ORDER(rank_of(x), rank_of(y)),
 	     FRAG_ORDER(y->today_bytes, x->today_bytes), strcmp(x->job, y->job))
 
-/* ---- sums ----------------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------- */
 
 #define SUM_ROW(F, P, S) \
 	P(S, TEXT, what, what, "cards", "of which jobs, when") \
@@ -171,7 +171,7 @@ static struct pack_row pack_row(const char *what, const struct frag_fleet_pack *
 	return FRAG_ROW_VALUES(pack_row, PACK_ROW);
 }
 
-/* ---- one setting for all ---------------------------------------------------------------------------- */
+/* ---- one setting for all ---------------------------------------------------------------- */
 
 #define SETTING_ROW(F, P, S) \
 	F(S, TEXT, policy, f->policies[policy], "one setting for all", \
@@ -200,7 +200,7 @@ struct setting_row {
 FRAG_VALUED_SHAPE(static, setting_shape, setting_row, "setting", SETTING_ROW,
 		  "one setting for all jobs");
 
-/* What saves most first; of equals a setting of PyTorch before another allocator, then what reserves less. */
+/* Largest saving first; of equals a PyTorch setting before an allocator, then less reserved. */
 FRAG_COMPARE(by_saving, struct setting_row,
 	     FRAG_ORDER(y->price_per_hour_saved, x->price_per_hour_saved),
 	     FRAG_ORDER(y->card_bytes_saved, x->card_bytes_saved),
@@ -217,7 +217,7 @@ static struct setting_row setting_row(struct frag_answer *a, const struct frag_f
 	return row;
 }
 
-/* ---- the plan ----------------------------------------------------------------------------------------- */
+/* ---- the plan --------------------------------------------------------------------------- */
 
 #define PLAN_ROW(F, P, S) \
 	F(S, COUNT, jobs_count, f->jobs_count, NULL, "jobs of the sweep") \

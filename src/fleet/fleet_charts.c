@@ -8,7 +8,7 @@
 
 #define POINTS_MOST 500u
 
-/* ---- need of every rank, sorted ----------------------------------------------------------------------- */
+/* ---- need of every rank, sorted --------------------------------------------------------- */
 
 #define NEED_ROW(F, P, S) \
 	F(S, REAL, ranks_ratio, NULL, "part of all ranks") \
@@ -49,7 +49,7 @@ static struct frag_rows need_rows(const struct frag_fleet *f, struct frag_answer
 	return (struct frag_rows){ rows, n };
 }
 
-/* ---- cards of each kind -------------------------------------------------------------------------------- */
+/* ---- cards of each kind ----------------------------------------------------------------- */
 
 #define CARDS_ROW(F, P, S) \
 	F(S, TEXT, card, NULL, "kind of card") \
@@ -87,7 +87,7 @@ static struct frag_rows cards_rows(const struct frag_fleet *f, struct frag_answe
 	return (struct frag_rows){ rows, n };
 }
 
-/* ---- one setting for all -------------------------------------------------------------------------------- */
+/* ---- one setting for all ---------------------------------------------------------------- */
 
 #define TOTAL_ROW(F, P, S) \
 	F(S, COUNT, number, NULL, "of the setting") \

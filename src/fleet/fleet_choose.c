@@ -40,7 +40,7 @@ static bool cheaper(const struct frag_gpu *a, const struct frag_gpu *b)
 	return a->total_bytes < b->total_bytes;
 }
 
-/* The cheaper card; of equal ones a setting of PyTorch before another allocator, then what needs less. */
+/* The cheaper card; of equals a PyTorch setting before an allocator, then what needs less. */
 static bool better(const struct frag_fleet *f, const struct frag_fleet_choice *a,
 		   const struct frag_fleet_choice *b)
 {

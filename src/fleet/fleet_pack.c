@@ -29,7 +29,7 @@ size_t frag_fleet_bound(const uint64_t *sizes, size_t n, uint64_t room)
 
 	if (!room)
 		return n ? SIZE_MAX : 0;
-	/* for each k: above room - k every one is alone, above room / 2 only with what is left there */
+	/* for each k: above room - k all are alone, above room / 2 only with what is left there */
 	for (size_t t = 0; t <= n; t++) {
 		uint64_t k = t ? sizes[t - 1] : 0, sum = 0, left = 0;
 		size_t large = 0, middle = 0;
@@ -104,7 +104,7 @@ static bool has_job(const struct packing *p, const struct bin *b, const struct i
 	return false;
 }
 
-/* The first bin from `from` on with this many bytes free. pre: there is one; the last leaf is an empty bin's */
+/* The first bin from `from` on with so many bytes free. pre: there is one; the last is empty */
 static size_t first_with(const struct packing *p, size_t from, uint64_t bytes)
 {
 	size_t i = p->leaves + from;

@@ -41,7 +41,7 @@ bool frag_store_has(struct frag_store *s, const char *hash, const char *path);
 /* A fact about the store that holds for all of it, such as the question that it answers. Errors:
  * FRAG_EUSAGE where it is another one already. */
 int frag_store_note(struct frag_store *s, const char *key, const char *text, struct frag_err *err);
-/* "1, 3 of 4": the first shards whose results are not in it; "": none, and then it forgets that there were shards. */
+/* "1, 3 of 4": the first missing shards; "": none, and then it forgets that there were shards. */
 int frag_store_missing_shards(struct frag_store *s, char *text, size_t cap, struct frag_err *err);
 /* Adds all of another one. Errors: FRAG_EINPUT where they contradict or ask other things. */
 int frag_store_add(struct frag_store *s, const char *path, struct frag_err *err);

@@ -8,7 +8,7 @@
 #include "results.h"
 #include "results_internal.h"
 
-/* SQLite makes an index for a join with this; with the table itself, which has no rowid, it looks at every pair of rows. */
+/* SQLite indexes a join with this; with the table, which has no rowid, it tries every pair. */
 #define TRACES "CROSS JOIN (SELECT * FROM traces LIMIT -1) t USING(trace)"
 
 static int csv_of(struct frag_store *s, const char *sql, const char *path, struct frag_err *err)

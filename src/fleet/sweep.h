@@ -64,7 +64,7 @@ void frag_sweep_files_tell(const struct frag_sweep_files *f, char *text);
 void frag_sweep_files_shard(struct frag_sweep_files *f, unsigned i, unsigned n);
 void frag_sweep_files_release(struct frag_sweep_files *f);
 struct frag_sweep;
-/* Takes results of sweeps out that lie in folders. Errors: FRAG_EUSAGE where an output would replace a trace. */
+/* Takes out results of sweeps in folders. Errors: FRAG_EUSAGE: an output would replace a trace. */
 int frag_sweep_files_check(struct frag_sweep *s, struct frag_err *err);
 
 /* ---- what is asked ---------------------------------------------------------------- */
@@ -100,7 +100,7 @@ struct frag_sweep {
 int frag_sweep_set_shard(void *shard, const char *text, struct frag_err *err);
 /* The index of "/16", or all of it, from the environment of an array job. Errors: FRAG_EUSAGE. */
 int frag_sweep_find_index(struct frag_sweep_shard *s, struct frag_err *err);
-/* Is it a shard of an array job? Then i, n and the names of the outputs are found. Errors: FRAG_EUSAGE. */
+/* A shard of an array job? Then finds i, n and the names of the outputs. Errors: FRAG_EUSAGE. */
 int frag_sweep_find_shard(struct frag_sweep *s, struct frag_err *err);
 void frag_sweep_release(struct frag_sweep *s);
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* With a sanitizer, short arrays move each time: a pointer that was kept across is seen in the shortest test. */
+/* With a sanitizer, short arrays always move: tests then see a pointer that was kept. */
 #ifdef __SANITIZE_ADDRESS__
 #define FIRST 1u
 #define STEP(cap) ((cap) < 64 ? (cap) + 1 : 2 * (cap))

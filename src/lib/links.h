@@ -46,7 +46,7 @@
 			(at)->next->prev = (at); \
 	} while (0)
 
-/* Queues of structs with members `older` and `newer`. `q` points to a struct with `oldest` and `newest`. */
+/* Queues of structs with members `older`, `newer`. `q`: a struct with `oldest` and `newest`. */
 #define FRAG_QUEUE_ADD(q, x) \
 	do { \
 		(x)->older = (q)->newest; \

@@ -54,7 +54,7 @@ enum frag_monitor_value {
 };
 uint64_t frag_monitor_value(const struct frag_monitor_process *p, enum frag_monitor_value value);
 
-/* A card, or an instance of a card that is split (MIG). Its place in the list is its own to the end. */
+/* A card, or an instance of a card that is split (MIG). It keeps its place in the list. */
 struct frag_monitor_card {
 	unsigned gpu;
 	int instance; /* -1 = the card */
@@ -72,13 +72,13 @@ struct frag_monitor_round {
 	struct frag_monitor_card cards[FRAG_MONITOR_CARDS];
 };
 
-/* The latest looks at a card, in whole percent: a ring, look number n in cell n % FRAG_MONITOR_PAST. */
+/* The latest looks at a card, in whole percent: look n is in cell n % FRAG_MONITOR_PAST. */
 struct frag_monitor_past {
 	uint64_t looks;							/* so far */
 	unsigned char used[FRAG_MONITOR_PAST], busy[FRAG_MONITOR_PAST]; /* FRAG_MONITOR_UNKNOWN */
 };
 
-/* The same of a process on a card, in MiB; where there are too many, the one that is gone longest makes room. */
+/* The same of a process on a card, in MiB; if there are too many, the longest gone makes room. */
 #define FRAG_MONITOR_TRAILS 64u
 #define FRAG_MONITOR_TRAIL_LOOKS 300u
 struct frag_monitor_trail {

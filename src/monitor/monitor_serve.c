@@ -135,7 +135,7 @@ static json_t *trail(const struct frag_monitor *m, unsigned card,
 	return list;
 }
 
-/* The look as `--json` has it, and the curves: of the last COLUMNS looks, and of all that are kept. */
+/* The look as `--json` has it, and the curves: of the last COLUMNS looks and of all kept. */
 static void put_live(FILE *to, const struct frag_monitor *m)
 {
 	char when[40];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The processes of a round on the screen: sorted, with one chosen, which stays chosen wherever it moves. */
+/* The processes of a round on the screen: sorted, one chosen, which stays so where it moves. */
 #ifndef FRAG_MONITOR_TABLE_H
 #define FRAG_MONITOR_TABLE_H
 

@@ -132,7 +132,7 @@ static void draw_curve(struct frag_monitor *m, unsigned card, bool busy, int col
 	p->row = top;
 }
 
-/* What the chosen process held in the last looks, up to its own most, in the rows above the foot. */
+/* What the chosen process held in the last looks, up to its own most, above the foot. */
 static void draw_trail(struct frag_monitor *m, unsigned card, const struct frag_monitor_process *p)
 {
 	struct frag_paint *paint = &m->screen->paint;

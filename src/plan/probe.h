@@ -21,7 +21,7 @@ int frag_probe_run(const struct frag_plan_env *env, const struct frag_policy_spe
 		   const struct frag_sim_config *card, const struct frag_trace_dev *dev,
 		   struct frag_probe *out, struct frag_err *err);
 
-/* The largest sum of live requests, each rounded up to a multiple of `unit`, without waiting ones. O(events). */
+/* The largest sum of live requests, each rounded up to `unit`, without waiting ones. O(events). */
 uint64_t frag_probe_peak_live(const struct frag_trace_dev *dev, uint64_t unit);
 
 #endif

@@ -44,7 +44,7 @@ struct frag_pretend {
 	bool reuse;	  /* a recording of an earlier call will do (start/kept.h) */
 	bool scout_prints; /* what the scout of a job's roles prints is shown, else only if it fails */
 	bool trial;	   /* with reuse: neither taken from there nor put there */
-	/* a file in which the roles of such a job are, or will be once they were checked; NULL = none */
+	/* a file in which the roles of such a job are, or will be once checked; NULL = none */
 	const char *known_roles;
 	/* a file that is there, or will be once it was checked, where all ranks of a job that differs only in their number are alike */
 	const char *alike_roles;
@@ -81,7 +81,7 @@ struct frag_program {
 	void *ctx;
 };
 
-/* Records it, named as the program; what it prints goes to standard error. *status: of the program. */
+/* Records it, named as the program; its output goes to standard error. *status: of the program. */
 int frag_program_record(const struct frag_program *p, struct frag_trace **out, int *status,
 			struct frag_err *err);
 
@@ -123,7 +123,7 @@ struct frag_fit_classes {
 	char *folder;
 };
 
-/* *out: what to answer from. An interruption leaves cards to the first recording. Errors: those of the search. */
+/* *out: what to answer from. An interruption leaves cards to the first recording. */
 int frag_fit_classes_record(struct frag_fit_classes *c, struct frag_fit_cards **out,
 			    struct frag_err *err);
 void frag_fit_classes_release(struct frag_fit_classes *c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In place of the pretended card where cufrag is built without it (make PRETEND=0); see pretend.h. */
+/* In place of the pretended card in a cufrag without it (make PRETEND=0); see pretend.h. */
 #include "pretend.h"
 
 #define NO_ROWS \

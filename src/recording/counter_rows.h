@@ -9,7 +9,7 @@
 
 /* The field "counters" of an object: FRAG_FIELD(MAP, …, .of = &frag_counter_shape). */
 extern const struct frag_shape frag_counter_shape;
-/* Its rows, copied. counters: up to the one without a name; NULL = none. Memory is short: none (a->failed). */
+/* Its rows, copied. counters: up to the one without a name; NULL = none. Sets a->failed. */
 struct frag_rows frag_counter_rows(struct frag_answer *a, const struct frag_counter *counters);
 
 #endif

@@ -63,9 +63,9 @@ extern const struct frag_shape frag_estimate_shape;
 /* What the note says; NULL for a recording of a card, or where memory is short (a->failed). */
 const struct frag_estimate *frag_estimate_read(struct frag_answer *a,
 					       const struct frag_trace *trace);
-/* Sets the memory of the card to that of the pretended one. False: the note does not say, or there is none. */
+/* Sets the card's memory to that of the pretended one. False: unknown, or there is none. */
 bool frag_estimate_card(const struct frag_trace *trace, struct frag_sim_config *card);
-/* Did the program come to its end with status 0? False for a recording of a card, which does not say. */
+/* Did the program end with status 0? False for a recording of a card, which does not say. */
 bool frag_estimate_to_end(const struct frag_trace *trace);
 /* Places with this kind of values. */
 unsigned frag_estimate_places(const struct frag_estimate *e, const char *values);

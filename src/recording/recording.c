@@ -50,7 +50,7 @@ static int settle(struct frag_trace *trace, const char *called, const struct fra
 	if (!(as_recorded && t->card_given) && frag_estimate_card(trace, &own))
 		card = &own;
 
-	/* a what-if release is about the replay, but better than none where the file does not tell */
+	/* a what-if release is about the replay, but better than none if the file does not tell */
 	if (t->torch && (as_recorded || !trace->settings.torch_last))
 		frag_trace_set_torch(trace, t->torch, t->torch);
 	tell(t, FRAG_RECORDING_SETTLING, NULL, trace);

@@ -77,7 +77,7 @@ int frag_recording_unit(const struct frag_recording *r, uint64_t ordinal,
 uint64_t frag_target_limit_for(const struct frag_target *t, const struct frag_trace_dev *dev);
 /* Is that the recording's? */
 bool frag_target_keeps_limit(const struct frag_target *t, const struct frag_trace_dev *dev);
-/* The chip of the card that it was recorded on, or that was pretended; NULL = the file does not say. */
+/* The chip of the card, real or pretended; NULL = the file does not say. */
 const struct frag_gpu_chip *frag_recorded_chip(const struct frag_trace *trace,
 					       const struct frag_trace_dev *dev);
 /* Of one compute capability? On another a program chooses other kernels, and so needs other memory.

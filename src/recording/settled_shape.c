@@ -53,7 +53,7 @@ const void *frag_settled_row(struct frag_answer *a, const struct frag_settled *s
 	return row;
 }
 
-/* ---- all units ----------------------------------------------------------------------------------- */
+/* ---- all units -------------------------------------------------------------------------- */
 
 #define UNIT_ROW(F, P, S) \
 	F(S, TEXT, trace, NULL, "its name, with the device if it has several") \

@@ -8,7 +8,7 @@
 
 /* The field "recording" of an object: FRAG_FIELD(OBJECT, …, .of = &frag_settled_shape). */
 extern const struct frag_shape frag_settled_shape;
-/* Its row; NULL where there was nothing to compare a replay with, or memory is short (a->failed). */
+/* Its row; NULL if there was nothing to compare with, or memory is short (a->failed). */
 const void *frag_settled_row(struct frag_answer *a, const struct frag_settled *s);
 
 /* A trace and its "recording", for a LIST of all units. */

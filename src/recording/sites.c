@@ -164,7 +164,7 @@ char *frag_frame_name(const struct frag_trace *t, uint32_t frame)
 	return finish(&name);
 }
 
-/* The folders of a file, as Python names a module: "torch/nn/modules/linear.py" -> "torch.nn.modules". */
+/* The folders of a file, as Python names modules: torch.nn.modules of torch/nn/modules/linear.py. */
 static void add_module(const char *file, struct frag_text *out)
 {
 	const char *slash = strrchr(file, '/');

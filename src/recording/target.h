@@ -56,7 +56,7 @@ uint64_t frag_target_limit(const struct frag_target *t);
 /* Default options of a replay, with the target's limit, seed and release. */
 void frag_target_run_options(const struct frag_target *t, struct frag_run_options *out);
 
-/* "10 % of the card for libraries and longer inputs, 1.2 GiB outside …": what stays free, and why. */
+/* "10 % of the card for libraries and longer inputs, 1.2 GiB outside …": what stays free. */
 void frag_headroom_text(const struct frag_headroom *h, struct frag_text *out);
 
 #endif

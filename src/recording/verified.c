@@ -96,7 +96,7 @@ int frag_verified_begin(struct frag_verified *v, const struct frag_trace *trace,
 	return 0;
 }
 
-/* ---- one device ------------------------------------------------------------------------------------- */
+/* ---- one device ------------------------------------------------------------------------- */
 
 static void add_differences(const struct frag_verified *v, const struct frag_verify_result *r,
 			    struct frag_text *t)
@@ -162,7 +162,7 @@ int frag_verified_add(struct frag_verified *v, const struct frag_trace_dev *dev,
 	return v->a->failed ? frag_fail_nomem(err, "verdicts") : 0;
 }
 
-/* ---- the answer ------------------------------------------------------------------------------------- */
+/* ---- the answer ------------------------------------------------------------------------- */
 
 static void show(struct frag_verified *v, struct frag_verified_trace *t)
 {

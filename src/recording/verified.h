@@ -22,7 +22,7 @@ struct frag_verified {
 	size_t count, cap;
 };
 
-/* A recording; its devices follow. conf: settings that were verified; limit_bytes: UINT64_MAX = none. */
+/* A recording; its devices follow. conf: verified settings; limit_bytes: UINT64_MAX = none. */
 int frag_verified_begin(struct frag_verified *v, const struct frag_trace *trace, const char *conf,
 			uint64_t limit_bytes, struct frag_err *err);
 /* One device of it. Texts are copied. */

@@ -24,7 +24,7 @@ struct frag_hints {
 	bool begun, lost;
 };
 
-/* Opens a simulated card that follows the hints, unless `card` places by a rule of its own. The hints must outlive it. */
+/* Opens a simulated card that follows the hints, which outlive it, unless `card` has a rule. */
 int frag_hints_open(struct frag_hints *h, const struct frag_sim_config *card,
 		    struct frag_device **out, struct frag_err *err);
 

@@ -214,7 +214,7 @@ static void say_among(const struct frag_section *s, const struct frag_advice *a,
 		frag_text_add(out, "of PyTorch's settings, ");
 }
 
-/* Second, what needs even less: a policy that cufrag run serves, or one that costs too much time. */
+/* Second, what needs even less: a policy that cufrag run serves, or one that costs much time. */
 static void say_least(const struct frag_section *s, const struct frag_advice *a,
 		      struct frag_text *out)
 {

@@ -20,7 +20,7 @@ static struct frag_rows show(struct frag_answer *a, const struct frag_shape *sha
 	return (struct frag_rows){ rows, count };
 }
 
-/* ---- cards ------------------------------------------------------------------------------------ */
+/* ---- cards ------------------------------------------------------------------------------ */
 
 #define GPU(F, P, S) \
 	F(S, TEXT, name, g->name, "name", "what --gpu takes") \
@@ -58,7 +58,7 @@ int frag_known_gpus(struct frag_answer *a, struct frag_known *known, struct frag
 	return 0;
 }
 
-/* ---- metrics and formats ------------------------------------------------------------------------ */
+/* ---- metrics and formats ---------------------------------------------------------------- */
 
 FRAG_ROW_SHAPE(static, metric_shape, frag_known_metric, "metric", FRAG_KNOWN_METRIC,
 	       "a result of a replay or a sweep");
@@ -87,7 +87,7 @@ int frag_known_formats(struct frag_answer *a, struct frag_known *known, struct f
 	return 0;
 }
 
-/* ---- devices ------------------------------------------------------------------------------------ */
+/* ---- devices ---------------------------------------------------------------------------- */
 
 #define DEVICE(F, P, S) \
 	F(S, TEXT, name, "device", "what --device takes") \
@@ -156,7 +156,7 @@ int frag_known_devices(struct frag_answer *a, struct frag_known *known, struct f
 	return 0;
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------- */
+/* ---- all of it -------------------------------------------------------------------------- */
 
 FRAG_ROW_SHAPE(, frag_known_shape, frag_known, "list", FRAG_KNOWN,
 	       "what this build knows; one of the lists has rows");

@@ -169,10 +169,10 @@ void frag_report_settings(const struct frag_report *r, const struct frag_section
  * it. Times: after a quarter and three quarters of the events, and at their end. */
 bool frag_report_timed(uint64_t events, uint64_t quarter_us, uint64_t three_quarters_us,
 		       uint64_t end_us);
-/* Unit of the x axis: "s" of recorded time, or "events" where a trace is short or time does not show it. */
+/* Unit of the x axis: "s" of recorded time, or "events" if short or time does not show it. */
 const char *frag_section_x_unit(const struct frag_section *s);
 
-/* The data of compare and replay (frag_answer.shape), and what each of them prints. A page has the same data. */
+/* The data of compare and replay (frag_answer.shape), also of pages, and what each prints. */
 extern const struct frag_shape frag_report_shape;
 void frag_report_compare(const struct frag_report *r, struct frag_answer *a);
 void frag_report_replay(const struct frag_report *r, struct frag_answer *a);

@@ -45,7 +45,7 @@ static const struct {
 			 "trace." },
 };
 
-/* ---- the head: is it what was recorded? ------------------------------------------------------- */
+/* ---- the head: is it what was recorded? ------------------------------------------------- */
 
 #define HEAD(F, P, S) \
 	P(S, TEXT, checked, "checked", "was the recording reproduced, event by event") \
@@ -144,7 +144,7 @@ static void begin(const struct frag_report *r, const char *subject, const char *
 	frag_answer_facts(a, &head_row_shape, head);
 }
 
-/* ---- what to do, for those who read nothing else ------------------------------------------------ */
+/* ---- what to do, for those who read nothing else ---------------------------------------- */
 
 /* Nothing completes: what is live at once says at least how large the card has to be. */
 static void say_least_card(const struct frag_section *s, struct frag_answer *a)
@@ -217,7 +217,7 @@ static void add_tiles(const struct frag_section *s, struct frag_answer *a)
 				 FRAG_BYTES(frag_section_bound(s)));
 }
 
-/* ---- the page of a trace ------------------------------------------------------------------------ */
+/* ---- the page of a trace ---------------------------------------------------------------- */
 
 static void add_section(const struct frag_report *r, const struct frag_section *s,
 			struct frag_answer *a)
@@ -285,7 +285,7 @@ void frag_report_page(const struct frag_report *r, struct frag_answer *a)
 	add_method(r, a);
 }
 
-/* ---- the page above several traces --------------------------------------------------------------- */
+/* ---- the page above several traces ------------------------------------------------------ */
 
 #define INDEX(F, P, S) \
 	P(S, TEXT, title, "trace", "its own page", .href = "page") \
@@ -347,7 +347,7 @@ void frag_report_index(const struct frag_report *r, struct frag_answer *a)
 	frag_spread_parts(r, true, a);
 }
 
-/* ---- files ---------------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------------ */
 
 static int put(const struct frag_report *r, const struct frag_answer *a, const char *dir,
 	       unsigned formats, unsigned threads, struct frag_err *err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The document of compare and replay: device, settings, traces, results, and the spread over them. */
+/* The document of compare and replay: device, settings, traces, results, their spread. */
 #include "answer/row.h"
 #include "rows.h"
 

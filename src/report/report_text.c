@@ -35,7 +35,7 @@ void frag_report_compare(const struct frag_report *r, struct frag_answer *a)
 	frag_spread_parts(r, false, a);
 }
 
-/* ---- the metrics of a replay ------------------------------------------------------------------- */
+/* ---- the metrics of a replay ------------------------------------------------------------ */
 
 #define METRIC(F, P, S) \
 	P(S, TEXT, name, "metric", "its name") \
@@ -71,7 +71,7 @@ static const char *const minor[] = {
 	"non_releasable_bytes", "releasable_bytes", "largest_free_bytes",    "frees_count",
 };
 
-/* For one screen: not what the parts of the peak say below, nor what is 0 and says nothing by it. */
+/* For one screen: not what the parts of the peak say below, nor zeros that say nothing. */
 static bool matters(const struct frag_metric_info *info, const struct frag_metrics *m)
 {
 	const char *at = (const char *)m + info->offset;
@@ -101,7 +101,7 @@ static void add_metrics(const struct frag_report *r, const struct frag_result *r
 	frag_answer_table(a, &metric_row_shape, rows, n)->wraps = true;
 }
 
-/* ---- the rest of a replay ---------------------------------------------------------------------- */
+/* ---- the rest of a replay --------------------------------------------------------------- */
 
 static void add_oom(const struct frag_report *r, const struct frag_result *res,
 		    struct frag_answer *a)

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- latencies ------------------------------------------------------------------------------------ */
+/* ---- latencies -------------------------------------------------------------------------- */
 
 struct latency_row {
 	const char *call, *class; /* of tables */
@@ -103,7 +103,7 @@ void frag_latency_table(const char *title, const struct frag_hist *alloc,
 	frag_answer_table(a, &latency_shape, rows, n);
 }
 
-/* ---- driver calls, counters of the policy --------------------------------------------------------- */
+/* ---- driver calls, counters of the policy ----------------------------------------------- */
 
 #define CALL(F, P, S) \
 	F(S, TEXT, call, "driver call", "function of the driver") \
@@ -146,7 +146,7 @@ void frag_counters_table(const struct frag_result *res, struct frag_answer *a)
 	frag_answer_table(a, &frag_counter_shape, counters.rows, counters.count);
 }
 
-/* ---- where the bytes are --------------------------------------------------------------------------- */
+/* ---- where the bytes are ---------------------------------------------------------------- */
 
 #define LOSS(F, P, S) \
 	F(S, COUNT, event, NULL, "index of the event after which this held") \
@@ -191,7 +191,7 @@ void frag_loss_table(const struct frag_loss *l, struct frag_answer *a)
 	frag_answer_say(a, "largest free block: %s", FRAG_BYTES(l->largest_free_bytes));
 }
 
-/* ---- a result -------------------------------------------------------------------------------------- */
+/* ---- a result --------------------------------------------------------------------------- */
 
 #define OOM(F, P, S) \
 	F(S, COUNT, event, NULL, "index of the first request that could not be served") \

@@ -44,7 +44,7 @@ struct frag_rows frag_section_rows(const struct frag_report *r, struct frag_answ
 extern const struct frag_shape frag_advice_shape;
 const void *frag_advice_data(const struct frag_section *s, struct frag_answer *a);
 
-/* The document of compare and replay: data and CSV of `a`. Results are in the order of the sections. */
+/* The document of compare and replay: data and CSV of `a`. Results as the sections are ordered. */
 void frag_report_data(const struct frag_report *r, struct frag_answer *a);
 
 #endif

@@ -11,7 +11,7 @@
 #define FRAG_PAGES_HUGE ((size_t)2 << 20)
 /* From this size on it pays: filling a huge page takes about as long as 100 faults of 4 KiB. */
 #define FRAG_PAGES_FROM (FRAG_PAGES_HUGE / 4)
-/* For results the bar is higher: a process that reads many files reuses the usual allocator's memory at no cost. */
+/* For results the bar is higher: in a process that reads many files, the usual memory is free. */
 #define FRAG_PAGES_RESULT_FROM FRAG_PAGES_HUGE
 
 /* Grows an array from this function, or a new one (old = NULL), to `count` elements of `unit`

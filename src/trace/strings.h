@@ -15,7 +15,7 @@ int frag_strings_create(struct frag_strings **out, struct frag_err *err);
 void frag_strings_destroy(struct frag_strings *s); /* NULL is allowed */
 FRAG_AUTO_AT(struct frag_strings *, frag_strings_destroy)
 
-/* Index of the text, which is added if it is new. O(len). Errors: FRAG_ENOMEM, FRAG_EINPUT (too many). */
+/* Index of the text, added if new. O(len). Errors: FRAG_ENOMEM, FRAG_EINPUT (too many). */
 int frag_strings_intern(struct frag_strings *s, const char *text, size_t len, uint32_t *index,
 			struct frag_err *err);
 /* NUL-terminated; "" if i is out of range. */

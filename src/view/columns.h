@@ -60,7 +60,7 @@ struct frag_blob_store {
 
 int frag_blob_store_open(struct frag_blob_store *s, struct frag_err *err);
 void frag_blob_store_release(struct frag_blob_store *s);
-/* Packs columns, each with its length in front, into a new blob, and empties them. Errors: FRAG_ENOMEM, FRAG_EOUTPUT. */
+/* Packs and empties columns, each after its length, into a blob. Errors: FRAG_ENOMEM, FRAG_EOUTPUT. */
 int frag_blob_store_pack(struct frag_blob_store *s, struct frag_column *columns, size_t count,
 			 uint32_t *blob, struct frag_err *err);
 /* Any bytes. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The script (script/), view.css and the SHA-256 of the first in hexadecimal, each ended by 0; the Makefile puts them in. */
+/* The script (script/), view.css, the script's SHA-256 in hexadecimal, each ended by 0. */
 extern const char frag_view_js[], frag_view_css[], frag_view_sum[];
 
 static void add_base64(const uint8_t *bytes, size_t count, struct frag_text *out)

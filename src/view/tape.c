@@ -188,7 +188,7 @@ static int begin_piece(struct tape *t, const struct frag_run *run, struct frag_e
 
 /* ---- an event ---- */
 
-/* Requests alike have one number in the piece, from 1; 0: it is new. A key that two kinds share serves the first. */
+/* Equal requests have one number in the piece, from 1; 0: new. Kinds may share a key: the first. */
 static int put_kind(struct tape *t, const struct frag_event *e, struct frag_err *err)
 {
 	struct kind is = { { e->bytes, e->stack, e->stream, e->pool } },
@@ -303,7 +303,7 @@ static void sparse(struct tape *t, struct frag_column *c)
 	t->sparse_event = t->event;
 }
 
-/* What changed beside the blocks: ranges of segments, reserved bytes, and what is not as derived. */
+/* What changed beside the blocks: ranges of segments, reserved bytes, what was not derived. */
 static void put_changes(struct tape *t, const struct frag_told *told)
 {
 	for (size_t i = 0; i < told->changes_count; i++) {

@@ -20,7 +20,7 @@
 #include "columns.h"
 #include "trace/writers/export.h"
 
-/* What a page may take: pieces that do not fit are left out, those around the highest reserved stay. */
+/* Largest page: pieces beyond it are left out, those around the highest reserved stay. */
 #define FRAG_VIEW_PAGE_MAX (20ull << 20)
 
 #define FRAG_VIEW_POINTS 200u
@@ -110,18 +110,18 @@ int frag_view_add(struct frag_view *v, const struct frag_export_job *job, uint32
 int frag_view_note(struct frag_view *v, size_t lane, uint64_t event, const char *text,
 		   struct frag_err *err);
 
-/* tape.c: fills the lane of a replay. shared: the lane that has the requests already; SIZE_MAX = none. */
+/* tape.c: fills the lane of a replay. shared: the lane that has the requests; SIZE_MAX = none. */
 int frag_tape_write(struct frag_view *v, const struct frag_export_job *job, uint32_t dev,
 		    struct frag_lane *lane, bool shared, struct frag_err *err);
 
-/* page.c: what a page needs for it (struct frag_answer.live). max_bytes: of the section; 0 = the blobs are served. */
+/* page.c: what a page needs for it (frag_answer.live). max_bytes: 0 = the blobs are served. */
 int frag_view_put(struct frag_view *v, uint64_t max_bytes, struct frag_answer *page,
 		  struct frag_err *err);
 
 /* The same as charts for paper, and for browsers without scripts. */
 int frag_view_charts(const struct frag_view *v, struct frag_answer *a, struct frag_err *err);
 
-/* serve.c: serves `html` and the blobs on 127.0.0.1 until interrupted. tell: called once, with the address. */
+/* serve.c: serves `html` and the blobs on 127.0.0.1 until interrupted. tell: gets the address. */
 int frag_view_serve(const struct frag_view *v, const char *html, unsigned port,
 		    void (*tell)(void *ctx, const char *address), void *ctx, struct frag_err *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A page and its blobs for a browser on this machine, by base/http.h, to those who know the token. */
+/* A page and its blobs for a browser on this machine that knows the token, by base/http.h. */
 #include "view.h"
 
 #include <stdlib.h>

@@ -5,7 +5,8 @@
  * where they are absent. And on a card that was held back by exactly so much recorded time
  * (53bd34df:scripts/lab/pool_lag.sh), where the model is right to the byte each time.
  */
-#include "recorded.h"
+#include "must.h"
+#include "test.h"
 
 #define ASYNC FRAG_SHARED_TRACES "/async/"
 

@@ -3,7 +3,15 @@
 
 #include "test.h"
 
+#include <unistd.h>
+
 static const struct frag_sim_config h200 = { .context_bytes = UINT64_MAX };
+
+void recorded_or_skip(const char *path)
+{
+	if (access(path, R_OK) != 0 || test_is_quick())
+		skip();
+}
 
 struct frag_trace *must_read(const char *path)
 {

@@ -10,6 +10,11 @@
 #define AUTO_SPEC FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *
 #define AUTO_DEVICE FRAG_AUTO(frag_dev_close_at) struct frag_device *
 
+/* Recordings that are too big for the repository. */
+#define TORCH FRAG_SHARED_TRACES "/torch/"
+/* Skips the test where the file is absent, and in the quick suite. */
+void recorded_or_skip(const char *path);
+
 struct frag_trace *must_read(const char *path);
 /* traces/NAME.cft */
 struct frag_trace *must_read_bundled(const char *name);

@@ -39,7 +39,7 @@ int frag_plot_scripts(char **dir, struct frag_err *err);
 /* Breaks `text` into lines of at most `width` letters, between words where that is possible. */
 void frag_plot_wrap(const char *text, size_t width, struct frag_text *out);
 
-/* A folder in `dir` (NULL: in $TMPDIR), made aside, with a path that gnuplot takes for one. Errors: FRAG_EOUTPUT. */
+/* A new folder in `dir` (NULL: $TMPDIR), with a path that gnuplot takes. Errors: FRAG_EOUTPUT. */
 int frag_plot_aside(const char *dir, char **folder, struct frag_err *err);
 /* Draws all, `threads` at a time. Errors: FRAG_EOUTPUT with gnuplot's own words. */
 int frag_plot_run(const struct frag_plot *plots, size_t count, unsigned threads,

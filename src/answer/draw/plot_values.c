@@ -7,7 +7,7 @@
 
 #include <frag/base.h>
 
-/* Beyond this many times the median of the peaks a curve is far away; a line may be this far above the highest curve. */
+/* A curve beyond this multiple of the median peak is far away; how far a line may be above all. */
 #define FAR 3
 #define NEAR 1.3
 

@@ -41,7 +41,7 @@ int frag_simplace_claim(struct place *p, frag_addr_t addr, uint64_t bytes, bool 
 			struct piece **out, struct frag_err *err);
 void frag_simplace_give(struct place *p, struct piece *piece);
 
-/* Pages of the host process: take puts them where the kernel would, 0 = no room; give: any part of them. */
+/* Pages of the host process: take puts them as the kernel would, 0 = no room; give: any part. */
 frag_addr_t frag_simplace_host_take(struct place *p, uint64_t bytes);
 void frag_simplace_host_give(struct place *p, frag_addr_t addr, uint64_t bytes);
 

@@ -7,7 +7,7 @@
 
 #include <frag/opt.h>
 
-/* Ranks are out of balance if the fullest needs this multiple of the emptiest, and this many bytes more. */
+/* Ranks are out of balance if the fullest needs this multiple of the emptiest, and so much more. */
 #define IMBALANCE_RATIO 1.25
 #define IMBALANCE_BYTES (256 * FRAG_MIB)
 
@@ -123,7 +123,7 @@ static int apply_rules(struct frag_checkup *c, struct frag_findings *out, struct
 	return 0;
 }
 
-/* What was reserved and live at most in each step, and live through all of it; what follows the last comes last. */
+/* Most reserved and live in each step, and live through all of it; the rest after the last. */
 static void add_device(const struct frag_checkup *c, struct frag_findings *out)
 {
 	static const char *const names[] = { "reserved", "peak live", "outlives its step" };

@@ -79,7 +79,7 @@ struct frag_checked_device {
 	F(S, OBJECT, ended_out_of_memory, NULL, \
 	  "the first recording that did, so its need is unknown; null: none", \
 	  .of = &frag_ending_shape)
-/* Init: { .texts = &answer }, which owns the texts. Additions that memory is too short for are remembered there. */
+/* Init: { .texts = &answer }, which owns the texts and remembers if memory was short. */
 struct frag_findings {
 	FRAG_ROW_MEMBERS(FRAG_DIAGNOSIS_ROW)
 	struct frag_answer *texts;
@@ -112,7 +112,7 @@ struct frag_checkup {
 	struct frag_case in;
 	const char *about;
 	struct frag_result result; /* of the replay */
-	/* the replay: the most reserved in each step, non-releasable at its end, and around each trim */
+	/* the replay: most reserved in each step, non-releasable at its end and around each trim */
 	uint64_t *reserved, *non_releasable; /* [history.count + 1] */
 	uint64_t trim_before[FRAG_REFUSALS_KEPT], trim_after[FRAG_REFUSALS_KEPT];
 	struct frag_refusals refused;

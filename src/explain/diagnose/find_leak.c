@@ -78,7 +78,7 @@ static double stayed(const struct frag_checkup *c, uint32_t frame)
 	return flow > 0 ? grew / flow : 1;
 }
 
-/* A cache that is still filling up: its pace falls, and most of what it takes replaces what it had. */
+/* A cache that fills up: its pace falls, and most of what it takes replaces what it had. */
 static bool fades(const struct frag_checkup *c, const struct frag_climb *climb,
 		  struct frag_err *err)
 {

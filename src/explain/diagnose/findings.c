@@ -161,7 +161,7 @@ void frag_findings_release(struct frag_findings *f)
 	*f = (struct frag_findings){ 0 };
 }
 
-/* ---- the answer -------------------------------------------------------------------------------- */
+/* ---- the answer ------------------------------------------------------------------------- */
 
 FRAG_ROW_SHAPE(, frag_number_shape, frag_number, "number", FRAG_NUMBER_ROW,
 	       "a number that a finding rests on, by name");

@@ -321,7 +321,7 @@ static int read_lines(struct reader *r, struct frag_err *err)
 	return 0;
 }
 
-/* ---- the file --------------------------------------------------------------------------------- */
+/* ---- the file --------------------------------------------------------------------------- */
 
 /* Opens the file and reads up to its header; 1: it is a log. */
 static int begin(struct reader *r, const char *path, struct frag_err *err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where two runs differ, and the answer of diff: one sentence, both peaks, the live blocks, the call sites. */
+/* Where two runs differ, as the answer of diff: a sentence, peaks, live blocks, call sites. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ FRAG_ROW_SHAPE(static, side_shape, frag_side, "run", FRAG_SIDE_ROW, "one run");
 FRAG_ROW_SHAPE(, frag_comparison_shape, frag_comparison, "diff", FRAG_COMPARISON_ROW,
 	       "what a change did to two runs");
 
-/* ---- the facts --------------------------------------------------------------------------------- */
+/* ---- the facts -------------------------------------------------------------------------- */
 
 static struct frag_change change_of(struct frag_answer *a, const char *what, uint64_t before,
 				    uint64_t after)
@@ -123,7 +123,7 @@ static void compare_steps(struct frag_comparison *c, const struct frag_side *x,
 	}
 }
 
-/* ---- what people read -------------------------------------------------------------------------- */
+/* ---- what people read ------------------------------------------------------------------- */
 
 static const char *settings_of(const char *policy)
 {

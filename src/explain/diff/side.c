@@ -24,7 +24,7 @@ static void sort_sites(struct frag_side *s)
 		qsort(s->sites, s->sites_count, sizeof(*s->sites), by_name);
 }
 
-/* ---- a recording ------------------------------------------------------------------------------ */
+/* ---- a recording ------------------------------------------------------------------------ */
 
 /* x: at the peak of reserved memory; live: at that of live memory. */
 static void fill(struct frag_side *out, const struct frag_explained *x,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is in recordings, as an answer: facts of the file, its devices, a line for each of several; see info.h. */
+/* What is in recordings, as an answer: file, devices, a line for each of several; see info.h. */
 #include "info.h"
 
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 #include "recording/settled_shape.h"
 #include "trace/log/log.h"
 
-/* ---- rows ------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------- */
 
 #define SETTINGS_ROW(F, P, S) \
 	F(S, TEXT, conf, NULL, "PYTORCH_CUDA_ALLOC_CONF") \
@@ -68,7 +68,7 @@ FRAG_ROW_AS(, frag_infos_shape, infos, "info", INFOS_ROW, "what is in a recordin
 	F(S, BYTES, peak_live_bytes, peak->live_bytes, "peak live", "most live memory")
 FRAG_VALUED_ROW(line_row, "line", LINE_ROW, "one device of a recording");
 
-/* ---- one recording --------------------------------------------------------------------------------- */
+/* ---- one recording ---------------------------------------------------------------------- */
 
 static const char *settings_text(struct frag_answer *a, const struct frag_trace_settings *s)
 {
@@ -203,7 +203,7 @@ void frag_infos_release(struct frag_infos *all)
 	*all = (struct frag_infos){ 0 };
 }
 
-/* ---- the answer ------------------------------------------------------------------------------------- */
+/* ---- the answer ------------------------------------------------------------------------- */
 
 static struct frag_rows lines_of(struct frag_infos *all)
 {

@@ -11,7 +11,7 @@
 
 #define MARKS_SHOWN 6u
 
-/* ---- shapes ----------------------------------------------------------------------------------------- */
+/* ---- shapes ----------------------------------------------------------------------------- */
 
 #define CLASS_ROW(F, P, S) \
 	F(S, BYTES, up_to_bytes, frag_info_class_bytes[c], NULL, \
@@ -55,7 +55,7 @@ FRAG_ROW_SHAPE(static, peak_row_shape, frag_info_peak_row, "peak", FRAG_INFO_PEA
 FRAG_ROW_SHAPE(, frag_info_device_shape, frag_info_device_row, "device", FRAG_INFO_DEVICE_ROW,
 	       "one device of a recording");
 
-/* ---- words ------------------------------------------------------------------------------------------ */
+/* ---- words ------------------------------------------------------------------------------ */
 
 static const char *grouped(struct frag_answer *a, uint64_t n)
 {
@@ -182,7 +182,7 @@ static const char *card_text(struct frag_answer *a, const struct frag_recorded_c
 	return frag_answer_take(a, &t);
 }
 
-/* ---- the row --------------------------------------------------------------------------------------- */
+/* ---- the row ---------------------------------------------------------------------------- */
 
 static struct frag_rows classes_of(struct frag_answer *a, const struct frag_info *info)
 {
@@ -317,7 +317,7 @@ struct frag_rows frag_info_devices(struct frag_answer *a, const struct frag_reco
 	return (struct frag_rows){ rows, rows ? count : 0 };
 }
 
-/* ---- its parts --------------------------------------------------------------------------------------- */
+/* ---- its parts -------------------------------------------------------------------------- */
 
 void frag_info_device_parts(struct frag_answer *a, const struct frag_info_device_row *row)
 {

@@ -79,7 +79,7 @@ static int add_alloc(struct frag_info *info, const struct frag_event *ev, struct
 	return 0;
 }
 
-/* Counts each lifetime once: a free of a block from before the history may come completed at once. */
+/* Counts each lifetime once: a free from before the history may complete at once. */
 static void add_let_go(struct frag_info *info, struct frag_info_slot *s, uint64_t time_us)
 {
 	if (s->let_go)

@@ -17,7 +17,7 @@
 /* Blocks that all stops together may show: with very many at once there are fewer stops. */
 #define BLOCKS_MAX (1u << 20)
 #define STOPS_MIN 16u
-/* Blocks that are walked to find the most non-releasable bytes, for policies that do not count them. */
+/* Blocks walked to find the most non-releasable bytes, for policies that do not count them. */
 #define WALK_MAX (1ull << 28)
 
 enum what { LIVE, NON_RELEASABLE, WHATS };

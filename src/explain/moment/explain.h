@@ -221,7 +221,7 @@ void frag_explained_release(struct frag_explained *x);
 void frag_explained_destroy_at(struct frag_explained **at);
 
 extern const struct frag_shape frag_moment_shape;
-/* Into x->texts, which borrows x. trace, policy: as shown. Charts where there are curves. Errors: FRAG_ENOMEM. */
+/* Into x->texts, which borrows x. trace, policy: as shown. Charts if curves. Errors: FRAG_ENOMEM. */
 int frag_explained_answer(struct frag_explained *x, const char *trace, const char *policy,
 			  struct frag_err *err);
 

@@ -87,7 +87,7 @@ static const char *marks_of(const struct frag_explained *x, bool reserved, struc
 				 (unsigned long long)(limited ? x->m.limit_bytes : 0), reserved);
 }
 
-/* ---- what people read -------------------------------------------------------------------------- */
+/* ---- what people read ------------------------------------------------------------------- */
 
 static const char *why_refused(const struct frag_explained *x)
 {

@@ -47,7 +47,7 @@ enum outcome { REFUSED, UNCERTAIN, SERVED };
 
 /* ---- one replay up to the request --------------------------------------------------------- */
 
-/* Sizes that permanent blocks have do not follow the batch: weights, and gradients of the same size. */
+/* Sizes of permanent blocks do not follow the batch: weights, and gradients of the same size. */
 static bool is_fixed_size(const struct frag_explained *x, uint64_t bytes)
 {
 	for (size_t i = 0; i < x->view.count; i++) {
@@ -67,7 +67,7 @@ static uint64_t scaled(const struct frag_explained *x, uint64_t bytes, double by
 	return FRAG_MAX((uint64_t)((double)bytes * by), (uint64_t)1);
 }
 
-/* To the request but without it; the step of the request with what follows its batch made smaller. */
+/* To the request but without it; what follows its batch is made smaller in the request's step. */
 static int approach(struct frag_cursor *s, const struct trial *t, double smaller,
 		    struct frag_err *err)
 {
@@ -184,9 +184,9 @@ static uint64_t steps_of(const struct trial *t, uint64_t spare)
 	return t->leak > 0 && steps < 1e15 ? (uint64_t)steps : UINT64_MAX;
 }
 
-/* ---- another setting -------------------------------------------------------------------------- */
+/* ---- another setting -------------------------------------------------------------------- */
 
-/* One that completed up to the request: does it serve that, too? *best: the outcome of the one that was added. */
+/* A setting that completed up to the request: does it serve it? *best: outcome of the one added. */
 static int try_setting(const struct trial *t, const struct frag_tune_try *one,
 		       struct frag_remedy *best, enum outcome *so_far, struct frag_err *err)
 {
@@ -249,7 +249,7 @@ static int setting(const struct trial *t, struct frag_err *err)
 	return 0;
 }
 
-/* ---- a higher limit ------------------------------------------------------------------------------- */
+/* ---- a higher limit --------------------------------------------------------------------- */
 
 /* A limit below the card is one's own, or that of whoever shares the card. */
 static int raise_limit(const struct trial *t, struct frag_err *err)
@@ -281,7 +281,7 @@ static int raise_limit(const struct trial *t, struct frag_err *err)
 	return 0;
 }
 
-/* ---- less held ---------------------------------------------------------------------------------- */
+/* ---- less held -------------------------------------------------------------------------- */
 
 static int empty_cache(const struct trial *t, struct frag_err *err)
 {
@@ -314,7 +314,7 @@ static uint64_t activations_of(const struct frag_row *row)
 	return row->kind_bytes[FRAG_KIND_ACTIVATION] + row->kind_bytes[FRAG_KIND_WITHIN];
 }
 
-/* The call site with most activations: computed again in the backward pass, they need not be there. */
+/* The call site with most activations: a backward pass could compute them again. */
 static const struct frag_row *largest_activations(const struct frag_explained *x)
 {
 	const struct frag_row *most = NULL;
@@ -352,7 +352,7 @@ static int top_holders(const struct trial *t, struct frag_err *err)
 			   err);
 }
 
-/* ---- a smaller batch --------------------------------------------------------------------------- */
+/* ---- a smaller batch -------------------------------------------------------------------- */
 
 static int smaller_batch(const struct trial *t, struct frag_err *err)
 {
@@ -380,7 +380,7 @@ static int smaller_batch(const struct trial *t, struct frag_err *err)
 	return 0;
 }
 
-/* ---- the next card ------------------------------------------------------------------------------ */
+/* ---- the next card ---------------------------------------------------------------------- */
 
 /* The smallest one that leaves a process more than this. */
 static const struct frag_gpu *next_larger(uint64_t bytes)
@@ -422,7 +422,7 @@ static int next_card(const struct trial *t, struct frag_err *err)
 	return 0;
 }
 
-/* ---- all of them ---------------------------------------------------------------------------------- */
+/* ---- all of them ------------------------------------------------------------------------ */
 
 struct event_at {
 	uint64_t at;

@@ -26,9 +26,9 @@ typedef uint64_t frag_addr_t;
 #define FRAG_LIKELY(x) __builtin_expect(!!(x), 1)
 #define FRAG_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* For qsort: -1, 0 or 1. By a first, then by b: FRAG_ORDER(x->a, y->a) ?: FRAG_ORDER(x->b, y->b). */
+/* For qsort: -1, 0 or 1. By a, then by b: FRAG_ORDER(x->a, y->a) ?: FRAG_ORDER(x->b, y->b). */
 #define FRAG_ORDER(x, y) (((x) > (y)) - ((x) < (y)))
-/* A function for qsort of an array of `type`: by which orders of the elements *x and *y, up to five. */
+/* A function for qsort of an array of `type`: by up to five orders of the elements *x and *y. */
 #define FRAG_COMPARE(name, type, ...) \
 	static int name(const void *x_, const void *y_) \
 	{ \

@@ -214,7 +214,7 @@ struct frag_device_ops {
 };
 
 /*
- * For a device with all operations but the optional ones, whose functions are named prefix_close, prefix_info and so on:
+ * For a device with all operations but optional ones, in functions prefix_close, prefix_info, …:
  * FRAG_DEVICE_DECLARE(prefix) declares them, FRAG_DEVICE_OPS(prefix) puts them into its table.
  */
 /* clang-format off */
@@ -457,7 +457,7 @@ struct frag_gpu {
 	bool asked_only;       /* recommended only if the user names the vendor */
 };
 const struct frag_gpu *frag_gpu_list(size_t *count);
-/* By name, by label, or as the runtime names the card ("NVIDIA H100 80GB HBM3"); NULL if unknown. */
+/* By name, label, or the runtime's name ("NVIDIA H100 80GB HBM3"); NULL if unknown. */
 const struct frag_gpu *frag_gpu_find(const char *name);
 
 /* The chip of a known card: what programs see, and two figures from its data sheet. */

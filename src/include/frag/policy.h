@@ -263,7 +263,7 @@ struct frag_policy_ops {
 };
 
 /*
- * Most files name what they define alike. So the constant at the end says the name and the rules, then
+ * Most files name what they define alike. So the constant says the name and the rules, then
  *
  *	FRAG_POLICY_PARAMS(struct params), FRAG_POLICY_HOOKS, FRAG_POLICY_LOOKS, .trim = trim,
  */

@@ -27,7 +27,7 @@ struct frag_launch {
 	unsigned max_entries; /* kept per device, 0 = 10 million */
 	bool stdout_to_stderr; /* the program's standard output, for commands that have results of their own */
 
-	/* A trace of what processes on a pretended card left in `folder`: frag_pretend_collect. NULL: there is no such card. */
+	/* A trace of what is left in `folder`: frag_pretend_collect. NULL: no pretended card. */
 	int (*collect)(const struct frag_launch *l, const char *folder, int status,
 		       struct frag_trace **out, struct frag_err *err);
 	/* Tells the user something that is no failure. */
@@ -52,12 +52,12 @@ void frag_launch_become_ranks(char **program, unsigned count,
 			      uint64_t memory, const char *over_path) __attribute__((noreturn));
 /* A free port of this machine; 0: none. */
 unsigned frag_launch_free_port(void);
-/* From here on `stand_in` is called before a process becomes a program; it returns where the process is to do so itself. */
+/* Calls `stand_in` before a process becomes a program; if that returns, the process does it. */
 void frag_launch_stand_in(void (*stand_in)(char *const *program));
 /* This process becomes the program: what a shell would start, or a Python file (train.py). Returns
  * only if it cannot; errno says why. */
 void frag_launch_become(char **program);
-/* From here on a reader of our output that goes away does not end us before the recording is written. */
+/* A reader of our output that goes away does not end us before the recording is written. */
 void frag_launch_outlive_readers(void);
 /* True if a terminating signal arrived while a program ran: skip what would follow. */
 bool frag_launch_interrupted(void);
@@ -97,7 +97,7 @@ void frag_launch_note_left_out(const struct frag_launch *l, const char *folder);
 /* Names a trace as its file, without folders and ending; or as the program. */
 int frag_launch_name_as_file(struct frag_trace *trace, const char *path, struct frag_err *err);
 int frag_launch_name_as_program(struct frag_trace *trace, char **program, struct frag_err *err);
-/* Frames of programs ("main+0x1f2a" in their file) get source file and line, where those are known. */
+/* Gives frames of programs ("main+0x1f2a" in their file) their source line, if it is known. */
 int frag_launch_source_lines(struct frag_trace *trace, struct frag_err *err);
 
 /* ---- with a policy (with_policy.c) -------------------------------------------------------- */

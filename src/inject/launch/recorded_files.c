@@ -69,7 +69,7 @@ static int is_log(const struct dirent *entry)
 	return has_ending(entry, ".csv") || has_ending(entry, ".cft");
 }
 
-/* A process that asked for nothing is no part: its CSV has only the header, and perhaps remarks, … */
+/* A process that asked for nothing is no part: its CSV has a header, and perhaps remarks, … */
 static bool is_empty_csv(const char *path)
 {
 	FRAG_AUTO_FILE FILE *f = fopen(path, "r");

@@ -71,7 +71,7 @@ FRAG_LIVE_ENTRY void frag_live_begin_pool(int device, struct frag_live_pool_id p
 FRAG_LIVE_ENTRY void frag_live_end_pool(int device, struct frag_live_pool_id pool);
 FRAG_LIVE_ENTRY void frag_live_release_pool(int device, struct frag_live_pool_id pool);
 
-/* cuDNN's search for the fastest convolution asks how much there is: answered from now on. -1: PyTorch raises, as before. */
+/* cuDNN's search asks how much there is: answered from now on. -1: PyTorch raises, as before. */
 FRAG_LIVE_ENTRY int frag_live_answer_cache_info(void);
 
 /* ---- what Python asks -------------------------------------------------------------------- */
@@ -114,7 +114,7 @@ struct frag_live_stats {
 	int64_t largest_free_bytes;	 /* largest hole inside of what is reserved */
 	double fraction;		 /* set_per_process_memory_fraction; 1 = not set */
 };
-/* 0, or -1 where the device was not used yet (all is 0 then; free and total are asked all the same). */
+/* 0, or -1 if the device was not used yet (all is 0 then, but free and total are asked). */
 FRAG_LIVE_ENTRY int frag_live_stats(int device, struct frag_live_stats *out);
 FRAG_LIVE_ENTRY void frag_live_reset_peak(int device);
 FRAG_LIVE_ENTRY void frag_live_reset_accumulated(int device);
@@ -130,7 +130,7 @@ struct frag_live_part {
 	uint32_t state;	  /* block: 0 live, 1 waiting for a stream, 2 free */
 	uint64_t context; /* of a live block: where it was asked for, see frag_live_on_context */
 };
-/* Returns how many there are; fills at most `cap`. Ask again with more room if it did not suffice. */
+/* Returns how many there are; fills at most `cap`. Ask again with more room if needed. */
 FRAG_LIVE_ENTRY size_t frag_live_snapshot(int device, struct frag_live_part *out, size_t cap);
 
 /* Calls of the driver by name, from 0 on: 0 and the row, or -1 past the last. */

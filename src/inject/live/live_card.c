@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A card for live policies: opening it, its context, cudaMalloc and managed memory, and what it counts. */
+/* A card for live policies: opening, its context, cudaMalloc, managed memory, its counts. */
 #include "live_card.h"
 
 #include <stdio.h>
@@ -153,7 +153,7 @@ static const struct frag_device_ops card_ops = {
 	FRAG_DEVICE_OPS(frag_live_card),
 };
 
-/* ---- opening ------------------------------------------------------------------------------------ */
+/* ---- opening ---------------------------------------------------------------------------- */
 
 static int attribute(const struct frag_live_card *c, int which)
 {

@@ -4,7 +4,7 @@
  * their memory from it. It uses the driver only. src/device/cuda is for measurements: it owns its
  * card and its streams, needs the CUDA toolkit to build, and serves one thread.
  *
- * - Streams are the program's: index 0 is the default stream, the others in the order of their first use.
+ * - Streams are the program's: 0 is the default stream, the others in the order of first use.
  * - Every call makes the card's primary context current and restores the thread's, and is allowed while a stream of
  *   the program is captured (relaxed mode). During a capture nothing is synchronised (FRAG_EDEVICE), fences are
  *   not queried (they count as not done), and a fence on a captured stream is recorded after the capture.
@@ -20,7 +20,7 @@
 #include "device/driver_memory.h"
 #include "live_driver.h"
 
-/* Signatures are those of devices, visitors and PyTorch: most functions look at a few of their arguments only. */
+/* Signatures are those of devices, visitors and PyTorch: most functions use a few arguments. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 struct frag_live_fence {
@@ -63,10 +63,10 @@ struct frag_live_card {
 	unsigned peers_count;
 };
 
-/* Opens card `ordinal` of the driver with its primary context. Never closed in a program; tests close it. */
+/* Opens card `ordinal` of the driver with its primary context. Only tests close it. */
 int frag_live_card_open(int ordinal, struct frag_live_card **out, struct frag_err *err);
 
-/* FRAG_LIVE_ENTERED(c); the context is current from here to the end of the scope; captures allow it. */
+/* FRAG_LIVE_ENTERED(c): the context is current to the end of the scope; captures allow it. */
 struct frag_live_scope {
 	const struct frag_live_card *card;
 	bool pushed;

@@ -298,7 +298,7 @@ int frag_live_take(struct frag_live_dev *d, uint64_t bytes, void *stream, frag_a
 	return rc;
 }
 
-/* ---- frees -------------------------------------------------------------------------------------- */
+/* ---- frees ------------------------------------------------------------------------------ */
 
 void frag_live_complete(struct frag_live_dev *d, struct frag_live_block *block)
 {
@@ -358,7 +358,7 @@ void frag_live_use(struct frag_live_dev *d, frag_addr_t addr, void *stream)
 	block->uses = u;
 }
 
-/* ---- giving back ----------------------------------------------------------------------------------- */
+/* ---- giving back ------------------------------------------------------------------------ */
 
 int frag_live_trim(struct frag_live_dev *d, bool asked, struct frag_err *err)
 {

@@ -153,7 +153,7 @@ void frag_live_lock(struct frag_live_dev *d);
 void frag_live_unlock(struct frag_live_dev *d);
 /* The device, if it was used; NULL else. */
 struct frag_live_dev *frag_live_used(int device);
-/* FRAG_LIVE_WITH (d, frag_live_used(device)) { … }: with this device locked; nothing where it is NULL. No return inside. */
+/* FRAG_LIVE_WITH (d, frag_live_used(device)) { … }: with it locked, or not at all. No return. */
 #define FRAG_LIVE_WITH(d, device) \
 	for (struct frag_live_dev *d = frag_live_locked(device); d; frag_live_unlock(d), d = NULL)
 static inline struct frag_live_dev *frag_live_locked(struct frag_live_dev *d)

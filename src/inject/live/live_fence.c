@@ -76,7 +76,7 @@ void frag_live_event_give(struct frag_live_card *c, void *event)
 		c->events[c->events_count++] = event;
 }
 
-/* ---- fences ----------------------------------------------------------------------------------- */
+/* ---- fences ----------------------------------------------------------------------------- */
 
 static bool in_use(const struct frag_live_card *c, struct frag_live_fence *f)
 {

@@ -81,7 +81,7 @@ static int wait_for(struct frag_live_dev *d, uint32_t stream, uint32_t other, st
 	return 0;
 }
 
-/* ---- handing over ------------------------------------------------------------------------------ */
+/* ---- handing over ----------------------------------------------------------------------- */
 
 /* The first piece that ends above addr. */
 static struct frag_live_left *first_above(const struct frag_live_dev *d, uint64_t addr)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The history in PyTorch's snapshots: the last entries of a device, in a ring that grows up to the number asked for.
+ * The history in PyTorch's snapshots: the last entries of a device, a ring that grows as asked for.
  * Where an entry came from (a number that the caller gives) is asked before any lock is taken.
  */
 #include <frag/clock.h>

@@ -126,7 +126,7 @@ int frag_live_start(const struct frag_live_options *options, char *msg, size_t c
 	return rc;
 }
 
-/* The library goes, after every tensor: policies that have something to finish (log) do it; the driver is not called. */
+/* The library goes, after every tensor: policies finish (log); the driver is not called. */
 __attribute__((destructor)) static void stop(void)
 {
 	if (!is_on())
@@ -220,7 +220,7 @@ static void __attribute__((noreturn)) refuse(int device, uint64_t bytes)
 	frag_live_throw_oom(text);
 }
 
-/* ---- requests and frees ----------------------------------------------------------------------- */
+/* ---- requests and frees ----------------------------------------------------------------- */
 
 void *frag_live_alloc(ptrdiff_t bytes, int device, frag_live_stream stream)
 {
@@ -288,7 +288,7 @@ void *frag_live_base(void *p, size_t *bytes)
 	return w.bytes ? (void *)(uintptr_t)w.base : p;
 }
 
-/* ---- the rest ------------------------------------------------------------------------------------ */
+/* ---- the rest --------------------------------------------------------------------------- */
 
 /* Devices are opened when they are used: a process that sees eight cards uses one. */
 void frag_live_init(int devices)

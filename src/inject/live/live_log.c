@@ -154,7 +154,7 @@ int frag_live_log_open(const char *path, struct frag_err *err)
 	return rc;
 }
 
-/* ---- lines: by hand, printf would take longer than the request ----------------------------------- */
+/* ---- lines: by hand, printf would take longer than the request -------------------------- */
 
 static char *put_text(char *at, const char *text)
 {

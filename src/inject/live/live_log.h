@@ -11,7 +11,7 @@
 #include <frag/base.h>
 #include <frag/error.h>
 
-/* A .csv has the lines themselves, any other file is a .cft that grows. Replaces the file. Errors: FRAG_EOUTPUT. */
+/* A .csv has the lines, another file is a growing .cft. Replaces the file. Errors: FRAG_EOUTPUT. */
 int frag_live_log_open(const char *path, struct frag_err *err);
 /* Is anything recorded? Asked by every thread of the program; who writes finds the disk full. */
 extern atomic_bool frag_live_log_on;

@@ -61,7 +61,7 @@ static int aside(struct frag_live_dev *d, struct frag_err *err)
 	return frag_policy_create(frag_live.aside, &env, &d->aside, err);
 }
 
-/* On failure the default pool serves the requests; that is unsafe for the graph, so the next request reports the error. */
+/* On failure the default pool serves; unsafe for the graph, so the next request reports it. */
 static struct frag_live_capture *begin(struct frag_live_dev *d, struct frag_live_pool_id id)
 {
 	struct frag_live_pool *p = find(d, id);

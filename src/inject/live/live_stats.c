@@ -61,7 +61,7 @@ void frag_live_count_done(struct frag_live_dev *d, const struct frag_live_block 
 	add2(d->stats.active_bytes, k, -(int64_t)block->b.granted);
 }
 
-/* ---- what is known by asking ------------------------------------------------------------------- */
+/* ---- what is known by asking ------------------------------------------------------------ */
 
 static void usage_of(struct frag_live_dev *d, bool walk, struct frag_usage *out)
 {
@@ -155,7 +155,7 @@ static void fill(struct frag_live_dev *d)
 	st->fraction = d->fraction;
 }
 
-/* ---- for Python ----------------------------------------------------------------------------------- */
+/* ---- for Python ------------------------------------------------------------------------- */
 
 int frag_live_stats(int device, struct frag_live_stats *out)
 {
@@ -250,7 +250,7 @@ static void keep_counter(void *ctx, const char *name, int64_t value)
 	c->list[c->count++].value = value;
 }
 
-/* The caller's function may wait for Python's lock, whose owner may wait for the device: it is called without. */
+/* The caller's function may wait for Python's lock, and its owner for the device: unlocked. */
 void frag_live_counters(int device, void (*fn)(void *ctx, const char *name, int64_t value),
 			void *ctx)
 {
@@ -264,7 +264,7 @@ void frag_live_counters(int device, void (*fn)(void *ctx, const char *name, int6
 	frag_host_free(c.list);
 }
 
-/* ---- snapshot --------------------------------------------------------------------------------------- */
+/* ---- snapshot --------------------------------------------------------------------------- */
 
 struct walk {
 	struct frag_live_dev *d;

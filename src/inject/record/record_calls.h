@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calls that are recorded, for both ways of seeing them; what their shapes mean is in recorder.h. */
+/* The recorded calls, for both ways of seeing them; recorder.h says what their shapes mean. */
 #ifndef FRAG_RECORD_CALLS_H
 #define FRAG_RECORD_CALLS_H
 
-/* X(number, symbol of the driver, its name for cuGetProcAddress, from which version of CUDA, per-thread stream, shape) */
+/* X(number, driver's symbol, name for cuGetProcAddress, first CUDA version, per-thread, shape) */
 #define FRAG_REC_DRIVER_CALLS(X) \
 	X(0, cuMemAlloc_v2, "cuMemAlloc", 3020, 0, REC_ALLOC) \
 	X(1, cuMemAllocPitch_v2, "cuMemAllocPitch", 3020, 0, REC_ALLOC_PITCH) \

@@ -229,7 +229,7 @@ __attribute__((destructor)) static void at_end(void)
 	state.stopped = true;
 }
 
-/* The full path: a program may change its folder. number: of programs that this process was before. */
+/* The full path: a program may change its folder. number: of programs before in this process. */
 static void name_file(int number)
 {
 	const char *stem = getenv(CUFRAG_RECORD_CUDA);

@@ -111,7 +111,7 @@ const char *frag_rec_origin_library(void *const *frames, int count);
 
 /* Looks for an interpreter in the process. Without one the others do nothing. */
 void frag_rec_python_begin(void);
-/* The frames of this thread, innermost first, at most max; how many there are. Needs no lock, takes none. */
+/* The frames of this thread, innermost first, at most max; returns their number. Lock-free. */
 int frag_rec_python_take(struct frag_rec_python_frame *out, int max);
 /* Is it an address in the interpreter's own code? */
 bool frag_rec_python_has(const void *address);
@@ -121,7 +121,7 @@ uint64_t frag_rec_python_number(const struct frag_rec_python_frame *f);
 
 /* ---- ways ------------------------------------------------------------------------------ */
 
-/* CUPTI: true: its callbacks come from now on; false: `why` says in words why not, NULL if it was said. */
+/* CUPTI. true: its callbacks come from now on; false: `why` says why not; NULL: it was said. */
 bool frag_rec_cupti_start(const char **why);
 /* Instead: the interposed entry points record from now on. False: the library is not preloaded. */
 bool frag_rec_preload_start(const char *why_not_cupti);

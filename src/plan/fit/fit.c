@@ -381,9 +381,9 @@ int frag_fit_run(const struct frag_plan_env *env, uint64_t margin_bytes,
 	return frag_parallel(count, env->threads, run_task, &c, &env->watch, &c.ticks, NULL, err);
 }
 
-/* ---- the smallest card of several policies ------------------------------------------------------ */
+/* ---- the smallest card of several policies ---------------------------------------------- */
 
-/* Another policy completes with `known` pages. Does this one with less? Probes below, at distances that grow by half. */
+/* Another policy completes with `known` pages. Fewer? Probes below, in steps that grow by half. */
 static int look_below(struct search *s, uint64_t known, bool *less)
 {
 	uint64_t lowest = lowest_of(s);

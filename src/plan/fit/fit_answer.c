@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The smallest cards as an answer: one row per policy, one per card, the card to take; see fit_cards.h. */
+/* The smallest cards as an answer: a row per policy, one per card, the choice; see fit_cards.h. */
 #include <math.h>
 
 #include <frag/opt.h>
@@ -93,7 +93,7 @@ static struct frag_rows names_of(const struct frag_catalog *cards, uint64_t set,
 	return (struct frag_rows){ names, n };
 }
 
-/* The cards that have room for device i, whatever the other devices need: those that were recorded for, or the others. */
+/* The cards with room for device i, whatever others need: those recorded for, or the rest. */
 static struct frag_rows fits_alone(const struct frag_fit_cards *f, size_t r, size_t i, bool others,
 				   struct frag_answer *a)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The smallest card of several recordings under several policies, and which card to take; see fit_cards.h. */
+/* The smallest card of recordings under policies, and which card to take; see fit_cards.h. */
 #include "fit_cards.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which card, and which policy on it, for several recordings at once: the one that needs most decides.
+ * Which card, and which policy on it, for several recordings: the one that needs most decides.
  *
  * A policy has room on a card if its peak on a card without bounds fits beside the context and the
  * headroom; it is tight if it completes with less. After a recording that ended out of memory it is
@@ -54,7 +54,7 @@ struct frag_fit_cards {
 	struct frag_fit_task *tasks;
 };
 
-/* Those that are tried by default, where none was named; then checks them all. Errors: FRAG_EUSAGE. */
+/* Those that are tried if none was named; then checks them all. Errors: FRAG_EUSAGE. */
 int frag_fit_policies(struct frag_policy_texts *policies, struct frag_err *err);
 /* Rows for the policies, each different on some unit. Errors: FRAG_EUSAGE (no policy is left),
  * those of the search; an interruption is none. */

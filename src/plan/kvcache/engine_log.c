@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lines of the engines' releases, as a table: a new release that prints another line is another row. */
+/* The lines of the engines' releases as a table: another line of a new release is a row. */
 #include "engine_log.h"
 
 #include <ctype.h>
@@ -15,7 +15,7 @@
 
 enum what { TOKENS, BLOCKS, WEIGHTS, PROFILE, GRAPHS, CACHE, CACHE_HALF, LISTENS, TOO_SMALL };
 
-/* A line that has `line` (NULL: any), and behind it `before`: then comes the number. Both call GiB GB, too. */
+/* A line with `line` (NULL: any), then `before`, then the number. Both call GiB GB, too. */
 static const struct row {
 	const char *line, *before;
 	enum what what;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cache of a serving engine as an answer: what it holds, how full it gets, when preemption begins. */
+/* The cache of a serving engine as an answer: what it holds, how full it gets, preemption. */
 #include "kvcache.h"
 
 #include "answer/row.h"

@@ -117,7 +117,7 @@ static bool has_one_of(const char *name, size_t len, const char *const *words)
 	return false;
 }
 
-/* A first line of names says which columns they are, if it has all three; else they are the first three. */
+/* A first line of names says which columns they are, if it has all three, else the first three. */
 static void read_names(struct reader *r)
 {
 	static const char *const words[3][7] = {

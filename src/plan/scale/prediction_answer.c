@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a program needs at other values, as an answer: how far to trust it, the greatest value, the curve. */
+/* What a program needs at other values, as an answer: trust, the greatest value, the curve. */
 #include <inttypes.h>
 #include <math.h>
 

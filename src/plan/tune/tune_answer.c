@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The best settings as an answer: the line to export, the runners-up, the trade-off; see tune_recordings.h. */
+/* The best settings as an answer: the line, runners-up, the trade-off; see tune_recordings.h. */
 #include <math.h>
 #include <string.h>
 
@@ -240,7 +240,7 @@ static bool has_option(const struct setting *s, const char *key)
 	return false;
 }
 
-/* A clause for each option that a setting names; but: whose options were explained before, or NULL. */
+/* A clause for each option that a setting names; but: explained before, or NULL. */
 static void explain_options(struct frag_answer *a, const struct setting *s,
 			    const struct setting *but)
 {
@@ -286,7 +286,7 @@ static void say_export(const struct frag_tuning *t, const struct tune *out, stru
 
 /* ---- tables and chart ------------------------------------------------------------ */
 
-/* Does an earlier setting do the same to the byte and the nanosecond? Then this one adds nothing. */
+/* Does an earlier setting do the same to the byte and nanosecond? Then this one adds nothing. */
 static bool repeats(const struct frag_tune *f, size_t i)
 {
 	for (size_t k = 0; k < i; k++)

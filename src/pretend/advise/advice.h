@@ -2,7 +2,7 @@
 /*
  * What to change in a program, with what it saves: tried on a pretended card, or estimated by an edited recording.
  *
- * Ownership: an advice owns its texts (what, where, numerics, left_out); frag_advice_free. Bytes everywhere.
+ * Ownership: an advice owns its texts (what, where, numerics, left_out): frag_advice_free. Bytes.
  */
 #ifndef FRAG_ADVISE_ADVICE_H
 #define FRAG_ADVISE_ADVICE_H

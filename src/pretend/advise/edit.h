@@ -3,7 +3,7 @@
  * Estimates what a change in a program would save from its recording: edits the lifetimes of its blocks as the change would, and
  * replays the result. The sentence of each estimate names its assumptions.
  *
- * A change is a file edit_NAME.c that defines `const struct frag_edit_kind frag_edit_NAME`; make lists them.
+ * A change is a file edit_NAME.c with `const struct frag_edit_kind frag_edit_NAME`; make lists it.
  *
  *	struct frag_edit e;
  *	FRAG_TRY(frag_edit_init(&e, p->story, err));

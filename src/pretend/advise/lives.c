@@ -31,7 +31,7 @@ bool frag_stack_has(const struct frag_trace *t, uint32_t stack, const char *file
 	return false;
 }
 
-/* The engine's thread begins in autograd, or in C++; a backward pass on the main thread goes through it. */
+/* The engine's thread begins in autograd or C++; a backward pass on the main thread is below it. */
 static uint8_t phase_of(const struct frag_trace *t, uint32_t stack)
 {
 	size_t n;

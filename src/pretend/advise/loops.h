@@ -33,7 +33,7 @@ struct frag_loops {
 /* Searches the forward phase that saves most. Finds none without stacks. Errors: FRAG_ENOMEM. */
 int frag_loops_find(const struct frag_story *s, struct frag_loops *out, struct frag_err *err);
 void frag_loops_release(struct frag_loops *l);
-/* The line that calls them, in new memory: the innermost forward() outside PyTorch among the calls. */
+/* The line that calls them, in new memory: the innermost forward() outside PyTorch. */
 char *frag_loop_line(const struct frag_story *s, const struct frag_loop *loop);
 /* The instance that an event belongs to; NULL = none. *of: its loop. */
 const struct frag_instance *frag_loops_instance(const struct frag_loops *l, uint64_t event,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures one run of a program: replays its recording, and reads the untrusted reports of its processes. */
+/* Measures one run of a program: replays its recording, reads the untrusted reports. */
 #include "trial_internal.h"
 
 #include <dirent.h>

@@ -94,7 +94,7 @@ struct running {
 	struct frag_advice *x;
 };
 
-/* Takes finished runs. One that failed beside others, perhaps over a file that both write, runs again alone. */
+/* Takes finished runs. One that failed beside others, perhaps over a file, runs again alone. */
 static void take_ended(struct frag_advising *a, struct running *runs, size_t *on, bool *again)
 {
 	for (size_t i = 0; i < *on;) {
@@ -185,7 +185,7 @@ static int add_numbered(struct frag_advising *a, size_t i, unsigned n, const str
 	return 0;
 }
 
-/* The smallest number with which it fits, by doubling and bisection; if there is none, the largest. */
+/* The smallest number with which it fits, by doubling and bisection, or else the largest. */
 static int find_number(struct frag_advising *a, size_t i, struct frag_err *err)
 {
 	struct frag_trial t, best = { 0 };

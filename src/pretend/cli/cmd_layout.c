@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cufrag layout: how many cards, which layout, which card: the program itself, recorded with each. */
+/* cufrag layout: how many cards, which layout, which card: the program recorded with each. */
 #include <string.h>
 
 #include "cli/show_answer.h"

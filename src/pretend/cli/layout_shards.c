@@ -26,7 +26,7 @@ static void find_mpi_rank(struct frag_sweep_shard *s)
 
 extern char **environ;
 
-/* The job that cufrag runs in is not the job that is planned: programs read their rank from these. */
+/* cufrag's own job is not the planned one: programs read their rank from these. */
 static void forget_array_job(void)
 {
 	static const char *const of_jobs[] = { "SLURM_", "OMPI_", "PMI_",

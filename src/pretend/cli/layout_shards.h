@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layouts as shards of an array job, which share a folder of recordings, and their results for fleet. */
+/* Layouts as shards of an array job that share a folder of recordings; results for fleet. */
 #ifndef FRAG_CLI_LAYOUT_SHARDS_H
 #define FRAG_CLI_LAYOUT_SHARDS_H
 

@@ -4,7 +4,7 @@
  * are.
  *
  *	up/PATH		new files and copies of changed ones, at their absolute path
- *	gone/PATH	an empty file: hides this file or folder on disk (removed, moved or replaced)
+ *	gone/PATH	an empty file: hides what is on disk (removed, moved or replaced)
  *	links/DEV-INODE	copies of files with several hard links, shared by all their names
  *	state		struct frag_held_state, mapped by each process
  *

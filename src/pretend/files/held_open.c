@@ -68,7 +68,7 @@ static int opened(int fd, int flags)
 	return fd;
 }
 
-/* ---- open ------------------------------------------------------------------------------------- */
+/* ---- open ------------------------------------------------------------------------------- */
 
 static int open_at(int dir, const char *path, int flags, mode_t mode)
 {

@@ -2,7 +2,7 @@
 /*
  * Names in a command line and their values: --vary '{mb}=1..8'. A layout is a value for each name.
  *
- * Ownership: axes own names and values; a command that was made belongs to the caller (frag_words_release).
+ * Ownership: axes own names and values; the caller owns a made command (frag_words_release).
  */
 #ifndef FRAG_LAYOUT_AXES_H
 #define FRAG_LAYOUT_AXES_H

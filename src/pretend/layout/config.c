@@ -87,7 +87,7 @@ static const char *value_end(const char *at)
 	return at;
 }
 
-/* The value of the last member with this name (parsers take the last) in the object that begins here; NULL: none. */
+/* Value of the last member with this name, as parsers do, in the object at this place, or NULL. */
 static int find_member(const char *text, const char *at, const char *key, size_t len,
 		       const char **value, struct frag_err *err)
 {

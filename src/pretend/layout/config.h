@@ -16,7 +16,7 @@
 
 /* settings: [FRAG_CONFIG_MAX + 1], ended by NULL; the text is copied. Errors: FRAG_EUSAGE. */
 int frag_config_add(char **settings, const char *text, struct frag_err *err);
-/* Replaces file names in words by copies with the values of a layout. Errors: FRAG_EUSAGE, FRAG_EINPUT. */
+/* Replaces file names in words by copies with a layout's values. Errors: FRAG_EUSAGE, FRAG_EINPUT. */
 int frag_config_apply(char *const *settings, const struct frag_axes *axes, size_t layout,
 		      char **words, struct frag_err *err);
 /* The text of a file with the value at a.b.c set, in new memory. Errors: FRAG_EINPUT. */

@@ -236,7 +236,7 @@ static const char *requests_of(const struct frag_layouts *x, struct frag_answer 
 				 frag_answer_count(a, x->request_tokens, "token", "tokens"));
 }
 
-/* Counts the layouts of card c that failed for another reason than memory, and in *known those with an answer. */
+/* Layouts of card c that failed for another reason than memory; *known: those with an answer. */
 static size_t count_failed(const struct frag_layouts *x, size_t c, size_t *known)
 {
 	size_t failed = 0;

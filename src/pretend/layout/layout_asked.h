@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The options of a layout command as they were given, and the plan that they ask for. Texts are borrowed. */
+/* The options of a layout command as given, and the plan that they ask for. Texts are borrowed. */
 #ifndef FRAG_LAYOUT_ASKED_H
 #define FRAG_LAYOUT_ASKED_H
 
@@ -21,7 +21,7 @@ struct frag_layout_asked {
 /* Adds one --vary, one --where. Errors: FRAG_EUSAGE. */
 int frag_layout_vary(struct frag_layout_asked *o, const char *text, struct frag_err *err);
 int frag_layout_where(struct frag_layouts *x, const char *text, struct frag_err *err);
-/* Completes o->all, up to frag_layouts_open. The catalog has the cards that --gpu may name. Errors: FRAG_EUSAGE. */
+/* Completes o->all, up to frag_layouts_open. The catalog: for --gpu. Errors: FRAG_EUSAGE. */
 int frag_layout_asked_open(struct frag_layout_asked *o, const struct frag_catalog *catalog,
 			   struct frag_err *err);
 void frag_layout_asked_release(struct frag_layout_asked *o);

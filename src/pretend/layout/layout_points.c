@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From axes and cards to the points of the search: see layouts.h. Reports errors of the plan before anything runs. */
+/* From axes and cards to the points of the search, with errors of the plan: see layouts.h. */
 #include "layouts.h"
 
 #include <stdlib.h>

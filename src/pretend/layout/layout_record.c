@@ -48,7 +48,7 @@ static double recomputed(const struct frag_trace *trace, uint64_t rank)
 	return NAN;
 }
 
-/* The modelled time between the ends of the last two steps. Nested optimizers end one step twice. */
+/* The modelled time between the ends of the last two steps. Nested optimizers end one twice. */
 static uint64_t step_us(const struct frag_unit *u)
 {
 	const struct frag_event *events = u->dev->events;

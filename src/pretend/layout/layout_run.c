@@ -177,7 +177,7 @@ static void take(struct course *c, struct job *j, struct frag_layout_result *out
 	c->x->border.points[j->point].running = false;
 }
 
-/* ---- answers ----------------------------------------------------------------------------------- */
+/* ---- answers ---------------------------------------------------------------------------- */
 
 static uint64_t fits_of(const struct frag_layouts *x, const struct frag_layout_result *r)
 {
@@ -189,7 +189,7 @@ static uint64_t fits_of(const struct frag_layouts *x, const struct frag_layout_r
 	return fits;
 }
 
-/* An answer is clear at a distance of one FAR-th of the room: the memory of NCCL does not change it. */
+/* An answer is clear at one FAR-th of the room: the memory of NCCL does not change it. */
 #define FAR 25u
 
 static uint64_t clear_of(const struct frag_layouts *x, const struct frag_layout_result *r)
@@ -363,7 +363,7 @@ static void show(struct course *c)
 	frag_progress_update(&c->progress, decided, c->x->border.count);
 }
 
-/* ---- in which order ------------------------------------------------------------------------------ */
+/* ---- in which order --------------------------------------------------------------------- */
 
 /* Does the command fail with one message, whatever its values are? */
 static bool hopeless(const struct frag_layouts *x)
@@ -484,7 +484,7 @@ static int run(struct course *c, struct frag_err *err)
 	return confirm(c, err);
 }
 
-/* Describes the recordings of a folder: the command with its braces, and the options that change a recording. */
+/* Describes the recordings of a folder: the command with braces, and options that matter. */
 static char *tell_command(const struct frag_layouts *x)
 {
 	FRAG_AUTO_FREE char *text = NULL;

@@ -175,7 +175,7 @@ static void drop(char **words, const struct frag_preset *o)
 	}
 }
 
-/* Replaces the option, its value or both by {name}; appends them if the command has none. words: room for two more. */
+/* Puts {name} for the option, its value or both; appends them if missing. words: room for two. */
 static int set(char **words, const struct frag_preset *o, struct frag_err *err)
 {
 	FRAG_AUTO_FREE char *option = NULL;
@@ -198,7 +198,7 @@ static int set(char **words, const struct frag_preset *o, struct frag_err *err)
 
 /* ---- files --------------------------------------------------------------------------------- */
 
-/* Finds a configuration file in the command with a key for this name, as "FILE:KEY={name}"; false: none. */
+/* A configuration file in the command with a key for this name, as "FILE:KEY={name}"; or false. */
 static bool find_file(char *const *words, const struct frag_preset *o, char *buf, size_t cap)
 {
 	for (char *const *w = words + 1; words[0] && *w; w++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launchers that name their own options, so that a command needs no braces: presets.def lists them. */
+/* Launchers that name their own options, so that no braces are needed: presets.def lists them. */
 #ifndef FRAG_LAYOUT_PRESET_H
 #define FRAG_LAYOUT_PRESET_H
 
@@ -17,7 +17,7 @@ struct frag_preset {
 	const char *values[FRAG_PRESET_CHOICES], *words[FRAG_PRESET_CHOICES];
 	const char *also; /* other spellings, with a blank between; - and _ are the same */
 	const char *drop; /* options that go with it, and are left out of the command */
-	/* its key in a configuration file of the command, used if the command has no such option; NULL = none */
+	/* its key in a configuration file, if the command lacks the option; NULL = none */
 	const char *json, *yaml;
 	bool serves; /* a serving engine, which has this name in its command */
 	bool rises;  /* memory rises with the value */

@@ -73,7 +73,7 @@ static size_t matches(const struct launcher *l, char *const *words)
 		       : 0;
 }
 
-/* Finds the launcher, at the front or behind a wrapper: its first word and number of words. NULL = none. */
+/* The launcher, at the front or behind a wrapper: its first word, number of words; or NULL. */
 static const struct launcher *find(char *const *words, size_t *begin, size_t *taken)
 {
 	bool wrapped = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conditions, by recursive descent; see where.h. Depth and length of the user's text are bounded. */
+/* Conditions, by recursive descent; see where.h. Depth and length of the text are bounded. */
 #include "where.h"
 
 #include <ctype.h>

@@ -25,14 +25,14 @@ struct frag_chart_ops {
 	const char *name;
 	unsigned rank;	     /* place on the page */
 	const char *heading; /* "Memory over time" */
-	/* Columns of its CSV (FRAG_CSV_ROW). Byte values are exact; times as the name of the column says. */
+	/* Columns of its CSV (FRAG_CSV_ROW). Byte values are exact; times as their names say. */
 	const struct frag_shape *shape;
 	/* The rows; none where there is nothing to show, and then no chart. */
 	struct frag_rows (*rows)(const struct frag_chart_job *job);
 	/* Optional: what the chart shows of this job, a sentence without its full stop, as the
 	 * title; else the heading. Its numbers go in by frag_title_bytes and the others. */
 	void (*finding)(const struct frag_chart_job *job, struct frag_title *out);
-	/* What to see in it: one to three sentences; then what depends on the job, " A cross marks …" (optional). */
+	/* What to see in it: one to three sentences; then what depends on the job (optional). */
 	const char *caption;
 	void (*note)(const struct frag_chart_job *job, struct frag_text *out);
 	/* For those who do not see it: what it is, no full stop; then the figure of each policy

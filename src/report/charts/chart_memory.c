@@ -114,7 +114,7 @@ static struct frag_rows rows(const struct frag_chart_job *job)
 	return (struct frag_rows){ c.list, c.count };
 }
 
-/* The number of a window's row is that of its place: windows of a policy follow each other, each with a last row. */
+/* The number of a window's row is that of its place: windows of a policy, then a last row. */
 static const char *extra(const struct frag_chart_job *job)
 {
 	const struct frag_section *s = job->section;

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define COLUMNS 180u
-/* Blocks that all moments together may show: with very many at once, fewer moments are looked at. */
+/* Blocks that all moments together may show: with very many, fewer moments are looked at. */
 #define BLOCKS_MAX (1ull << 20)
 #define COLUMNS_MIN 16u
 #define ROWS 160u

@@ -404,7 +404,7 @@ int frag_build_initial(struct frag_builder *b)
 		ev.flags = FRAG_EVF_INITIAL;
 		emit(b, ev, s->addr);
 	}
-	/* freed before the history began: the request is added here, so that every completion has one */
+	/* freed before the history began: the request is added, so that every completion has one */
 	for (size_t i = 0; i < out->initial.blocks_count; i++) {
 		if (!out->initial_blocks[i].waiting)
 			continue;

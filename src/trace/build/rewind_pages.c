@@ -152,7 +152,7 @@ static void guess_rest(const struct frag_raw_dev *raw, struct frag_page_run *run
 
 /* ---- where reservations begin ---- */
 
-/* Of the malloc that maps pages by entry i: is its block of the small pool? False if no malloc follows. */
+/* Of the malloc that maps pages by entry i: a small pool's block? False if no malloc follows. */
 static bool request_of(const struct frag_raw_dev *raw, size_t i, bool *small)
 {
 	const uint32_t *roundup = raw->settings ? raw->settings->roundup : NULL;
@@ -172,7 +172,7 @@ static bool may_hold(const struct frag_page_run *r, const struct frag_raw_entry 
 	       (e->pool == FRAG_RAW_NO_POOL || !r->pool_known || e->pool == r->pool);
 }
 
-/* Pages mapped below a run that still exists, and closer to it than to the run below, belong to its reservation. */
+/* Pages mapped below an existing run, closer to it than to the one below, are its reservation's. */
 static void lower_base(const struct frag_raw_dev *raw, size_t i, uint16_t stream,
 		       const struct frag_page_run *below, struct frag_page_run *above)
 {

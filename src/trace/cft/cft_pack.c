@@ -81,7 +81,7 @@ static int pack_index(struct frag_cft_coder *c, size_t count, size_t distinct,
 	return frag_cft_pack_raw(p, c->code, count, 1, err);
 }
 
-/* Packs table and indices of c->pair[count] where b is 0; nothing but the table if it is one value. */
+/* Packs table and indices of c->pair[count] where b is 0; only the table if it is one value. */
 static int pack_values(struct frag_cft_coder *c, size_t count, struct frag_cft_packer *p,
 		       struct frag_err *err)
 {

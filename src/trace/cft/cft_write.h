@@ -9,7 +9,7 @@
 #include "base/outfile.h"
 #include "cft.h"
 
-/* Errors: FRAG_EINPUT for a trace that breaks the rules of the format, FRAG_ENOMEM. The caller checks ferror(to). */
+/* Errors: FRAG_EINPUT if it breaks rules of the format, FRAG_ENOMEM. The caller checks `to`. */
 int frag_cft_write_stream(const struct frag_trace *trace, FILE *to, struct frag_err *err);
 
 /* Checksum of block `number` (from 0). */
@@ -24,7 +24,7 @@ struct frag_cft_writer {
 	struct frag_cft_coder *coder;
 	uint64_t *scratch; /* [FRAG_CFT_BATCH] */
 };
-/* Writes everything before the events. Errors: FRAG_EINPUT for what a reader would refuse, FRAG_ENOMEM. */
+/* Writes all before the events. Errors: FRAG_EINPUT for what a reader refuses, FRAG_ENOMEM. */
 int frag_cft_writer_begin(struct frag_cft_writer *w, const struct frag_trace *trace, FILE *to,
 			  struct frag_err *err);
 /* Writes the first *taken of the events as one block. Give more than FRAG_CFT_BATCH of them, or all

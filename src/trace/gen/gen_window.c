@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds where a trace can be repeated, and which blocks are carried from round to round; see gen_repeat.h. */
+/* Where a trace can be repeated, and which blocks are carried between rounds; see gen_repeat.h. */
 #include "gen_repeat.h"
 
 #include <stdlib.h>
@@ -233,7 +233,7 @@ static size_t changed(const struct state *at, const struct state *other, struct 
 	return n;
 }
 
-/* Pairs blocks of the same kind; blocks without a partner go to rest and void_. Both lists are sorted. */
+/* Pairs blocks of a kind; those without a partner go to rest and void_. Both lists are sorted. */
 static void pair_up(struct frag_window_of_dev *w, const struct held *left, const struct held *begun,
 		    size_t begun_count)
 {

@@ -32,7 +32,7 @@ struct frag_archive_lib {
 
 /* To the end of the process; NULL if it is not installed. Any thread. */
 const struct frag_archive_lib *frag_archive_lib(void);
-/* Why it returned NULL: the loader's message (a missing package, or too little memory or too many open files). */
+/* Why it returned NULL: the loader's message (no package, memory or files left). */
 const char *frag_archive_lib_fault(void);
 
 #endif

@@ -474,7 +474,7 @@ int frag_input_open(const char *path, struct frag_input **out, struct frag_err *
 			frag_input_close(in);
 			return rc;
 		}
-		/* a pipe may deliver slowly, and closing would have to wait for the thread: no thread then */
+		/* a pipe may be slow, and closing would wait for the thread: no thread then */
 		in->source->may_read_ahead = !fstat(in->source->fd, &st) && S_ISREG(st.st_mode);
 	}
 	rc = start(in, err);

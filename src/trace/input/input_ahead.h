@@ -20,7 +20,7 @@ typedef int (*frag_input_read_fn)(void *ctx, unsigned char *dst, size_t room, si
 
 struct frag_input_ahead;
 
-/* NULL if memory is short, no thread can be started or there are fewer processors: the caller then reads by itself. */
+/* NULL without memory, a thread or enough processors: the caller then reads by itself. */
 struct frag_input_ahead *frag_input_ahead_start(frag_input_read_fn read, void *ctx,
 						unsigned processors);
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Room around the bytes of an input: how far a reader may peek ahead, and how far past the end it may read. */
+/* Room around the bytes of an input: how far a reader may peek ahead, and read past the end. */
 #ifndef FRAG_TRACE_INPUT_ROOM_H
 #define FRAG_TRACE_INPUT_ROOM_H
 

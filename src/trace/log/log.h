@@ -83,7 +83,7 @@ struct frag_log_lines {
 	size_t len, cap;
 };
 
-/* 1 and the next line that is not blank, 0 at the end of the file, or an error. max_bytes: limit of a line. */
+/* 1 and the next line that is not blank, 0 at the end, or an error. max_bytes: of a line. */
 int frag_log_next_line(struct frag_log_lines *l, size_t max_bytes, struct frag_err *err);
 void frag_log_lines_release(struct frag_log_lines *l);
 

@@ -55,7 +55,7 @@ void frag_log_lines_release(struct frag_log_lines *l)
 	l->text = NULL;
 }
 
-/* Removes the quotes of a field that begins with one (two quotes mean one). Returns the text after the field. */
+/* Removes quotes of a field that begins with one (two mean one). Returns the text behind it. */
 static char *unquote(char *begin)
 {
 	char *to = begin;

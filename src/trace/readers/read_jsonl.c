@@ -47,7 +47,7 @@ static int read_jsonl(struct frag_input *in, const char *options, struct frag_tr
 	return frag_log_finish(&log, "jsonl", out, err);
 }
 
-/* A first line that is broken or too long to probe is accepted, so that the reader can report what is wrong. */
+/* A first line that is broken or too long to probe is accepted: the reader says what is wrong. */
 static bool begins_as_ours(const unsigned char *bytes, size_t len)
 {
 	static const char key[] = "\"action\"";

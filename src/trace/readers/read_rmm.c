@@ -31,7 +31,7 @@ static bool two_digits(const char *at, unsigned below, uint64_t *out)
 	return *out < below;
 }
 
-/* HH:MM:SS.micros; older documentation has a colon before the micros. Hours may be more than a day. */
+/* HH:MM:SS.micros; older documents have a colon before the micros. Hours may exceed a day. */
 static bool read_time(const char *text, uint64_t *out_us)
 {
 	uint64_t h = 0, m, s, us = 0;

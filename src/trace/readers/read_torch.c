@@ -94,7 +94,7 @@ static int gather_copy(struct frag_torch *t, struct slice *s)
 FRAG_COMPARE(mark_order, struct frag_torch_mark, FRAG_ORDER(x->mark.time_us, y->mark.time_us),
 	     FRAG_ORDER(x->order, y->order))
 
-/* Each device gets every annotation: a small file may have this many events of them, plus one per so many bytes. */
+/* Each device gets every annotation: a small file may have so many, plus one per so many bytes. */
 #define SHARED_MARKS_MAX (1u << 22)
 #define SHARED_MARK_BYTES 32u
 
@@ -298,7 +298,7 @@ static int read_parts(struct frag_torch *t, frag_pv root, struct slice **slices,
 	return resolve_all(t, traces, slices, count);
 }
 
-/* PyTorch 2.1 and 2.2 leave the settings out of the file; but only expandable segments are ever mapped. */
+/* PyTorch 2.1 and 2.2 do not keep the settings; but only expandable segments are ever mapped. */
 static const char *missing_settings(const struct frag_torch *t)
 {
 	if (t->options.conf || t->trace->settings.present)

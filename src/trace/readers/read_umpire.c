@@ -218,7 +218,7 @@ static bool host_name(const char *name)
 	       !strncmp(name, "FILE", 4);
 }
 
-/* Marks which allocator uses which, and which ones are host memory. Programs have a few dozen allocators. */
+/* Which allocator uses which, and which are host memory. Programs have a few dozen allocators. */
 static int judge(struct reader *r, struct frag_err *err)
 {
 	if (r->allocators_count > 4096)

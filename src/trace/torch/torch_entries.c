@@ -50,7 +50,7 @@ static inline struct frag_raw_entry entry_of(const struct fields *f)
 					.pool = f->pool };
 }
 
-/* Action, time and rare fields. Numbers by as_u64 use a separate variable, so that *f can stay in registers. */
+/* Action, time and rare fields. as_u64 has a variable of its own, so *f can stay in registers. */
 static inline int fill_others(struct frag_torch *t, const frag_pv *v, unsigned seen,
 			      struct fields *f)
 {

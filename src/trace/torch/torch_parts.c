@@ -154,7 +154,7 @@ static int read_block(struct frag_torch *t, frag_pv v, frag_addr_t addr)
 	b->requested = get_u64(t, node, FRAG_W_REQUESTED_SIZE, b->bytes);
 	history = frag_pickle_list(t->pickle, frag_node_get(node, FRAG_W_HISTORY));
 	newest = history && history->count ? frag_pickle_node(t->pickle, history->items[0]) : NULL;
-	/* format of 2.0. Blocks may share a history: one with more than it can have is not searched */
+	/* format of 2.0. Blocks may share a history; one with too many is not searched */
 	if (newest && newest->count <= HISTORY_PAIRS_MAX)
 		b->requested = get_u64(t, newest, FRAG_W_REAL_SIZE, b->requested);
 	state = get_word(node, FRAG_W_STATE);

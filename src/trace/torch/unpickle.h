@@ -99,7 +99,7 @@ int frag_pickle_create(const char *const *words, size_t words_count, frag_record
 void frag_pickle_destroy(struct frag_pickle *p); /* NULL is allowed */
 /* pre: before frag_pickle_read; with the ctx of frag_pickle_create. */
 void frag_pickle_set_shapes(struct frag_pickle *p, const struct frag_shape_ops *ops);
-/* Reads up to STOP, where the input must end. Once per pickle. Errors: FRAG_EINPUT with the offset, FRAG_ENOMEM. */
+/* Reads up to STOP, the end of the input. Once per pickle. Errors: FRAG_EINPUT with the offset. */
 int frag_pickle_read(struct frag_pickle *p, struct frag_input *in, frag_pv *root,
 		     struct frag_err *err);
 

@@ -296,7 +296,7 @@ static struct frag_pickle_batch *batch_of(struct frag_pickle *p)
 	return b;
 }
 
-/* A dict that refers to a memo entry of the same batch does not match: it ends the batch and is tried again. */
+/* A dict that refers to a memo entry of its batch does not match: it ends the batch, then again. */
 int frag_template_take(struct frag_pickle *p, const unsigned char **cur, frag_pv **top)
 {
 	struct frag_pickle_batch *b = batch_of(p);

@@ -288,7 +288,7 @@ int frag_pickle_append(struct frag_pickle *p, frag_pv list, const frag_pv *items
 	return list_extend(p, &p->lists[frag_pv_index(list)], items, n);
 }
 
-/* Consecutive equal pairs of integers (pool ids, one per entry in new versions) share one object. */
+/* Equal pairs of integers in a row (pool ids, one per entry in new versions) share an object. */
 int frag_pickle_make_tuple(struct frag_pickle *p, size_t n)
 {
 	frag_pv *items = p->top - n, v;

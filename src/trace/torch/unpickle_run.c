@@ -347,7 +347,7 @@ take_references(const struct frag_pickle *p, const unsigned char **cur, frag_pv 
 	return true;
 }
 
-/* Tries to read by template the dict whose '}' is already consumed, and those after it: TAKEN, 0 or an error. */
+/* Tries to read by template the dict whose '}' is consumed and those after: TAKEN, 0, an error. */
 static inline int try_templates(struct frag_pickle *p, const unsigned char **cur, frag_pv **top)
 {
 	const unsigned char *at = *cur - 1;

@@ -64,7 +64,7 @@ struct frag_told {
 	struct frag_run *run;
 };
 typedef int (*frag_told_fn)(void *ctx, const struct frag_told *t, struct frag_err *err);
-/* Replays device `dev`, until fn returns 1; done is called at the end with the state that is left (may be NULL). */
+/* Replays device `dev` until fn returns 1; done (or NULL) gets the state that is left. */
 int frag_export_walk(const struct frag_export_job *job, uint32_t dev, frag_told_fn fn,
 		     int (*done)(void *ctx, struct frag_run *run, struct frag_err *err), void *ctx,
 		     struct frag_err *err);

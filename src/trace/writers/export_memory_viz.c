@@ -47,7 +47,7 @@ struct viz {
 	size_t segments_count, segments_cap, blocks_count, blocks_cap;
 };
 
-/* ---- entries ----------------------------------------------------------------------------------- */
+/* ---- entries ---------------------------------------------------------------------------- */
 
 static void set_string(struct viz *v, const char *key, uint32_t string)
 {
@@ -113,7 +113,7 @@ static void put_entry(struct viz *v, const char *action, const char *where, frag
 	frag_pickle_set_uint(&v->w, "size", bytes);
 	frag_pickle_set_uint(&v->w, "stream", stream_of(v, stream));
 	frag_pickle_set_uint(&v->w, "time_us", v->job->trace->start_us + time_us);
-	/* not as recorded: the key tells the release of PyTorch, and the pools are found without it */
+	/* not as recorded: the key tells the release, and the pools are found without it */
 	if (v->td->pools_count > 1 && !v->job->as_recorded)
 		frag_pickle_set_pair(&v->w, "pool_id", id.a, id.b);
 	put_frames(v, stack);
@@ -145,7 +145,7 @@ static void put_event(struct viz *v, const struct frag_event *e, frag_addr_t add
 			  b->pool, e->stack);
 }
 
-/* ---- as recorded --------------------------------------------------------------------------------- */
+/* ---- as recorded ------------------------------------------------------------------------ */
 
 static void put_seen(struct viz *v, const struct frag_evidence *s)
 {
@@ -216,7 +216,7 @@ static int finals_recorded(struct viz *v, struct frag_err *err)
 	return 0;
 }
 
-/* ---- of a replay ----------------------------------------------------------------------------------- */
+/* ---- of a replay ------------------------------------------------------------------------ */
 
 static int on_event(void *ctx, const struct frag_told *t, struct frag_err *err)
 {
@@ -282,7 +282,7 @@ static int on_end(void *ctx, struct frag_run *run, struct frag_err *err)
 	return 0;
 }
 
-/* ---- the rest of the dict ------------------------------------------------------------------------- */
+/* ---- the rest of the dict --------------------------------------------------------------- */
 
 static void put_segments(struct viz *v)
 {

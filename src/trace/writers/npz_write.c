@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A zip of arrays; see npz_write.h. The formats: PKWARE's APPNOTE.TXT 4.3 and 4.5.3, numpy.lib.format version 1. */
+/* A zip of arrays; see npz_write.h. Formats: PKWARE's APPNOTE.TXT 4.3, 4.5.3, numpy.lib.format. */
 #include "npz_write.h"
 
 #include <errno.h>
@@ -72,7 +72,7 @@ static int flush(struct frag_npz *w, struct frag_npz_column *c, const void *byte
 	return write_at(w, bytes, n, c->at - n, err);
 }
 
-/* What numpy.lib.format has before the values: filled up so that those begin at a multiple of ALIGN. */
+/* What numpy.lib.format has before the values, filled up to a multiple of ALIGN. */
 static int put_array_head(struct frag_npz *w, struct frag_npz_column *c, struct frag_err *err)
 {
 	char text[256];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pickles, protocol 2; see pickle_write.h. Every list and dict is one MARK … APPENDS or SETITEMS. */
+/* Pickles, protocol 2; see pickle_write.h. Lists and dicts are one MARK … APPENDS or SETITEMS. */
 #include "pickle_write.h"
 
 #include <string.h>

@@ -8,7 +8,7 @@
  * Frame i of the trace is function and location i + 1; the one after the last stands for blocks
  * without a stack. Strings: the fixed ones, then name and file of each frame.
  */
-#include "stacks.h"
+#include "live_stacks.h"
 
 #include <string.h>
 

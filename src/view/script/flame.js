@@ -66,7 +66,7 @@ async function fillFlame(key)
 	redraw();
 	showFrames();
 }
-/* Two moments or runs stand side by side, their difference below; on a narrow page all three below each other. */
+/* Two moments or runs side by side, their difference below; on a narrow page in one column. */
 const HIGH = 18, HEADING = 20;
 function placeFlame()
 {
@@ -104,7 +104,7 @@ function drawFlame(pen)
 	}
 }
 const kidsOf = node => [...node.kids.values()].sort((a, b) => weightOf(b) - weightOf(a));
-/* One graph: side says which bytes are its widths; both towers of a pair have one scale and one order. */
+/* One graph: side: which bytes are its widths; both towers of a pair share scale and order. */
 function drawTower(pen, top, left, width, above, side)
 {
 	const query = ui.query.toLowerCase(), weight = side === 'difference' ? weightOf : node => node[side], most = Math.max(top.value, flameTop.differs ? top.base : 0);

@@ -132,7 +132,7 @@ function names(lane)
 }
 const siteName = (file, stack) => file.siteNames?.[file.siteOf[stack]] || '(no stack)';
 
-/* What a timeline draws of pieces, the least recently used forgotten; undefined: it is being read; null: it is not in this file. */
+/* What a timeline draws of pieces (the oldest forgotten); undefined: being read; null: not here. */
 const PIECES = 24;
 const pieceOf = (lane, event) => Math.floor(event / lane.piece_events);
 function pieceNow(lane, k)
@@ -153,7 +153,7 @@ async function stateAt(lane, event)
 	return { ...state, blocks, largest: state.largest.map(i => blocks[i]) };
 }
 const endOf = (lane, block, event) => ask('endOf', lane.number, block, event);
-/* Bytes by stack at a moment, or on average over a span [from, to); a later turn ends an earlier one. */
+/* Bytes by stack at a moment, or on average over [from, to); a later turn ends an earlier one. */
 async function weights(lane, at, span, turn)
 {
 	const found = await ask('weights', lane.number, at, span, turn);

@@ -205,7 +205,7 @@ function reading(raw)
 		return { slot: p.slot[i], born: p.first + i, bornUs: p.us[i], bytes: k[0], stack: k[1], stream: k[2], pool: k[3], state: p.granted[i] || p.addr[i] ? LIVE : DROPPED, addr: p.addr[i], granted: p.granted[i] };
 	};
 
-	/* Blocks outside of the ranges (policies that tell of no segments) get ranges of their own; neighbours become one. */
+	/* Blocks outside of ranges (no segments) get ranges; neighbours become one. */
 	function cover(ranges, blocks)
 	{
 		const out = ranges.slice();
@@ -224,7 +224,7 @@ function reading(raw)
 		return out.sort((a, b) => a.start - b.start);
 	}
 
-	/* The live blocks after `event`: those of the state before the piece, and what its events left, each slot's last. */
+	/* The live blocks after `event`: the state before the piece and each slot's last event. */
 	function liveAfter(key, p, event)
 	{
 		const born = new Map(), state = new Map(), out = [];
@@ -251,7 +251,7 @@ function reading(raw)
 		return out.sort((a, b) => a.addr - b.addr);
 	}
 
-	/* Blocks and ranges by address; exact: false where the file has only the state before its piece. */
+	/* Blocks and ranges by address; exact: false if only the state before the piece is there. */
 	async function stateAt(l, event)
 	{
 		event = Math.max(0, Math.min(event, lanes[l].events_count - 1));
@@ -292,7 +292,7 @@ function reading(raw)
 		return out;
 	}
 
-	/* The request that is served first from a place after `event`; null: none in the next SEARCHED pieces. */
+	/* The request served first from a place after `event`; null: none in SEARCHED pieces. */
 	const SEARCHED = 4;
 	async function nextAt(l, event, addr, granted)
 	{

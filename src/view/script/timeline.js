@@ -69,7 +69,7 @@ function drawOther(pen, width, xs, y)
 	const scale = (ui.axis === 'time' ? other.duration_us / lane.duration_us : other.events_count / lane.events_count) || 1, same = other.program === lane.program ? 1 : scale;
 	pen.outline(xs, columnsOf(other, ui.x0 * same, ui.x1 * same, width).high[RESERVED].map(v => Math.max(TOP, y(v))), colourOf('v-other'));
 }
-/* The limit, the card, and what other cards have, around the peak: the higher first, none over another's name. */
+/* Limit, card and other cards around the peak: the higher first, no name over another's. */
 function drawSizes(pen, lines, y, ink)
 {
 	let free = Infinity;

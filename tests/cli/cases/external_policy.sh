@@ -9,7 +9,12 @@ grep -E '"(policy|params|completed|peak_allocated_bytes)"' out.json | sed 's/^ *
 policy old.so -DWRONG_ABI
 "$CUFRAG" replay "$data" --policy ./old.so
 : > none.c && library none.so none.c
-"$CUFRAG" replay "$data" --policy ./none.so
+"$CUFRAG" replay "$data" --policy ./none.so; echo "exit $?"
+# in an adaptor
+for bytes in 300M 500M; do
+	"$CUFRAG" replay "$data" --policy limit:bytes=$bytes/./mine.so --fail-on-oom > /dev/null 2>&1
+	echo "$bytes: $?"
+done
 # the example of the guide, by the line that its head names: powers of two, a freed block serves again, no promise is broken
 line=$(sed -n 's/^ \*\tgcc \(.*\) -o mine.so .*/\1/p' "$ROOT/docs/external-policy/mine.c")
 (cd "$ROOT" && "$cc" $line -Wall -Wextra -Werror -o "$OLDPWD/guide.so" docs/external-policy/mine.c) || exit
@@ -18,4 +23,4 @@ printf 'alloc,1,1\nalloc,2,4097\nfree,2\nalloc,3,5000\n' > few.csv
 for trace in leak.frames streams.default; do
 	"$CUFRAG" replay "$TRACES/$trace.cft" --policy check:every=1/./guide.so:smallest=1K --json - | grep '"completed"'
 done
-"$CUFRAG" replay few.csv --policy ./guide.so:smallest=5000
+"$CUFRAG" replay few.csv --policy ./guide.so:smallest=5000; echo "exit $?"

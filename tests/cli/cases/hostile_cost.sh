@@ -1,6 +1,7 @@
 # no command takes much more than reading such a file is worth: many streams, many frames of one long name
 # what is allowed: 256 MiB above the files, and five times what a busy machine takes
-# needs: python3
+# needs: python3 gnuplot
+[ -n "$FRAG_TEST_NIGHTLY" ] || formats='--formats svg'
 mib=268 seconds=10
 grep -q __asan_init "$CUFRAG" && mib=0 seconds=120
 cost() { python3 "$DATA/cost.py" "$seconds" "$mib" "$CUFRAG" "$@"; }
@@ -16,6 +17,8 @@ for name in names streams; do
 	echo "$name fit: $(cost fit "$name.pickle" --policies pytorch)"
 	echo "$name tune: $(cost tune "$name.pickle")"
 	echo "$name compare: $(cost compare "$name.pickle")"
+	echo "$name curves: $(cost explain --out curves "$name.pickle")"
+	echo "$name charts: $(cost compare --out charts $formats "$name.pickle")"
 	echo "$name import: $(cost import "$name.pickle" -o "$name.cft")"
 	echo "$name scale: $(cost scale --at 2,4 --to 8 "$name.pickle" "$name.pickle")"
 done

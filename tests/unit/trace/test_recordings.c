@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recordings from files, among them real ones. */
+/* Recordings from files, among them real ones (tests/golden/run.py follows those). */
 #include "test.h"
 
 #include <unistd.h>
@@ -8,8 +8,6 @@
 
 #include "must.h"
 #include "pickle_text.h"
-
-/* ---- frag_trace_read ------------------------------------------------------------------------ */
 
 TEST(test_from_files)
 {
@@ -24,74 +22,6 @@ TEST(test_from_files)
 	frag_trace_destroy(t);
 	unlink(path);
 	assert_int_equal(frag_trace_read(path, NULL, &t, NULL), FRAG_EINPUT);
-}
-
-/* ---- recordings ------------------------------------------------------------------------------ */
-
-struct recording {
-	const char *name;
-	uint32_t dev;
-	uint64_t allocs, events, segment_events, ooms;
-};
-
-static void check_recording(const struct recording *r, const struct frag_trace_dev *d)
-{
-	uint64_t allocs = 0, segments = 0, ooms = 0;
-
-	for (size_t i = 0; i < d->events_count; i++)
-		allocs += d->events[i].kind == FRAG_EV_ALLOC &&
-			  !(d->events[i].flags & FRAG_EVF_INITIAL);
-	for (size_t i = 0; i < d->seen_count; i++) {
-		segments += d->seen[i].kind <= FRAG_SEEN_SEGMENT_UNMAP;
-		ooms += d->seen[i].kind == FRAG_SEEN_OOM;
-	}
-	assert_int_equal(allocs, r->allocs);
-	assert_int_equal(d->recorded_count, r->events);
-	assert_int_equal(segments, r->segment_events);
-	assert_int_equal(ooms, r->ooms);
-}
-
-/* Counts as the recordings' own list has them. */
-TEST(test_recordings)
-{
-	static const struct recording rows[] = {
-		{ "cudagraph.default", 0, 2069, 6514, 335, 0 },
-		{ "fsdp2x2.default.rank1", 1, 14972, 44954, 268, 0 },
-		{ "gnn.expandable", 0, 9630, 28919, 35, 0 },
-		{ "gnn.late", 0, 6400, 19264, 2, 0 },
-		{ "leak.frames", 0, 2457, 7579, 214, 0 },
-		{ "mempool.default", 0, 200, 668, 68, 0 },
-		{ "modelpar.default", 0, 12951, 39135, 288, 0 },
-		{ "modelpar.default", 1, 5667, 17121, 126, 0 },
-		{ "oomcap.expandable", 0, 34708, 104446, 317, 9 },
-		{ "seeddemo.default", 0, 2, 8, 2, 0 },
-		{ "streams.default", 0, 8673, 26196, 221, 0 },
-		{ "varlen.ring", 0, 1402, 6000, 0, 0 },
-		{ "vision.default", 0, 52897, 158835, 151, 0 },
-	};
-	bool all = true;
-
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
-		char path[512];
-		AUTO_TRACE t = NULL;
-		bool found = false;
-
-		snprintf(path, sizeof(path), FRAG_SHARED_TRACES "/torch/%s.pickle.xz",
-			 rows[i].name);
-		if (access(path, R_OK)) {
-			all = false;
-			continue;
-		}
-		t = must_read(path);
-		for (uint32_t d = 0; d < t->devs_count; d++)
-			if (t->devs[d].ordinal == rows[i].dev) {
-				check_recording(&rows[i], &t->devs[d]);
-				found = true;
-			}
-		assert_true(found);
-	}
-	if (!all)
-		skip();
 }
 
 /* A MemPool's pools are gone at the end of this one, yet they are found: who served what is

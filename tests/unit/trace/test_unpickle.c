@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pickle machine: opcodes (unpickle.cases), and pickles that are long, deep or cut. */
+/*
+ * The pickle machine: opcodes (unpickle.cases), and pickles that are long or deep. Cuts everywhere, flipped
+ * bytes and failing allocations: "!attack" in readers/torch.cases.
+ */
 #include "test.h"
 
 #include "trace/torch/unpickle.h"
@@ -366,40 +369,4 @@ TEST(test_deep_nesting)
 		frag_pickle_destroy(r.p);
 		pb_release(&b);
 	}
-}
-
-/* Something of everything, so that a cut can fall into every opcode. */
-static const char mixed[] =
-	"{ a 1 b 300 c 1048576 d 0x400000000000 \"a text that is long enough\" x g 0.25 "
-	"list [ true ( 3 4 ) none ] again !h\\x01 wide !\\x8b\\x03\\0\\0\\0\\x4d\\0\\0 }";
-
-TEST(test_cut_everywhere)
-{
-	for (int dialect = PICKLE_PYTHON; dialect <= PICKLE_LIBTORCH; dialect++) {
-		FRAG_AUTO(pb_release)
-		struct pickle_bytes b = pickle_of((enum pickle_dialect)dialect, mixed);
-		struct result r = read_pickle(&b);
-
-		if (r.rc)
-			fail_msg("%s", r.err.msg);
-		frag_pickle_destroy(r.p);
-		for (size_t n = 1; n < b.len; n++) {
-			/* in a block of that size: a reader that looks further is caught by ASan */
-			FRAG_AUTO(free_at) unsigned char *part = malloc(n);
-
-			assert_non_null(part);
-			memcpy(part, b.bytes, n);
-			expect_fail(read_with(part, n, NULL, NULL), n, "truncated");
-		}
-	}
-}
-
-TEST(test_out_of_memory)
-{
-	FRAG_AUTO(pb_release) struct pickle_bytes b = pickle_of(PICKLE_PYTHON, mixed);
-	struct result r;
-
-	FAIL_ALLOCATIONS((r = read_pickle(&b)).rc)
-	frag_pickle_destroy(r.p);
-	frag_pickle_destroy(r.p);
 }

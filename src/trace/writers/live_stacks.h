@@ -12,7 +12,7 @@ struct frag_live_stacks {
 	const struct frag_heap_view *view;
 };
 
-/* Each into a file, complete or absent; "-" is standard output. Errors: FRAG_EOUTPUT, FRAG_ENOMEM. */
+/* Each into a file, complete or absent; "-": standard output. Errors: FRAG_EOUTPUT, FRAG_ENOMEM. */
 /* "outermost;…;innermost bytes", as flamegraph.pl and inferno read it. */
 int frag_live_stacks_put_folded(const struct frag_live_stacks *s, const char *path,
 				struct frag_err *err);
@@ -22,7 +22,7 @@ int frag_live_stacks_put_speedscope(const struct frag_live_stacks *s, const char
 int frag_live_stacks_put_pprof(const struct frag_live_stacks *s, const char *path,
 			       struct frag_err *err);
 
-/* Bytes live by stack: [sites->stacks_count], the caller's (frag_host_free). NULL: memory is short. */
+/* Bytes live by stack: [sites->stacks_count], the caller's (frag_host_free); NULL: no memory. */
 uint64_t *frag_live_stacks_bytes(const struct frag_live_stacks *s);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands that start a program: what the command line says of it, and a program in place of a trace. */
-#ifndef FRAG_CLI_LAUNCHING_H
-#define FRAG_CLI_LAUNCHING_H
+/* Commands that start a program: what their command line says, and a program instead of a trace. */
+#ifndef FRAG_CLI_CMD_RECORD_H
+#define FRAG_CLI_CMD_RECORD_H
 
 #include "cli/common.h"
 #include "pretend/pretend.h"

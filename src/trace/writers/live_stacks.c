@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Live bytes by whole stack: folded for flamegraph.pl, JSON for speedscope.app; see stacks.h. */
-#include "stacks.h"
+#include "live_stacks.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -24,7 +24,7 @@ uint64_t *frag_live_stacks_bytes(const struct frag_live_stacks *s)
 	return bytes;
 }
 
-/* ---- folded ------------------------------------------------------------------------------------ */
+/* ---- folded ----------------------------------------------------------------------------- */
 
 /* A frame as flamegraph.pl wants it: ';' parts frames, the last blank the number. */
 static void add_frame(const struct frag_trace *t, uint32_t frame, struct frag_text *out)
@@ -62,7 +62,7 @@ int frag_live_stacks_put_folded(const struct frag_live_stacks *s, const char *pa
 	return frag_text_put(&out, path, err);
 }
 
-/* ---- speedscope --------------------------------------------------------------------------------- */
+/* ---- speedscope ------------------------------------------------------------------------- */
 
 static json_t *frames_of(const struct frag_trace *t)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What compare and replay share of the command line: options, a session for them, and its end. */
-#ifndef FRAG_CLI_REPLAYS_H
-#define FRAG_CLI_REPLAYS_H
+#ifndef FRAG_CLI_CMD_REPLAY_H
+#define FRAG_CLI_CMD_REPLAY_H
 
 #include "common.h"
-#include "recordings.h"
 #include "compare/session.h"
 #include "show_answer.h"
 
