@@ -10,7 +10,7 @@ from support.small import encoder, train
 
 # PyTorch's own recorder, of all that torchrun starts; the card is a pretended one all the same
 # case: own_recorder
-# run: record --gpus 2 -o outer.cft --- \
+# fails 3: record --gpus 2 -o outer.cft --- \
 #   cufrag record --torch -o run.cft -- torchrun --nproc-per-node 2 CASE
 # match: rank 1 of 2 done
 # match: run.cft: 2 devices
