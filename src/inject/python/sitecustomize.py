@@ -7,9 +7,7 @@ card, if requested; afterwards it installs a policy (run), or starts PyTorch's o
 first use of CUDA and writes it at the end. A program without torch is left alone, and a
 sitecustomize of the user's own runs, too.
 
-Set by cufrag (src/inject/launch): CUFRAG_RECORD, the folder for recordings; CUFRAG_RECORD_FRAMES,
-CUFRAG_RECORD_ENTRIES, CUFRAG_RECORD_LIMIT; CUFRAG_RUN, the policy, and others (cufrag/torch.py);
-CUFRAG_NOGPU and others for the card (cufrag_card.py).
+Its variables, CUFRAG_RECORD, CUFRAG_RUN and CUFRAG_NOGPU first of all: src/pretend/protocol.def.
 """
 import os
 import sys
