@@ -421,8 +421,7 @@ static inline void pt_journal(struct pt *a, enum frag_segment_event kind, frag_a
 	frag_env_journal(&a->env, kind, addr, bytes, stream);
 }
 
-/* pre: pt_room. Linked nowhere, state PT_FREE but in no set; pt_block_ranked: what depends on the
- * state is not set. */
+/* pre: pt_room. Linked nowhere, PT_FREE but in no set; pt_block_ranked sets the rest. */
 static inline struct pt_block *pt_block_ranked(struct pt *a, struct pt_seg *seg, frag_addr_t addr,
 					       uint64_t size, uint64_t rank)
 {

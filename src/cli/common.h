@@ -93,8 +93,7 @@ void frag_cli_detail(const struct frag_cli *cli, const char *fmt, ...)
 /* "reading run.pickle" as a line of progress, until frag_progress_end. name may be NULL. */
 void frag_cli_show(struct frag_progress *p, const char *what, const char *name);
 
-/* Opens what --device and the card options say. A real card takes --capacity as the part of it
- * that may be used. */
+/* Opens what --device and the card options say. Of a real card, --capacity is the usable part. */
 int frag_cli_open_device(const struct frag_cli *cli, struct frag_device **out,
 			 struct frag_err *err);
 /* The same for device number `dev` of a trace: with several cards, and none named, one each; where

@@ -23,14 +23,12 @@ struct frag_feeder {
 	bool once; /* a second pass is impossible */
 };
 
-/* Like frag_replay_sim. Additional error: FRAG_ENOTSUP if a second pass is needed but
- * impossible. */
+/* Like frag_replay_sim. Also FRAG_ENOTSUP if a second pass is needed but impossible. */
 int frag_replay_fed(const struct frag_policy_spec *spec, const struct frag_sim_config *card,
 		    const struct frag_feeder *feeder, const struct frag_run_options *opt,
 		    struct frag_result *out, struct frag_err *err);
 
-/* Feeds one batch, after checking the options' stop flag, and reports progress. FRAG_EINTR:
- * stopped. */
+/* Feeds one batch, after asking the options' stop, with progress. FRAG_EINTR: stopped. */
 int frag_feed_batch(struct frag_run *run, const struct frag_event *events, size_t count,
 		    struct frag_err *err);
 

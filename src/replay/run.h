@@ -71,8 +71,7 @@ struct frag_run {
 	struct frag_result r;
 };
 
-/* Additional settings of the environment for frag_run_create: a listener for the policy's segment
- * events, and more. */
+/* More of the environment for frag_run_create: a listener for segment events, and more. */
 struct frag_run_hooks {
 	frag_journal_fn journal;
 	void *journal_ctx;

@@ -18,8 +18,7 @@
 
 #include <stdio.h>
 
-/* The card of the bundled recordings: H200, driver 580.159.04, cudaMemGetInfo after creating a
- * context. */
+/* The card of the bundled recordings: H200, driver 580.159.04, with a context. */
 #define H200_TOTAL 150109880320ull
 #define H200_CONTEXT 552402944ull
 

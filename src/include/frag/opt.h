@@ -103,8 +103,7 @@ bool frag_opt_balanced(const char *text, size_t n);
 const char *frag_opt_type_name(enum frag_opt_type type);
 /* "256 to 1MiB", "1 or more", "true, false", the words; "" for texts. Returns the needed length. */
 size_t frag_opt_range(const struct frag_opt *opt, char *buf, size_t cap);
-/* Is the table valid: unique keys, help present, fields inside the params, defaults in range?
- * Errors: FRAG_ECHECK. */
+/* Is the table valid: unique keys, help, fields in the params, defaults? Errors: FRAG_ECHECK. */
 int frag_opt_check(const struct frag_opt *opts, size_t params_size, struct frag_err *err);
 
 /*

@@ -47,8 +47,7 @@ struct frag_fit_gap {
 	uint64_t first_bytes, last_bytes;
 };
 
-/* One policy on one device of one trace. Capacities are totals of the card: usable memory, context
- * and margin. */
+/* A policy on a device of a trace. Capacities are of the card: usable, context and margin. */
 struct frag_fit {
 	bool complete;		       /* the search was not interrupted */
 	bool possible;		       /* it completes on a card that is large enough */
@@ -301,8 +300,7 @@ int frag_step_plan_make_with(const struct frag_trace_dev *dev, const struct frag
 int frag_step_plan_make(const struct frag_trace_dev *dev, uint32_t train, double slack,
 			uint64_t budget_ns, const struct frag_watch *watch,
 			struct frag_step_plan *out, struct frag_err *err);
-/* Writes the text for --policy planned:plan=FILE; the file is complete or absent. comment: one
- * line. */
+/* Writes the text for --policy planned:plan=FILE, complete or absent. comment: one line. */
 int frag_step_plan_write(const struct frag_step_plan *p, const char *comment, const char *path,
 			 struct frag_err *err);
 void frag_step_plan_release(struct frag_step_plan *p);

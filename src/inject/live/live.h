@@ -168,8 +168,7 @@ struct frag_live_event {
 FRAG_LIVE_ENTRY void frag_live_history(uint64_t max_entries, uint32_t actions, int clear);
 /* Returns how many there are, oldest first; fills at most `cap`. */
 FRAG_LIVE_ENTRY size_t frag_live_history_read(int device, struct frag_live_event *out, size_t cap);
-/* Called without a lock at each request and each free; returns a number that identifies its origin.
- * NULL: none. */
+/* Called without a lock at each request and free; a number of its origin. NULL: none. */
 FRAG_LIVE_ENTRY void frag_live_on_context(uint32_t (*alloc)(void), uint32_t (*free)(void));
 
 /* Called before an out of memory is raised, without a lock: PyTorch's observer. NULL: none. */

@@ -165,8 +165,7 @@ static int enter_code(struct tune *t, const struct frag_tune_space *s, uint64_t 
 
 /* ---- replays --------------------------------------------------------------------- */
 
-/* The smallest card, by bisection between live and reserved bytes. Unlike fit, does not search for
- * gaps in the range. */
+/* The smallest card, by bisection between live and reserved bytes, without gaps as in fit. */
 static int bisect_card(struct tune *t, const struct frag_policy_spec *spec, size_t unit,
 		       uint64_t peak, uint64_t *capacity, struct frag_err *err)
 {
