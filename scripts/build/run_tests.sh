@@ -113,7 +113,8 @@ list_tests() {
 			[ -e "$source" ] || continue
 			name=$(basename "$source" .rules)
 			printf 'tap\t%s\t%s\n' "rules/$name" "tests/policies/rules.py $b/tests/policies/test_rules $source"
-		done ;;
+		done
+		[ ! -e tests/policies/models.py ] || printf 'tap\trules/models\t%s\n' "tests/policies/models.py $b/tests/policies/test_rules" ;;
 	esac
 	for name in $(scripts_of "$mode"); do
 		printf 'script\t%s\t%s\n' "$name" "$(echo "tests/$name"/run.*) $b/cufrag$(cases_of "$mode" "$name")"

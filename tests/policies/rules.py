@@ -90,12 +90,19 @@ class Driver:
 
     def ask(self, *words):
         """(result, its fields, lines before the answer)"""
+        return self.ask_many([words])[0]
+
+    def ask_many(self, calls):
+        """The same of several calls."""
         if not self.process:
             self.errors = tempfile.TemporaryFile("w+")
             self.process = subprocess.Popen([self.program], stdin=subprocess.PIPE,
                                             stdout=subprocess.PIPE, stderr=self.errors, text=True)
-        self.process.stdin.write("\t".join(map(str, words)) + "\n")
+        self.process.stdin.write("".join("\t".join(map(str, words)) + "\n" for words in calls))
         self.process.stdin.flush()
+        return [self.answer() for _ in calls]
+
+    def answer(self):
         before = []
         for line in self.process.stdout:
             fields = line.rstrip("\n").split("\t")

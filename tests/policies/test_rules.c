@@ -18,6 +18,7 @@ static struct {
 	char *words[WORDS + 1], text[256], extra[200];
 	frag_addr_t places[PLACES + 1]; /* of the next segments, up to a 0 */
 	size_t places_used, told;
+	uint64_t calls, calm; /* promises are checked after each calm-th call */
 } s;
 
 static uint64_t number(unsigned i)
@@ -71,6 +72,7 @@ static int open_policy(void)
 	for (unsigned i = 0; i < PLACES; i++)
 		s.places[i] = number(i + 6);
 	s.places_used = s.told = 0;
+	s.calm = 1;
 	snprintf(s.text, sizeof(s.text), "%s", s.words[1]);
 	rc = rig_open(&s.rig, s.text, &o);
 	s.open = !rc;
@@ -165,6 +167,12 @@ static int fail_later(void)
 	return 0;
 }
 
+static int calm(void)
+{
+	s.calm = number(1);
+	return 0;
+}
+
 static int usage_exact(void)
 {
 	return s.rig.usage_exact = true, 0;
@@ -227,7 +235,7 @@ static const struct {
 	{ "sync", sync_device },   { "at", at },
 	{ "wait", wait_for },	   { "fail", fail_later },
 	{ "soak", soak },	   { "usage", usage_exact },
-	{ "look", look },
+	{ "calm", calm },	   { "look", look },
 };
 
 static void answer(char *line)
@@ -245,12 +253,13 @@ static void answer(char *line)
 		fail_msg("unknown call '%s'", s.words[0]);
 	s.extra[0] = '\0';
 	rc = calls[i].run();
-	if (s.open) {
+	if (s.open && s.calls++ % s.calm == 0) {
 		rig_check(&s.rig);
 		rig_walk(&s.rig, NULL);
 	}
 	for (; s.open && s.told < s.rig.taken_count; s.told++)
-		printf("t\t%llu\n", (ull)s.rig.taken[s.told].addr);
+		printf("t\t%llu\t%llu\n", (ull)s.rig.taken[s.told].addr,
+		       (ull)s.rig.taken[s.told].bytes);
 	printf("=\t%d\t%s\n", rc, rc ? s.rig.err.msg : s.extra);
 	fflush(stdout);
 }
