@@ -3,13 +3,15 @@
 """Pools in long random runs against models that search everything, in TAP: models.py PROGRAM
 
 Every block must lie where the model has it, and the pool must grow, wait and refuse when the model does. PROGRAM
-(test_rules.c) holds the policy; single rules are in *.rules."""
+(tests/drivers/test_policy.c) holds the policy; single rules are in *.rules."""
 import bisect
+import os
 import random
 import re
 import sys
 
-from rules import Driver
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from driven import main  # noqa: E402
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
@@ -306,20 +308,5 @@ def test_buddy(driver):
     run.end()
 
 
-def main():
-    driver, failed = Driver(sys.argv[1]), 0
-    tests = [(n, f) for n, f in globals().items() if n.startswith("test_")]
-    print(f"1..{len(tests)}")
-    for i, (name, test) in enumerate(tests, 1):
-        try:
-            test(driver)
-            print(f"ok {i} - {name}")
-        except Exception as wrong:  # pylint: disable=broad-except
-            failed += 1
-            print(f"not ok {i} - {name}\n# {type(wrong).__name__}: {wrong}")
-            driver.end()
-    return bool(failed) or driver.end() not in (0, None)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main(globals())
