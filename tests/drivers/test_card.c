@@ -6,6 +6,7 @@
 #include "test.h"
 
 #include "device/sim/cost.h"
+#include "device/sim/uvm_resident.h"
 #include "lines.h"
 
 #define PLACES 16
@@ -149,6 +150,54 @@ static int used(void)
 	return 0;
 }
 
+/* ---- what of a real card's managed memory is resident --------------------------------------- */
+
+static struct uvm_resident uvm;
+
+static int uvm_begin(void)
+{
+	frag_uvm_resident_release(&uvm);
+	frag_uvm_resident_init(&uvm);
+	return 0;
+}
+
+/* ADDR BYTES; ADDR BYTES PREFETCH */
+static int uvm_add(bool touch)
+{
+	assert_true(frag_uvm_resident_reserve(&uvm));
+	if (touch)
+		frag_uvm_resident_touch(&uvm, N(1), N(2), N(3));
+	else
+		frag_uvm_resident_add(&uvm, N(1), N(2));
+	return 0;
+}
+
+/* Without the N-th host allocation there is no reserve. */
+static int uvm_short(void)
+{
+	bool reserved;
+
+	frag_host_fail_after(N(1));
+	reserved = frag_uvm_resident_reserve(&uvm);
+	frag_host_fail_after(0);
+	return reserved ? 0 : uvm_begin() + FRAG_OOM;
+}
+
+static int uvm_look(void)
+{
+	const struct uvm_piece *a = N(1) ? frag_uvm_resident_find(&uvm, N(1)) : NULL;
+
+	printf("used\t%llu\nresident\t%llu\ntaken\t%llu\nspare\t%llu\n", (ull)uvm.roots.used_count,
+	       (ull)uvm.resident_bytes, (ull)frag_uvmroots_taken(&uvm.roots),
+	       (ull)uvm.roots.spare_count);
+	printf("group\t%d\npage\t%d\n", uvm.roots.free[UVM_CHUNK_GROUP].first != NULL,
+	       uvm.roots.free[UVM_CHUNK_PAGE].first != NULL);
+	if (N(1))
+		printf("there\t%d\ntail\t%d\nshares\t%d\n", a != NULL, a && a->tail.first,
+		       a && a->page);
+	return 0;
+}
+
 #define ON_CALL(word, call) \
 	if (!strcmp(line_words[0], word)) \
 		return call;
@@ -190,6 +239,12 @@ static int makes(uint64_t *value, struct frag_err *err)
 	ON_CALL("unhost", (frag_sim_host_give(d, N(1), N(2)), 0))
 	ON_CALL("ready", frag_dev_make_ready(d, N(1), err))
 	ON_CALL("fail", fail_later())
+	ON_CALL("uvm", uvm_begin())
+	ON_CALL("uvm-add", uvm_add(false))
+	ON_CALL("uvm-touch", uvm_add(true))
+	ON_CALL("uvm-free", (frag_uvm_resident_free(&uvm, N(1)), 0))
+	ON_CALL("uvm-short", uvm_short())
+	ON_CALL("uvm-look", uvm_look())
 	ON_CALL("prices", prices())
 	ON_CALL("look", look())
 	ON_CALL("info", info(err))
@@ -216,6 +271,7 @@ static void answer(void)
 int main(void)
 {
 	lines_run(answer);
+	frag_uvm_resident_release(&uvm);
 	frag_dev_close(d);
 	return 0;
 }
