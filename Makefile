@@ -144,7 +144,7 @@ LIB_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC)) 
             $(patsubst %.cu,$(B)/obj/%.o,$(KERNEL_SRC)) $(if $(wildcard src/view/script),$(B)/obj/src/view/view_data.o)
 CLI_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(CLI_SRC))
 LAB_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard scripts/lab/*.c)))
-UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c $(if $(filter 0,$(PRETEND)),,tests/pretend/*/test_*.c) tests/policies/test_*.c))
+UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c $(if $(filter 0,$(PRETEND)),,tests/pretend/*/test_*.c) tests/drivers/test_*.c))
 CONF_SRC := $(sort $(wildcard tests/conformance/test_*.c))
 GOLD_SRC := $(sort $(wildcard tests/golden/test_*.c))
 GPU_SRC  := $(sort $(wildcard tests/gpu/test_*.c))
@@ -399,7 +399,7 @@ setup:
 	@scripts/build/setup.sh
 
 # make check T=…: one test needs its own program, and those that run cufrag need that
-WANTED = $(if $(T),$(filter %/test_$(notdir $(T)) %/fuzz_$(notdir $(T)) %/test_rules,$(TEST_BIN) $(FUZZ_BIN)) $(B)/cufrag,tests-build)
+WANTED = $(if $(T),$(filter %/test_$(notdir $(T)) %/fuzz_$(notdir $(T)) $(B)/tests/drivers/%,$(TEST_BIN) $(FUZZ_BIN)) $(B)/cufrag,tests-build)
 
 #: check      quick tests: units, conformance, command line, golden counts, fuzz corpus; no GPU
 #            T=name: only this one, as T=unit/base/opt, T=opt, T=cli or T=cli/help_each

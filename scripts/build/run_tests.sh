@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs the tests that `make` has built, and counts them:
 #	run_tests.sh [--quick|--sanitize|--threads|--gpu] [--only NAME] BUILD_FOLDER
-# Four kinds of test: cmocka programs (tests/{unit,conformance,golden,gpu}), rules of policies (tests/policies/*.rules),
-# scripts (tests/NAME/run.sh or run.py, whose last line is their count) and fuzz targets, run over their corpus.
+# Four kinds of test: cmocka programs (tests/{unit,conformance,golden,gpu}), Python over a program of tests/drivers (rules
+# of policies, tests/policies/*.rules; models of pools; the simulated card), scripts (tests/NAME/run.sh or run.py, whose last
+# line is their count) and fuzz targets, run over their corpus.
 #
 # --quick     leaves out what needs big recordings, a browser or seconds of a processor (FRAG_TEST_QUICK=1 in the environment)
 # --sanitize  what a sanitizer can find something in: units, conformance, bundled traces, fuzz corpora, and of the
@@ -112,7 +113,11 @@ list_tests() {
 		for source in tests/policies/*.rules; do
 			[ -e "$source" ] || continue
 			name=$(basename "$source" .rules)
-			printf 'tap\t%s\t%s\n' "rules/$name" "tests/policies/rules.py $b/tests/policies/test_rules $source"
+			printf 'tap\t%s\t%s\n' "rules/$name" "tests/policies/rules.py $b/tests/drivers/test_policy $source"
+		done
+		[ ! -e tests/policies/models.py ] || printf 'tap\trules/models\t%s\n' "tests/policies/models.py $b/tests/drivers/test_policy"
+		for source in tests/unit/device/*.py; do
+			[ ! -e "$source" ] || printf 'tap\tunit/device/%s\t%s\n' "$(basename "$source" .py)" "$source $b/tests/drivers/test_card"
 		done ;;
 	esac
 	for name in $(scripts_of "$mode"); do

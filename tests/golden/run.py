@@ -161,21 +161,23 @@ def as_printed(recording):
 
 
 def limits(recording, scratch):
-    """The limit of a recording is taken where a file beside it says it, and found where that says twice as much."""
+    """The limit of a recording is found; taken where a file beside it says it; and found where that says twice as much."""
     copy = os.path.join(scratch, recording.name + ".pickle")
     if not os.path.exists(copy + ".xz"):
         os.symlink(os.path.abspath(recording.path), copy + ".xz")
-    for times, source in ((1, "recorded"), (2, "inferred")):
+    for times, source in ((0, "inferred"), (1, "recorded"), (2, "inferred")):
         fraction = recording.fraction * times
-        with open(copy + ".meta.json", "w", encoding="utf-8") as file:
-            json.dump({"cufrag_meta": 1, "devices": [{"ordinal": 0, "name": "NVIDIA H200", "total_bytes": CARD,
-                                                      "limit_fraction": fraction}]}, file)
+        card = {"ordinal": 0, "name": "NVIDIA H200", "total_bytes": CARD, "limit_fraction": fraction}
+        if times:
+            with open(copy + ".meta.json", "w", encoding="utf-8") as file:
+                json.dump({"cufrag_meta": 1, "devices": [card]}, file)
         said = answer("compare", copy + ".xz", "--policies", "recorded", "--optimum", "off", "--no-host")
         said = said["traces"][0]["recording"]
         refuted = int(fraction * CARD) if times == 2 else None
-        if not (said["identical"] and said["limit_source"] == source and said["limit_refuted_bytes"] == refuted and
-                (said["limit_bytes"] == recording.limit and not said["assumed_trims_count"] if times == 1 else
-                 said["limit_low_bytes"] <= recording.limit <= said["limit_high_bytes"])):
+        right = (said["limit_bytes"] == recording.limit and not said["assumed_trims_count"] if times == 1 else
+                 said["limit_low_bytes"] <= recording.limit <= said["limit_high_bytes"])
+        if not (right and said["identical"] and said["limit_source"] == source and
+                said["limit_refuted_bytes"] == refuted):
             return f"{times} x the limit: {said}"
     return ""
 

@@ -4,50 +4,23 @@
 
     rules.py PROGRAM FILE.rules…
 
-PROGRAM (test_rules.c) holds the policy and checks its promises after every call. A rule whose title
+PROGRAM (tests/drivers/test_policy.c) holds the policy and checks its promises after every call. A rule whose title
 ends with "=> TEXT" must not hold, and TEXT is in the message: so the runner itself is tested."""
 import collections
 import itertools
+import os
 import re
-import subprocess
 import sys
-import tempfile
 
-UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "us": 10**3, "ms": 10**6,
-         "s": 10**9}
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from driven import UNITS, Driver, Wrong, total  # noqa: E402
+
 CLASSES = "hit split grow map stitch release refused".split()
 FAMILY = "current peak allocated freed".split()
 COMMENT = re.compile(r'^((?:"[^"]*"|[^"])*?)(?:^|(?<=\s))#.*')  # not in quotes
 SOAK = {"steps": 4000, "slots": 150, "max": 200 << 20, "seed": 1, "plain": 0, "failures": 0}
 Block = collections.namedtuple("Block", "slot serial addr granted served")
 Event = collections.namedtuple("Event", "kind bytes addr")
-
-
-class Wrong(Exception):
-    """A step that does not hold, or does not exist."""
-
-
-# ---- numbers ----------------------------------------------------------------------------------
-
-
-def total(text, find):
-    """4K, 3*256, 1M+1, 10ms-1, with words that find(word) knows; None if it is none."""
-
-    def one(part):
-        number = re.fullmatch(r"(0x[0-9a-f]+|\d+)([KMGT]|us|ms|s)?", part)
-        return int(number[1], 0) * UNITS[number[2] or ""] if number else find(part)
-
-    value = 0
-    if not re.fullmatch(r"-?[^+-]+([+-][^+-]+)*", text):
-        return None
-    for sign, term in re.findall(r"([+-]?)([^+-]+)", text):
-        product = 1
-        for factor in map(one, term.split("*")):
-            if factor is None:
-                return None
-            product *= factor
-        value += -product if sign == "-" else product
-    return value % 2**64
 
 
 def number(text):
@@ -77,41 +50,6 @@ def expect_result(result, message, error=None):
         raise Wrong("out of memory")
     if result and (error is None or error not in message):
         raise Wrong(message)
-
-
-# ---- the policy --------------------------------------------------------------------------------
-
-
-class Driver:
-    """The program, started again after a broken promise."""
-
-    def __init__(self, program):
-        self.program, self.process, self.errors = program, None, None
-
-    def ask(self, *words):
-        """(result, its fields, lines before the answer)"""
-        if not self.process:
-            self.errors = tempfile.TemporaryFile("w+")
-            self.process = subprocess.Popen([self.program], stdin=subprocess.PIPE,
-                                            stdout=subprocess.PIPE, stderr=self.errors, text=True)
-        self.process.stdin.write("\t".join(map(str, words)) + "\n")
-        self.process.stdin.flush()
-        before = []
-        for line in self.process.stdout:
-            fields = line.rstrip("\n").split("\t")
-            if fields[0] == "=":
-                return int(fields[1]), fields[2:], before
-            before.append(fields)
-        status = self.end()
-        self.errors.seek(0)
-        raise Wrong(f"a promise is broken (exit status {status}): {self.errors.read().strip()}")
-
-    def end(self):
-        process, self.process = self.process, None
-        if process:
-            process.stdin.close()
-            process.stdout.close()
-        return process and process.wait()
 
 
 class Run:

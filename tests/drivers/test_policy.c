@@ -1,29 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One policy on a simulated card, driven by rules.py: a call a line on the standard input, with tabs
- * between its words. After each call rig.h checks every promise; a broken one ends the program with a
- * message. The answer is a line "=", the result and its message or fields; before it stand what the
- * device was asked ("c"), what the journal was told ("j") and which segments are new ("t").
+ * One policy on a simulated card, driven by tests/policies/rules.py and models.py. After each call rig.h
+ * checks every promise; a broken one ends the program with a message. The answer is "=", the result, and
+ * its message or fields; before it stand what the device was asked ("c"), what the journal was told ("j")
+ * and which segments are new ("t").
  */
 #include "test.h"
 
+#include "lines.h"
 #include "rig.h"
 
-#define WORDS 32
 #define PLACES 16
 
 static struct {
 	struct rig rig;
 	bool open;
-	char *words[WORDS + 1], text[256], extra[200];
+	char text[256], extra[200];
 	frag_addr_t places[PLACES + 1]; /* of the next segments, up to a 0 */
 	size_t places_used, told;
+	uint64_t calls, calm; /* promises are checked after each calm-th call */
 } s;
-
-static uint64_t number(unsigned i)
-{
-	return s.words[i] ? strtoull(s.words[i], NULL, 0) : 0;
-}
 
 static void on_call(void *ctx, enum frag_call call, uint64_t bytes, int result)
 {
@@ -60,18 +56,19 @@ static int close_policy(void)
 static int open_policy(void)
 {
 	struct rig_options o = { .still = true,
-				 .total_bytes = number(2),
-				 .context_bytes = number(3),
-				 .limit_bytes = number(4),
-				 .source_release = (unsigned)number(5),
+				 .total_bytes = line_number(2),
+				 .context_bytes = line_number(3),
+				 .limit_bytes = line_number(4),
+				 .source_release = (unsigned)line_number(5),
 				 .watch = { on_call, on_segment, place, NULL } };
 	int rc;
 
 	close_policy();
 	for (unsigned i = 0; i < PLACES; i++)
-		s.places[i] = number(i + 6);
+		s.places[i] = line_number(i + 6);
 	s.places_used = s.told = 0;
-	snprintf(s.text, sizeof(s.text), "%s", s.words[1]);
+	s.calm = 1;
+	snprintf(s.text, sizeof(s.text), "%s", line_words[1]);
 	rc = rig_open(&s.rig, s.text, &o);
 	s.open = !rc;
 	return rc;
@@ -80,7 +77,7 @@ static int open_policy(void)
 static int parse(void)
 {
 	struct frag_policy_spec *spec = NULL;
-	int rc = frag_policy_spec_parse(s.words[1], &spec, &s.rig.err);
+	int rc = frag_policy_spec_parse(line_words[1], &spec, &s.rig.err);
 
 	frag_policy_spec_destroy(spec);
 	assert_true(!rc || (rc == FRAG_EUSAGE && s.rig.err.msg[0]));
@@ -98,7 +95,8 @@ static int alloc(void)
 		slot++;
 	if (slot == RIG_SLOTS)
 		fail_msg("more than %d blocks", RIG_SLOTS);
-	rc = rig_alloc(&s.rig, slot, number(1), (uint32_t)number(2), (uint16_t)number(3));
+	rc = rig_alloc(&s.rig, slot, line_number(1), (uint32_t)line_number(2),
+		       (uint16_t)line_number(3));
 	b = &s.rig.slots[slot].block;
 	if (!rc)
 		snprintf(s.extra, sizeof(s.extra), "%u\t%u\t%llu\t%llu\t%s", slot,
@@ -110,8 +108,8 @@ static int alloc(void)
 /* Is the block of SLOT SERIAL still there? Live, if that is asked for. */
 static bool is_held(bool live)
 {
-	const struct rig_slot *slot = &s.rig.slots[number(1) % RIG_SLOTS];
-	bool held = slot->serial == number(2) && slot->state != RIG_EMPTY &&
+	const struct rig_slot *slot = &s.rig.slots[line_number(1) % RIG_SLOTS];
+	bool held = slot->serial == line_number(2) && slot->state != RIG_EMPTY &&
 		    (!live || slot->state == RIG_LIVE);
 
 	if (!held)
@@ -121,13 +119,13 @@ static bool is_held(bool live)
 
 static int free_block(void)
 {
-	return is_held(false) ? rig_free(&s.rig, (unsigned)number(1)) : 0;
+	return is_held(false) ? rig_free(&s.rig, (unsigned)line_number(1)) : 0;
 }
 
 static int request(void)
 {
 	if (is_held(true))
-		rig_request(&s.rig, (unsigned)number(1));
+		rig_request(&s.rig, (unsigned)line_number(1));
 	return 0;
 }
 
@@ -138,30 +136,36 @@ static int free_all(void)
 
 static int trim(void)
 {
-	return rig_trim(&s.rig, (uint16_t)number(1));
+	return rig_trim(&s.rig, (uint16_t)line_number(1));
 }
 
 static int sync_device(void)
 {
-	return s.words[1] ? frag_dev_sync(s.rig.dev, (uint32_t)number(1), &s.rig.err)
-			  : rig_synced(&s.rig);
+	return line_words[1] ? frag_dev_sync(s.rig.dev, (uint32_t)line_number(1), &s.rig.err)
+			     : rig_synced(&s.rig);
 }
 
 static int at(void)
 {
-	s.rig.dev->now_ns = number(1);
+	s.rig.dev->now_ns = line_number(1);
 	return 0;
 }
 
 static int wait_for(void)
 {
-	s.rig.dev->now_ns += number(1);
+	s.rig.dev->now_ns += line_number(1);
 	return 0;
 }
 
 static int fail_later(void)
 {
-	s.rig.dev->fail_call = s.rig.dev->driver_calls + number(1);
+	s.rig.dev->fail_call = s.rig.dev->driver_calls + line_number(1);
+	return 0;
+}
+
+static int calm(void)
+{
+	s.calm = line_number(1);
 	return 0;
 }
 
@@ -175,10 +179,10 @@ static int soak(void)
 {
 	struct script script;
 
-	script_init(&script, number(4), (unsigned)number(2));
-	script.max_bytes = number(3);
-	script.plain = number(5);
-	return script_soak(&script, &s.rig, (unsigned)number(1), number(6));
+	script_init(&script, line_number(4), (unsigned)line_number(2));
+	script.max_bytes = line_number(3);
+	script.plain = line_number(5);
+	return script_soak(&script, &s.rig, (unsigned)line_number(1), line_number(6));
 }
 
 static void on_counter(void *ctx, const char *name, int64_t value)
@@ -227,39 +231,32 @@ static const struct {
 	{ "sync", sync_device },   { "at", at },
 	{ "wait", wait_for },	   { "fail", fail_later },
 	{ "soak", soak },	   { "usage", usage_exact },
-	{ "look", look },
+	{ "calm", calm },	   { "look", look },
 };
 
-static void answer(char *line)
+static void answer(void)
 {
 	size_t i = 0;
 	int rc;
 
-	line[strcspn(line, "\n")] = '\0';
-	memset(s.words, 0, sizeof(s.words));
-	for (unsigned n = 0; line && n < WORDS; n++)
-		s.words[n] = strsep(&line, "\t");
-	while (i < FRAG_ARRAY_LEN(calls) && strcmp(calls[i].word, s.words[0]) != 0)
+	while (i < FRAG_ARRAY_LEN(calls) && strcmp(calls[i].word, line_words[0]) != 0)
 		i++;
 	if (i == FRAG_ARRAY_LEN(calls))
-		fail_msg("unknown call '%s'", s.words[0]);
+		fail_msg("unknown call '%s'", line_words[0]);
 	s.extra[0] = '\0';
 	rc = calls[i].run();
-	if (s.open) {
+	if (s.open && s.calls++ % s.calm == 0) {
 		rig_check(&s.rig);
 		rig_walk(&s.rig, NULL);
 	}
 	for (; s.open && s.told < s.rig.taken_count; s.told++)
-		printf("t\t%llu\n", (ull)s.rig.taken[s.told].addr);
+		printf("t\t%llu\t%llu\n", (ull)s.rig.taken[s.told].addr,
+		       (ull)s.rig.taken[s.told].bytes);
 	printf("=\t%d\t%s\n", rc, rc ? s.rig.err.msg : s.extra);
-	fflush(stdout);
 }
 
 int main(void)
 {
-	static char line[8192];
-
-	while (fgets(line, sizeof(line), stdin))
-		answer(line);
+	lines_run(answer);
 	return close_policy();
 }
