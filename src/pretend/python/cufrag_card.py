@@ -294,20 +294,15 @@ class Card:
         callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.POINTER(ctypes.c_double))
         self.callback = callback(self.steer)
         self.read_overrides(mode)
-        most_bytes, threads = (memory_of_a_rank(), threads_of_a_rank()) if mode == "computed" else (0, 1)
         lib.cufrag_values_start(self.core.encode(), mode.encode(),
                                 ctypes.c_ulonglong(int(os.environ.get("CUFRAG_NOGPU_SEED", "1"))),
-                                *self.roof(), ctypes.c_ulonglong(most_bytes), threads, self.callback)
+                                *self.roof(), self.callback)
         lib.cufrag_values_parts(ctypes.c_void_p(torch.UntypedStorage(2)[1:]._cdata))
         After("triton.runtime.jit", lambda jit: self.watch_triton(torch, jit), STALE % "a kernel of Triton writes")
         After("triton.compiler.compiler", lambda compiler: self.watch_triton_compiled(torch, compiler), STALE % "a compiled kernel of Triton writes")
         for package in "torch._inductor.runtime", "torch._inductor":  # the second: up to PyTorch 2.3
             After(package + ".triton_heuristics", lambda heuristics: self.watch_inductor_kernels(torch, heuristics), STALE % "a kernel of compiled code writes")
         After("torch._inductor.codecache", lambda _: self.watch_inductor(torch), STALE % "compiled code makes")
-        if mode == "computed":
-            import cufrag_compiled
-            After("triton.runtime.jit", lambda jit: cufrag_compiled.watch_triton(torch, lib, jit), "numbers that kernels in Triton make")
-            After("torch._inductor.compile_fx", lambda _: cufrag_compiled.watch(torch, lib), "numbers that compiled code makes")
         hide_key(torch, lib)
         # the switch is per thread; autograd's own threads inherit it
         original = threading.Thread.start
@@ -479,27 +474,6 @@ def convolutions(version):
     if version and release != known:
         return "convolutions planned by cuDNN %s; workspaces of an H200 are known for %s" % (release, known)
     return "convolutions planned by rule, as cuDNN %s was not found beside PyTorch" % release if version < 0 else ""
-
-
-def memory_of_a_rank():
-    """Limit of host memory for computed values: --memory, else three quarters of the free memory,
-    shared by this machine's ranks."""
-    most = int(os.environ.get("CUFRAG_NOGPU_MEMORY", "0"))
-    if not most:
-        with open("/proc/meminfo") as f:
-            most = sum(int(line.split()[1]) for line in f if line.startswith("MemAvailable")) * 1024 * 3 // 4
-    return most // ranks_here()
-
-
-def threads_of_a_rank():
-    """Threads for computing: the user's OMP_NUM_THREADS (torchrun sets 1), else the processors,
-    shared by this machine's ranks."""
-    asked = os.environ.get("CUFRAG_NOGPU_THREADS", "")
-    return int(asked) if asked.isdigit() and int(asked) else max(len(os.sched_getaffinity(0)) // ranks_here(), 1)
-
-
-def ranks_here():
-    return max(int(os.environ.get("LOCAL_WORLD_SIZE", "1")), 1)
 
 
 def of_the_scaler():

@@ -18,7 +18,6 @@
  */
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
-#include <ATen/Parallel.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/CPUAllocator.h>
@@ -69,7 +68,7 @@ constexpr int DEEP = 6;		/* nesting depth of operators that are computed */
 constexpr uint64_t MODE_COPIES = 6; /* to the host, for each row (PyTorch 2.11) */
 
 enum class Values { rules, zeros, random };
-bool in_full; /* everything is computed, however large (cufrag_in_full.cpp) */
+bool in_full; /* everything is computed, however large (cufrag_computed.cpp) */
 using Steer = int (*)(const char *what, int invented, double *value);
 
 Values mode = Values::rules;
@@ -108,9 +107,6 @@ enum { SCATTERS = 1, PUTS, TAKES, COPIES, COMPARES, COUNTS };
  * divided, or summed over rows. */
 enum { CLASSES_BEGIN = 1, FRAMES_BEGIN, PASSED_ON, MULTIPLIED, DIVIDED, ADDED_UP };
 
-/* Random numbers: uniform integers, uniform in [0, 1) or given bounds, normal; dropout's mask. */
-enum { INTEGERS = 1, EVENLY, NORMALLY, KEPT };
-
 struct Info {
 	std::string name;
 	std::vector<bool> writes; /* which arguments */
@@ -127,7 +123,6 @@ struct Info {
 	bool like = false;   /* uses only the shape of its first argument */
 	bool asks = false;   /* mode: asks the card how many values differ, and where the mode is */
 	bool seeded = false; /* draws random numbers */
-	int draws = 0;	     /* distribution, as a card draws it */
 	bool pointwise = false; /* or copies: its inputs are no indices */
 	bool compares = false;
 	bool bound = false; /* compares with a bound that nearly every value satisfies */
@@ -240,11 +235,6 @@ Info describe(const c10::OperatorHandle &op)
 	f.like = name.size() > 5 && (name.compare(name.size() - 5, 5, "_like") == 0 || begins(name, { "aten::new_" }));
 	f.asks = name == "aten::mode";
 	f.seeded = op.hasTag(at::Tag::nondeterministic_seeded);
-	f.draws = one_of(name, { "aten::randint", "aten::randint_like", "aten::random_" }) ? INTEGERS :
-		  one_of(name, { "aten::rand", "aten::rand_like", "aten::uniform_" })	   ? EVENLY :
-		  one_of(name, { "aten::randn", "aten::randn_like", "aten::normal_" })	   ? NORMALLY :
-		  name == "aten::native_dropout"					   ? KEPT :
-										     0;
 	f.bound = name == "aten::ge";
 	f.asks_zero = one_of(name, { "aten::any", "aten::all" });
 	f.compares = one_of(name, { "aten::ge", "aten::gt", "aten::le", "aten::lt", "aten::eq", "aten::ne" });
@@ -463,7 +453,6 @@ std::shared_ptr<const Table> table_at(const void *base)
 
 void (*clear_bytes)(void *, uint64_t); /* drops the pages of zeros */
 bool (*foreign)(const void *);	       /* memory of another process, which tracks its values */
-#include "cufrag_resident.cpp"
 void forget_slope(const void *base); /* pre: mutex is held. */
 
 /* Memory shared with other processes; its file has the origins. */
@@ -505,9 +494,7 @@ void set_origin(const Tensor &t, Origin value)
 	origins[base] = value;
 	tables.erase(base);
 	forget_slope(base);
-	if (in_full)
-		resident.set(t, value != NOTHING);
-	else if (t.is_floating_point() && span(t) > SMALL)
+	if (t.is_floating_point() && span(t) > SMALL)
 		held.set(t, value != NOTHING);
 	if (integers(t) && span(t) > SMALL_INTEGERS)
 		held_integers.set(t, value != NOTHING);
@@ -779,21 +766,17 @@ int omp_get_max_threads() __attribute__((weak));
 void omp_set_num_threads(int) __attribute__((weak));
 }
 
-/* One thread: computed tensors are small, and threads would wait longer than they work. In full,
- * the number from cufrag_values_start, in every thread: DataLoader's pinning thread makes PyTorch
- * start autograd's threads with one. */
-int threads_of_all = 1;
-
+/* One thread: computed tensors are small, and threads would wait longer than they work. */
 struct Threads {
-	int before = omp_get_max_threads && omp_set_num_threads ? omp_get_max_threads() : threads_of_all;
+	int before = !in_full && omp_get_max_threads && omp_set_num_threads ? omp_get_max_threads() : 1;
 	Threads()
 	{
-		if (before != threads_of_all)
-			omp_set_num_threads(threads_of_all);
+		if (before != 1)
+			omp_set_num_threads(1);
 	}
 	~Threads()
 	{
-		if (before != threads_of_all)
+		if (before != 1)
 			omp_set_num_threads(before);
 	}
 };
@@ -827,18 +810,34 @@ IValue to_cpu(const IValue &v)
 	return v;
 }
 
+/* A seed for the CPU where a card draws: the same for the same seed and offset of its generator. */
+uint64_t seed_of_draw(const IValue &own)
+{
+	constexpr uint64_t SPREAD = 0x9E3779B97F4A7C15;
+	try { /* fails during graph capture */
+		c10::impl::VirtualGuardImpl guard(c10::DeviceType::CUDA);
+		at::Generator g = own.isNone() ? at::globalContext().defaultGenerator(guard.getDevice()) : own.toGenerator();
+		std::lock_guard<std::mutex> lock(g.mutex());
+		uint64_t mixed = (g.current_seed() ^ (g.get_offset() * SPREAD)) * SPREAD;
+		return mode == Values::random ? generator() : mixed ^ mixed >> 32; /* the CPU takes 32 bits */
+	} catch (const std::exception &) {
+		return generator();
+	}
+}
+
 /* Preserves the program's random state on the host. */
 struct KeepSeed {
 	at::Generator cpu;
 	Tensor state;
-	explicit KeepSeed(bool on)
+	KeepSeed(bool on, const IValue &own)
 	{
 		if (!on)
 			return;
 		cpu = at::detail::getDefaultCPUGenerator();
+		uint64_t seed = seed_of_draw(own);
 		std::lock_guard<std::mutex> g(cpu.mutex());
 		state = cpu.get_state();
-		cpu.set_current_seed(generator());
+		cpu.set_current_seed(seed);
 	}
 	~KeepSeed()
 	{
@@ -849,397 +848,28 @@ struct KeepSeed {
 	}
 };
 
-/* Allocator for operators that the CPU computes here: the result in place on the card, temporaries
- * on the bench (bench.c). */
-struct Bench final : c10::Allocator {
-	static inline thread_local bool works;
-	static inline thread_local Tensor place; /* for the first allocation of its size; undefined: none, or used */
-	static inline void *(*take)(uint64_t);
-	static inline bool (*give)(void *);
-	static inline void (*ready)(void *, uint64_t);
-	static inline void (*reads)(const void *, uint64_t);
-	static inline c10::Allocator *host;
-
-	static void free(void *p)
-	{
-		if (!give(p))
-			host->raw_deleter()(p);
-	}
-	c10::DataPtr at(size_t n) const
-	{
-		if (works && place.defined() && n == size_t(span(place))) {
-			ready(place.data_ptr(), n);
-			return { std::exchange(place, Tensor()).data_ptr(), c10::Device(c10::kCPU) };
-		}
-		void *p = works && int64_t(n) > SMALL ? take(n) : nullptr;
-		return p ? c10::DataPtr(p, p, free, c10::Device(c10::kCPU)) : host->allocate(n);
-	}
-	c10::DataPtr allocate(size_t n) { return at(n); }
-	c10::DataPtr allocate(size_t n) const { return at(n); } /* PyTorch up to 2.2 */
-	static void open(void *lib)
-	{
-		take = reinterpret_cast<void *(*)(uint64_t)>(dlsym(lib, "frag_nogpu_bench_take"));
-		give = reinterpret_cast<bool (*)(void *)>(dlsym(lib, "frag_nogpu_bench_give"));
-		ready = reinterpret_cast<void (*)(void *, uint64_t)>(dlsym(lib, "frag_nogpu_bench_ready"));
-		reads = reinterpret_cast<void (*)(const void *, uint64_t)>(dlsym(lib, "frag_nogpu_bench_reads"));
-		if (!take || !give || !ready || !reads || host)
-			return;
-		host = c10::GetCPUAllocator();
-		c10::SetCPUAllocator(new Bench);
-	}
-	c10::DeleterFnPtr raw_deleter() const override { return free; }
-	void copy_data(void *to, const void *from, size_t n) const { memcpy(to, from, n); }
-};
-
-/* pre: `place` is a new, unshared tensor of the card. */
-struct Working {
-	explicit Working(Tensor place = {})
-	{
-		Bench::works = Bench::host;
-		Bench::place = std::move(place);
-	}
-	~Working()
-	{
-		Bench::works = false;
-		Bench::place = Tensor();
-	}
-};
-
-/* The first large, contiguous result in a storage of its own: the CPU may allocate its result
- * there. */
-Tensor place_of(const std::vector<IValue> &args, const std::vector<IValue> &outs)
-{
-	Tensor place;
-	each(outs, [&](const Tensor &t) {
-		if (!place.defined() && on_card(t) && span(t) > SMALL && t.is_non_overlapping_and_dense() && t.data_ptr() == base_of(t))
-			place = t;
-	});
-	each(args, [&](const Tensor &t) {
-		if (place.defined() && on_card(t) && base_of(t) == place.data_ptr())
-			place = Tensor();
-	});
-	return place;
-}
-
-/* ---- random numbers of a card ------------------------------------------------------------------ */
-
-/*
- * PyTorch draws on a card with Philox 4x32-10, by its generator's seed and offset: as many threads
- * as the card has room for each draw four words at a time, for elements one grid apart (two of 64
- * bits for integers with a wide range; ATen/native/cuda/DistributionTemplates.h). The generator
- * here is PyTorch's own.
- */
-struct Draw {
-	int kind = 0; /* 0: unknown */
-	at::Generator generator;
-	uint64_t seed = 0, offset = 0;
-	int64_t low = 0;     /* integers */
-	uint64_t range = 0;
-	double from = 0, to = 1; /* bounds, or mean and deviation */
-	bool wide() const
-	{
-		constexpr int bits = TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 7 ? 32 : 28;
-		return kind == INTEGERS && range >> bits;
-	}
-};
-
-int (*attribute)(int *value, int which, int device);
-
-int attribute_of_card(int which)
-{
-	int value = 0;
-	return attribute && !attribute(&value, which, 0) ? value : 0;
-}
-
-uint64_t threads_of_draw(uint64_t n)
-{
-	constexpr int MULTIPROCESSORS = 16, THREADS_OF_EACH = 39; /* cudart's numbers of the attributes */
-	constexpr uint64_t BLOCK = 256;
-	uint64_t room = uint64_t(attribute_of_card(MULTIPROCESSORS)) * (uint64_t(attribute_of_card(THREADS_OF_EACH)) / BLOCK);
-	return BLOCK * std::min((n + BLOCK - 1) / BLOCK, room);
-}
-
-const IValue *argument(const c10::OperatorHandle &op, const std::vector<IValue> &args, const char *name)
-{
-	for (size_t i = 0; i < args.size(); i++)
-		if (op.schema().arguments()[i].name() == name)
-			return args[i].isNone() ? nullptr : &args[i];
-	return nullptr;
-}
-
-/* Call before the card draws. */
-Draw draw_of(const c10::OperatorHandle &op, const Info &f, const std::vector<IValue> &args)
-{
-	Draw d;
-	auto number = [&](const char *name, double other) {
-		auto v = argument(op, args, name);
-		return v ? v->toScalar().toDouble() : other;
-	};
-	auto integer = [&](const char *name) {
-		auto v = argument(op, args, name);
-		return v ? v->toInt() : 0;
-	};
-	if (!f.draws || mode == Values::random)
-		return d;
-	auto end = argument(op, args, f.name == "aten::random_" ? "to" : "high");
-	d.low = integer(f.name == "aten::random_" ? "from" : "low");
-	if (f.draws == INTEGERS && (!end || end->toInt() <= d.low))
-		return d;
-	d.range = end ? uint64_t(end->toInt()) - uint64_t(d.low) : 0;
-	d.from = f.draws == EVENLY ? number("from", 0) : number("mean", 0);
-	d.to = f.draws == EVENLY ? number("to", 1) : f.draws == KEPT ? 1 - number("p", 0) : number("std", 1);
-	auto device = argument(op, args, "device");
-	auto own = argument(op, args, "generator");
-	auto out = argument(op, args, "out"); /* fills a given tensor */
-	try { /* fails during graph capture */
-		d.generator = own     ? own->toGenerator() :
-			      device  ? at::globalContext().defaultGenerator(device->toDevice()) :
-					at::globalContext().defaultGenerator((out ? *out : args[0]).toTensor().device());
-		std::lock_guard<std::mutex> g(d.generator.mutex());
-		d.seed = d.generator.current_seed();
-		d.offset = d.generator.get_offset();
-		d.kind = f.draws;
-	} catch (const std::exception &) {
-	}
-	return d;
-}
-
-/* Several threads' words at once, with SIMD. Without fp-contract=off, results would differ between
- * processors. */
-#if defined(__x86_64__) && defined(__GLIBC__) && __GNUC__ >= 12 && !defined(__clang__) /* tested with these */
-#define IN_VECTORS __attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3", "fp-contract=off")))
-#else
-#define IN_VECTORS
-#endif
-constexpr size_t BESIDE = 512;
-struct Words {
-	uint32_t at[4][BESIDE];
-};
-
-IN_VECTORS void philox(uint64_t seed, uint64_t first, uint64_t turn_of_first, Words &w, bool turns = false)
-{
-	for (size_t i = 0; i < BESIDE; i++) {
-		uint64_t thread = turns ? first : first + i, turn = turns ? turn_of_first + i : turn_of_first;
-		uint32_t c0 = uint32_t(turn), c1 = uint32_t(turn >> 32), c2 = uint32_t(thread), c3 = uint32_t(thread >> 32);
-		uint32_t key0 = uint32_t(seed), key1 = uint32_t(seed >> 32);
-		for (int round = 0; round < 10; round++) {
-			uint64_t a = uint64_t(0xD2511F53) * c0, b = uint64_t(0xCD9E8D57) * c2;
-			c0 = uint32_t(b >> 32) ^ c1 ^ key0;
-			c1 = uint32_t(b);
-			c2 = uint32_t(a >> 32) ^ c3 ^ key1;
-			c3 = uint32_t(a);
-			key0 += 0x9E3779B9;
-			key1 += 0xBB67AE85;
-		}
-		w.at[0][i] = c0;
-		w.at[1][i] = c1;
-		w.at[2][i] = c2;
-		w.at[3][i] = c3;
-	}
-}
-
-/* put(element, words, index among a thread's words, thread relative to the first) */
-template <class F> void each_drawn(const Draw &d, uint64_t n, F put)
-{
-	uint64_t threads = threads_of_draw(n), at_a_time = d.wide() ? 2 : 4, turn = d.offset / 4;
-	Words words;
-	for (uint64_t begin = 0; begin < n; begin += threads * at_a_time, turn++)
-		for (uint64_t first = 0; first < threads && begin + first < n; first += BESIDE) {
-			philox(d.seed, first, turn, words);
-			for (uint64_t k = 0; k < at_a_time; k++) {
-				uint64_t at = begin + k * threads + first;
-				for (size_t i = 0; i < BESIDE && first + i < threads && at + i < n; i++)
-					put(at + i, words, k, i);
-			}
-		}
-}
-
-template <class T> void draw_integers(const Draw &d, T *out, uint64_t n)
-{
-	each_drawn(d, n, [&](uint64_t at, const Words &w, uint64_t k, size_t i) {
-		uint64_t x = d.wide() ? uint64_t(w.at[2 * k][i]) << 32 | w.at[2 * k + 1][i] : w.at[k][i];
-		out[at] = T(int64_t(x % d.range) + d.low);
-	});
-}
-
-/* uniform in (0, 1] */
-float part_of_one(uint32_t word)
-{
-	return float(word) * 0x1p-32f + 0x1p-33f;
-}
-
-/* Box-Muller: two normal numbers from two random words. sin, cos and log by series in double
- * precision, because a library's functions are not vectorized; results are rounded to single
- * precision. */
-IN_VECTORS void make_normal(const uint32_t *lengths, const uint32_t *angles, float mean, float deviation, float *sines, float *cosines)
-{
-	constexpr float TURN = 0x1p-32f * float(2 * M_PI);
-	constexpr int32_t ROOT_OF_HALF = 0x3F3504F3, MANTISSA = 23;
-	for (size_t i = 0; i < BESIDE; i++) {
-		float x = float(lengths[i]) * 0x1p-32f + 0x1p-33f;
-		int32_t bits, power;
-		memcpy(&bits, &x, sizeof(bits));
-		power = (bits - ROOT_OF_HALF) >> MANTISSA; /* x is 2^power times a factor near 1 */
-		bits -= power * (1 << MANTISSA);
-		memcpy(&x, &bits, sizeof(x));
-		double s = (double(x) - 1) / (double(x) + 1), q = s * s;
-		double sum = 1 + q * (1. / 3 + q * (1. / 5 + q * (1. / 7 + q * (1. / 9 + q * (1. / 11 + q * (1. / 13 + q * (1. / 15)))))));
-		float root = __builtin_sqrtf(-2 * float(double(power) * M_LN2 + 2 * s * sum));
-		double angle = double(float(angles[i]) * TURN + TURN / 2);
-		int32_t quarter = int32_t(angle * M_2_PI + 0.5);
-		double r = angle - double(quarter) * M_PI_2, z = -r * r;
-		double odd = 1 + z * (1. / 110) * (1 + z * (1. / 156) * (1 + z * (1. / 210)));
-		double even = 1 + z * (1. / 90) * (1 + z * (1. / 132) * (1 + z * (1. / 182)));
-		odd = r * (1 + z * (1. / 6) * (1 + z * (1. / 20) * (1 + z * (1. / 42) * (1 + z * (1. / 72) * odd))));
-		even = 1 + z * (1. / 2) * (1 + z * (1. / 12) * (1 + z * (1. / 30) * (1 + z * (1. / 56) * even)));
-		double sine = quarter & 1 ? even : odd, cosine = quarter & 1 ? odd : even;
-		sines[i] = float(double(float(quarter & 2 ? -sine : sine) * root) * deviation + mean);
-		cosines[i] = float(double(float((quarter + 1) & 2 ? -cosine : cosine) * root) * deviation + mean);
-	}
-}
-
-template <class T> void draw_reals(const Draw &d, T *out, uint64_t n)
-{
-	T from = T(d.from), to = T(d.to);
-	float range = float(T(to - from)), normal[4][BESIDE];
-	each_drawn(d, n, [&](uint64_t at, const Words &w, uint64_t k, size_t i) {
-		if (d.kind == NORMALLY) {
-			if (!(k & 1) && !i)
-				make_normal(w.at[k], w.at[k + 1], float(d.from), float(d.to), normal[k], normal[k + 1]);
-			out[at] = T(normal[k][i]);
-			return;
-		}
-		T x = T(std::fma(part_of_one(w.at[k][i]), range, float(from)));
-		out[at] = x == to ? from : x;
-	});
-}
-
-template <class T> void drop(const T *in, T *out, bool *kept, uint64_t at, uint32_t word, float keep)
-{
-	kept[at] = part_of_one(word) < keep;
-	out[at] = T(float(in[at]) * float(kept[at]) * float(1.0 / double(keep)));
-}
-
-/* Dropout's mask (ATen/native/cuda/Dropout.cu): each thread draws for `together` neighbours, then
- * for as many one grid further. */
-template <class T> void drop_some(const Draw &d, const T *in, T *out, bool *kept, uint64_t n, uint64_t together)
-{
-	uint64_t threads = threads_of_draw(n), turns = (together + 3) / 4, grids = (n - 1) / (threads * together) + 1;
-	float keep = float(d.to);
-	if (together == 1) {
-		each_drawn(d, n, [&](uint64_t at, const Words &w, uint64_t k, size_t i) { drop(in, out, kept, at, w.at[k][i], keep); });
-		return;
-	}
-	at::parallel_for(0, int64_t(grids * turns), 1, [&](int64_t from, int64_t to) {
-		Words words;
-		for (auto t = uint64_t(from); t < uint64_t(to); t++)
-			for (uint64_t first = 0, begin = t / turns * threads * together; first < threads && begin + first * together < n; first += BESIDE) {
-				philox(d.seed, first, d.offset / 4 + t, words);
-				for (size_t i = 0; i < BESIDE && first + i < threads; i++)
-					for (uint64_t w = 0, at = begin + (first + i) * together + t % turns * 4; w < std::min<uint64_t>(together, 4) && at < n; w++, at++)
-						drop(in, out, kept, at, words.at[w][i], keep);
-			}
-	});
-}
-
-/* pre: the card has drawn for this. False: the scheme is unknown. */
-bool dropped(const Draw &d, const Tensor &in, const Tensor &out, const Tensor &kept)
-{
-	constexpr bool wide = TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 7; /* 16 bytes, else 4 elements */
-	uint64_t n = uint64_t(in.numel()), together = wide ? 16 / uint64_t(in.element_size()) : 4;
-	if (!on_card(in) || !in.is_contiguous() || !out.is_contiguous() || !kept.is_contiguous())
-		return false;
-	while (together > 1 && (n % together || uintptr_t(in.data_ptr()) % (together * uint64_t(in.element_size()))))
-		together /= 2;
-	auto *mask = static_cast<bool *>(kept.data_ptr());
-	switch (in.scalar_type()) {
-	case at::kHalf: return drop_some(d, static_cast<at::Half *>(in.data_ptr()), static_cast<at::Half *>(out.data_ptr()), mask, n, together), true;
-	case at::kBFloat16: return drop_some(d, static_cast<at::BFloat16 *>(in.data_ptr()), static_cast<at::BFloat16 *>(out.data_ptr()), mask, n, together), true;
-	case at::kFloat: return drop_some(d, static_cast<float *>(in.data_ptr()), static_cast<float *>(out.data_ptr()), mask, n, together), true;
-	default: return false;
-	}
-}
-
-/* Triton's uniform in [0, 1) from a word. */
-float triton_part_of_one(uint32_t word)
-{
-	auto x = int32_t(word);
-	return float(x < 0 ? -x - 1 : x) * 4.6566127342e-10f;
-}
-
-/* Triton's rand and randn, and Inductor's randint64, for offsets from 0 on
- * (triton/language/random.py). */
-void draw_as_triton(const Draw &d, void *out, uint64_t n)
-{
-	at::parallel_for(0, int64_t((n - 1) / BESIDE) + 1, 1, [&](int64_t from, int64_t to) {
-		Words w;
-		for (uint64_t first = uint64_t(from) * BESIDE; first < std::min(n, uint64_t(to) * BESIDE); first += BESIDE) {
-			philox(d.seed, 0, first, w, true);
-			for (size_t i = 0; i < BESIDE && first + i < n; i++) {
-				float part = triton_part_of_one(w.at[0][i]), angle = 6.283185307179586f * triton_part_of_one(w.at[1][i]);
-				uint64_t wide = uint64_t(w.at[1][i]) << 32 | w.at[0][i];
-				if (d.kind == INTEGERS)
-					static_cast<int64_t *>(out)[first + i] = int64_t(wide % d.range + uint64_t(d.low));
-				else
-					static_cast<float *>(out)[first + i] =
-						d.kind == EVENLY ? part : sqrtf(-2 * logf(std::max(1e-7f, part))) * cosf(angle);
-			}
-		}
-	});
-}
-
-/* Repeats the card's draw, which is over, in t. False: the scheme is unknown. */
-bool drawn(const Draw &d, const std::vector<IValue> &args, const std::vector<IValue> &outs)
-{
-	const Tensor &t = outs[0].toTensor();
-	uint64_t n = t.defined() ? uint64_t(t.numel()) : 0, threads = threads_of_draw(n);
-	if (!n || !threads || !on_card(t) || !t.is_non_overlapping_and_dense())
-		return false;
-	uint64_t turns = (n - 1) / (threads * (d.wide() && TORCH_VERSION_MINOR >= 5 ? 2 : 4)) + 1;
-	if (d.generator.get_offset() - d.offset != 4 * turns || d.offset % 4)
-		return false;
-	if (d.kind == KEPT)
-		return dropped(d, args[0].toTensor(), t, outs[1].toTensor());
-	void *out = t.data_ptr();
-	switch (t.scalar_type()) {
-	case at::kByte: return d.kind == INTEGERS && (draw_integers(d, static_cast<uint8_t *>(out), n), true);
-	case at::kShort: return d.kind == INTEGERS && (draw_integers(d, static_cast<int16_t *>(out), n), true);
-	case at::kInt: return d.kind == INTEGERS && (draw_integers(d, static_cast<int32_t *>(out), n), true);
-	case at::kLong: return d.kind == INTEGERS && (draw_integers(d, static_cast<int64_t *>(out), n), true);
-	case at::kHalf: return d.kind != INTEGERS && (draw_reals(d, static_cast<at::Half *>(out), n), true);
-	case at::kBFloat16: return d.kind != INTEGERS && (draw_reals(d, static_cast<at::BFloat16 *>(out), n), true);
-	case at::kFloat: return d.kind != INTEGERS && (draw_reals(d, static_cast<float *>(out), n), true);
-	default: return false;
-	}
-}
-
 #include "cufrag_instead.cpp"
-#include "cufrag_in_full.cpp"
+#include "cufrag_computed.cpp"
 #include "cufrag_overflow.cpp"
 
-bool compute(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &args, std::vector<IValue> &results, const Tensor &place = {})
+bool compute(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &args, std::vector<IValue> &results)
 {
 	Stack stack;
+	IValue own; /* generator */
 	uint64_t type = 1;
 	each(args.empty() ? IValue() : args[0], [&](const Tensor &t) { type = uint64_t(1) << (int(t.scalar_type()) & 63); });
 	if (f.dead & type)
 		return false;
 	for (size_t i = 0; i < args.size(); i++) {
 		const auto &name = op.schema().arguments()[i].name();
+		own = name == "generator" ? args[i] : own;
 		stack.push_back(name == "generator" || name == "pin_memory" ? IValue() : to_cpu(args[i]));
 	}
-	for (size_t i = 0; Bench::reads && i < args.size(); i++) /* avoids a page fault for each unwritten page */
-		if (!f.writes[i])
-			each(args[i], [](const Tensor &t) {
-				if (on_card(t) && span(t) > SMALL && t.is_non_overlapping_and_dense())
-					Bench::reads(t.data_ptr(), span(t));
-			});
 	if (f.counts && integers(args[0].toTensor()))
 		stack[0] = stack[0].toTensor().to(at::kDouble);
 	const Stack kept = stack; /* with several out= arguments, the results refer to these, which the call pops */
 	Below below_this;
-	KeepSeed seed(f.seeded);
-	Working here(place);
+	KeepSeed seed(f.seeded, own);
 	try {
 		if (f.instead)
 			return results = f.instead(kept), true;
@@ -1251,7 +881,6 @@ bool compute(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &
 			return true;
 		if (dynamic_cast<const c10::NotImplementedError *>(&wrong))
 			f.dead |= type;
-		drop(place);
 		return false;
 	}
 	results.assign(stack.begin(), stack.end());
@@ -1260,7 +889,7 @@ bool compute(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &
 
 /* Skips results that have another shape on the CPU (internals of the card's backward pass), and
  * returns their tensors. */
-std::vector<Tensor> copy_results(const std::vector<IValue> &outs, const std::vector<IValue> &results, const Tensor &place = {})
+std::vector<Tensor> copy_results(const std::vector<IValue> &outs, const std::vector<IValue> &results)
 {
 	std::vector<std::pair<Tensor, Tensor>> pairs; /* to, from */
 	std::vector<Tensor> others;
@@ -1272,17 +901,10 @@ std::vector<Tensor> copy_results(const std::vector<IValue> &outs, const std::vec
 			if (on_card(to[k]) && to[k].numel())
 				pairs.emplace_back(to[k], from[k]);
 	}
-	auto there = [](const Tensor &to, const Tensor &from) {
-		return to.data_ptr() == from.data_ptr() && to.dtype() == from.dtype() && to.sizes() == from.sizes() && to.strides() == from.strides() &&
-		       !from.is_conj() && !from.is_neg();
-	};
-	for (auto &[to, from] : pairs) /* computed in another result's memory */
-		if (place.defined() && from.has_storage() && from.storage().data() == place.data_ptr() && !there(to, from))
-			from = from.clone();
 	for (const auto &[to, from] : pairs)
 		if (to.sizes() != from.sizes())
 			others.push_back(to);
-		else if (!there(to, from))
+		else
 			cpu_view(to).copy_(from);
 	return others;
 }
@@ -2138,10 +1760,6 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		}
 		return;
 	}
-	if (in_full && depth == 1) {
-		each(args, [](const Tensor &t) { resident.touch(t); });
-		resident.make_room();
-	}
 	if (f.places && depth == 1) { /* only calls of the program */
 		Below below_this;
 		check_places(f, args);
@@ -2174,7 +1792,6 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	bool upload = (f.name == "aten::_to_copy" && !args[0].toTensor().is_cuda()) || (f.name == "aten::copy_" && !args[1].toTensor().is_cuda());
 	if (f.sums && !f.mutates && !table && fits && origin > LIKELY)
 		done = foresee(op, f, args, most, results);
-	Draw draw = draw_of(op, f, args);
 	Slope slope;
 	bool steep = f.slope && !in_full && mode == Values::rules && slope_of(f, args, &slope);
 	bool inside_only = in_full && !on_cpu(op, f); /* the CPU only has its inner operators */
@@ -2258,14 +1875,13 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	bool cleared = f.zeros && drop(outs[0].toTensor());
 	if (cleared && volume(outs[0].toTensor()) <= READ && int64_t(outs[0].toTensor().storage().nbytes()) == span(outs[0].toTensor()))
 		outs_fit = true; /* takes no host memory, so any size; tables start so */
-	Tensor place = f.mutates ? Tensor() : place_of(args, outs);
 	if (!done && !f.shape && fits && outs_fit)
-		done = cleared || (draw.kind && drawn(draw, args, outs)) || compute(op, f, args, results, place);
+		done = cleared || compute(op, f, args, results);
 	if (in_full && !done && fits && origin == COMPUTED && !f.shape)
 		tell_missed(f);
 	std::vector<Tensor> others;
 	if (done && !f.mutates)
-		others = copy_results(outs, results, place);
+		others = copy_results(outs, results);
 	if (!done && !f.mutates)
 		each(outs, [](const Tensor &t) { invent(t); });
 	if (!done && (upload || f.stays))
@@ -2283,8 +1899,6 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		if (!on_card(t))
 			return;
 		Origin now = done || likely ? origin : !f.mutates && small(t) ? GUESSED : NOTHING;
-		if (now == NOTHING && f.mutates && in_full && resident.keeps(f, t))
-			return;
 		if (now == NOTHING && t.is_floating_point())
 			drop(t);
 		set_origin(t, now);
@@ -2378,9 +1992,8 @@ void cufrag_values_roof(double bytes, double flops, double cycles)
 }
 
 /* core: path of libcufrag_nogpu.so, which is loaded; bytes, flops, cycles: as in
- * cufrag_values_roof; most_bytes, threads: limits on the host for --values computed. */
-void cufrag_values_start(const char *core, const char *values, unsigned long long seed, double bytes, double flops, double cycles, unsigned long long most_bytes,
-			 int threads, Steer to)
+ * cufrag_values_roof. */
+void cufrag_values_start(const char *core, const char *values, unsigned long long seed, double bytes, double flops, double cycles, Steer to)
 {
 	void *lib = dlopen(core, RTLD_NOW | RTLD_NOLOAD);
 	if (lib) {
@@ -2403,8 +2016,6 @@ void cufrag_values_start(const char *core, const char *values, unsigned long lon
 		lent_origin = reinterpret_cast<bool (*)(const void *, uint64_t, uint32_t *)>(dlsym(lib, "frag_nogpu_lent_origin"));
 		set_lent_origin = reinterpret_cast<void (*)(const void *, uint64_t, uint32_t, bool)>(dlsym(lib, "frag_nogpu_lent_origin_set"));
 		foreign = reinterpret_cast<bool (*)(const void *)>(dlsym(lib, "frag_nogpu_foreign"));
-		attribute = reinterpret_cast<int (*)(int *, int, int)>(dlsym(lib, "frag_nogpu_cudaDeviceGetAttribute"));
-		Bench::open(lib);
 		if (offer && count && settle && abandon) {
 			offer(&mine);
 			awaited = count();
@@ -2412,8 +2023,6 @@ void cufrag_values_start(const char *core, const char *values, unsigned long lon
 	}
 	mode = std::string(values) == "zeros" ? Values::zeros : std::string(values) == "random" ? Values::random : Values::rules;
 	in_full = std::string(values) == "computed";
-	resident.most = int64_t(most_bytes);
-	threads_of_all = threads;
 	skew = std::string(values) == "worst" ? HUGE_VAL : std::string(values).rfind("skewed=", 0) == 0 ? atof(values + 7) : 1;
 	generator.seed(seed);
 	cufrag_values_roof(bytes, flops, cycles);
@@ -2442,51 +2051,6 @@ void cufrag_values_unknown(const c10::StorageImpl *storage)
 		set_lent_origin(whole.data(), whole.nbytes(), NOTHING, false);
 	std::lock_guard<std::mutex> g(mutex);
 	origins.erase(whole.data());
-}
-
-/* Base of a storage with computed values, after waiting for messages of other ranks; NULL: not
- * computed. */
-const void *cufrag_values_base(const c10::StorageImpl *storage)
-{
-	const auto &whole = whole_of(storage);
-	if (awaited && *awaited)
-		settle(whole.data(), whole.nbytes());
-	return origin_at(whole.data()) == COMPUTED ? whole.data() : nullptr;
-}
-
-/* The result of compiled code was computed (cufrag_compiled.py); base: cufrag_values_base, or the
- * storage. */
-void cufrag_values_known(const void *base, const c10::StorageImpl *storage)
-{
-	std::lock_guard<std::mutex> g(mutex);
-	base = storage ? whole_of(storage).data() : base;
-	origins[base] = COMPUTED;
-	tables.erase(base);
-}
-
-/* 64-bit integers that a card's generator draws with this seed and offset, as seeds for compiled
- * code. */
-void cufrag_values_seeds(uint64_t seed, uint64_t offset, int64_t *out, uint64_t n)
-{
-	Draw d;
-	d.kind = INTEGERS;
-	d.seed = seed;
-	d.offset = offset;
-	d.low = INT64_MIN;
-	d.range = UINT64_MAX;
-	draw_integers(d, out, n);
-}
-
-/* What compiled code draws with a seed: n > 0 numbers. way: 0 uniform in [0, 1), 1 normal, else
- * 64-bit integers from low on. */
-void cufrag_values_seeded(int way, uint64_t seed, int64_t low, uint64_t range, void *out, uint64_t n)
-{
-	Draw d;
-	d.kind = way == 0 ? EVENLY : way == 1 ? NORMALLY : INTEGERS;
-	d.seed = seed;
-	d.low = low;
-	d.range = range;
-	draw_as_triton(d, out, n);
 }
 
 /* Modelled ns of recomputation, and of everything, in the same steps; 0: fewer than two steps. */
