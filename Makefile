@@ -268,11 +268,11 @@ INJECT       := $(OUT)/share/cufrag/inject
 INJECT_TOP   := $(SHARED_LIBS) scripts/record_torch.py $(sort $(wildcard src/inject/python/*.py))
 INJECT_DIRS  := src/inject/python/cufrag
 ifneq ($(PRETEND),0)
-INJECT_TOP   += $(sort $(wildcard src/pretend/python/*.py src/pretend/python/*.csv src/pretend/values/*.cpp))
-INJECT_DIRS  += src/pretend/python/cufrag_changes src/pretend/bin
+INJECT_TOP   += $(sort $(wildcard src/pretend/python/*.py src/pretend/python/*.csv))
+INJECT_DIRS  += src/pretend/python/cufrag_changes src/pretend/bin src/pretend/values
 endif
 INJECT_TOP   := $(filter-out %/setup.py,$(INJECT_TOP))
-INJECT_FILES := $(INJECT_TOP) $(sort $(wildcard $(foreach d,$(INJECT_DIRS),$(d)/*.py $(d)/py.typed $(d)/nvidia-smi)))
+INJECT_FILES := $(INJECT_TOP) $(sort $(wildcard $(foreach d,$(INJECT_DIRS),$(d)/*.py $(d)/py.typed $(d)/nvidia-smi $(d)/*.cpp $(d)/*.h $(d)/*.csv)))
 ifneq ($(SO),$(OUT))
 .PHONY: plain-libs
 $(SHARED_LIBS): plain-libs
@@ -492,12 +492,10 @@ tables:
 	python3 scripts/cudnn/tables.py make $(OUT)/grow src/pretend/python
 
 # ---- lint ------------------------------------------------------------------------
-HEADERS   = $(filter-out $(if $(filter 0,$(HAVE_CUDA)),src/device/cuda/cuda_%),$(sort $(shell find src policies tests/support -name '*.h')))
+HEADERS   = $(filter-out src/pretend/values/% $(if $(filter 0,$(HAVE_CUDA)),src/device/cuda/cuda_%),$(sort $(shell find src policies tests/support -name '*.h')))
 # not scripts/lab/upstream, whose stand-ins for the CUDA runtime are a line each
-FORMAT_SRC = $(sort $(filter-out $(NOT_FORMATTED) scripts/lab/upstream/%,\
+FORMAT_SRC = $(sort $(filter-out scripts/lab/upstream/%,\
              $(shell find src policies tests scripts -name '*.[ch]' -o -name '*.cpp')))
-# these go when they are formatted
-NOT_FORMATTED := $(wildcard src/*/*/cufrag_*.cpp src/*/*/*/cufrag_*.cpp)
 
 # clock.h wants POSIX and is for the parts of cufrag itself
 PUBLIC := $(filter-out %/clock.h,$(sort $(wildcard src/include/frag/*.h)))

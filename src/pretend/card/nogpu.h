@@ -248,7 +248,7 @@ uint64_t frag_nogpu_stored(const void *handle);
 
 /* Values at `to` now are those of `from`, NULL: of the host (copy.c). */
 void frag_nogpu_arrived(const void *to, const void *from, uint64_t bytes);
-/* Origins of values as cufrag_values.cpp grades them (enum Origin); these two are shared. */
+/* Origins of values as values/ grades them (enum Origin of values.h); these two are shared. */
 enum { NOGPU_UNKNOWN = 0, NOGPU_COMPUTED = 4 };
 uint32_t frag_nogpu_origin(const void *p, uint64_t bytes);
 /* lower: never raises the storage's origin. */

@@ -274,7 +274,7 @@ class Card:
         command = [compiler, "-O1", "-std=c++20" if release_of(torch) >= (2, 12) else "-std=c++17", "-fPIC", "-shared", "-fno-math-errno",
                    "-D_GLIBCXX_USE_CXX11_ABI=%d" % torch.compiled_with_cxx11_abi(), "-I" + include,
                    "-I" + os.path.join(include, "torch", "csrc", "api", "include"),
-                   os.path.join(self.home, "cufrag_values.cpp"), "-o", temp, "-L" + library, "-lc10", "-ltorch_cpu",
+                   os.path.join(self.home, "values", "values.cpp"), "-o", temp, "-L" + library, "-lc10", "-ltorch_cpu",
                    "-ldl", "-Wl,--unresolved-symbols=ignore-all"]
         result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                 env={k: v for k, v in os.environ.items() if not k.startswith(("CUFRAG_", "PYTHON"))})
@@ -294,9 +294,12 @@ class Card:
         callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.POINTER(ctypes.c_double))
         self.callback = callback(self.steer)
         self.read_overrides(mode)
-        lib.cufrag_values_start(self.core.encode(), mode.encode(),
-                                ctypes.c_ulonglong(int(os.environ.get("CUFRAG_NOGPU_SEED", "1"))),
-                                *self.roof(), self.callback)
+        operators = os.path.join(self.home, "values", "operators.csv")
+        lib.cufrag_values_roof(*self.roof())
+        lib.cufrag_values_start.restype = ctypes.c_bool
+        if not lib.cufrag_values_start(self.core.encode(), operators.encode(), mode.encode(),
+                                       ctypes.c_ulonglong(int(os.environ.get("CUFRAG_NOGPU_SEED", "1"))), self.callback):
+            raise OSError("cannot read %s" % operators)
         lib.cufrag_values_parts(ctypes.c_void_p(torch.UntypedStorage(2)[1:]._cdata))
         After("triton.runtime.jit", lambda jit: self.watch_triton(torch, jit), STALE % "a kernel of Triton writes")
         After("triton.compiler.compiler", lambda compiler: self.watch_triton_compiled(torch, compiler), STALE % "a compiled kernel of Triton writes")
@@ -509,7 +512,7 @@ class After:
 
 
 def storage_of(torch, t):
-    """For cufrag_values.cpp. A Python storage object would be a second owner, so gradients would
+    """For the library of values. A Python storage object would be a second owner, so gradients would
     not be accumulated in place."""
     return ctypes.c_void_p(torch._C._storage_id(t) if hasattr(torch._C, "_storage_id") else t.untyped_storage()._cdata)
 
@@ -532,7 +535,7 @@ def loads(library):
 
 
 def hide_key(torch, lib):
-    """Python does not know the dispatch key of cufrag_values.cpp: removes it from the keys of
+    """Python does not know the dispatch key of values/: removes it from the keys of
     higher-order operators, which Python dispatches."""
     keys, original = getattr(torch._C, "_dispatch_tls_local_include_set", None), getattr(torch._ops, "_compute_keyset", None)
     if not keys or not original:

@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Replacements for operators that the CPU lacks: cuDNN's norms and recurrent layers, and others. In
- * single precision, as a card's kernels compute internally; copy_results rounds. Included by
- * cufrag_values.cpp.
+ * single precision, as a card's kernels compute internally; copy_results rounds.
  */
+#include "values.h"
 
-using Results = std::vector<IValue>;
+#include <torch/csrc/autograd/autograd.h>
 
-Tensor tensor_or_none(const IValue &v)
+namespace card_values
+{
+static Tensor tensor_or_none(const IValue &v)
 {
 	return v.isTensor() ? v.toTensor() : Tensor();
 }
 
-Tensor floating(const IValue &v)
+static Tensor floating(const IValue &v)
 {
 	auto t = tensor_or_none(v);
 	return t.defined() ? t.to(at::kFloat) : t;
 }
 
-/* ---- norms ------------------------------------------------------------------------------------- */
+/* ---- norms ---- */
 
 /* Backward of _fused_rms_norm(x, shape, weight): x * rstd * weight, one rstd per row. */
-Results rms_norm_backward(const Stack &args)
+static Results rms_norm_backward(const Stack &args)
 {
 	auto grad = args[0].toTensor(), x = args[1].toTensor(), rstd = args[3].toTensor();
 	auto normal = x.to(at::kFloat) * rstd, g = grad.to(at::kFloat);
@@ -29,54 +31,69 @@ Results rms_norm_backward(const Stack &args)
 	int64_t row_dims = x.dim() - int64_t(args[2].toIntVector().size());
 	for (int64_t d = 0; d < x.dim(); d++)
 		(d < row_dims ? rows : last).push_back(d);
-	auto weighted = args[4].isTensor() && args[4].toTensor().defined() ? g * args[4].toTensor() : g;
+	auto weighted =
+		args[4].isTensor() && args[4].toTensor().defined() ? g * args[4].toTensor() : g;
 	auto dx = (weighted - normal * (weighted * normal).mean(last, true)) * rstd;
 	return { dx, rows.empty() ? g * normal : (g * normal).sum(rows) };
 }
 
 /* Updates running statistics in place. */
-Results batch_norm(const Stack &args)
+static Results batch_norm(const Stack &args)
 {
-	auto [y, mean, rstd] = at::native_batch_norm(args[0].toTensor(), tensor_or_none(args[1]), tensor_or_none(args[2]), tensor_or_none(args[3]),
-						     tensor_or_none(args[4]), args[5].toBool(), args[6].toDouble(), args[7].toDouble());
+	auto [y, mean, rstd] = at::native_batch_norm(
+		args[0].toTensor(), tensor_or_none(args[1]), tensor_or_none(args[2]),
+		tensor_or_none(args[3]), tensor_or_none(args[4]), args[5].toBool(),
+		args[6].toDouble(), args[7].toDouble());
 	return { y, mean, rstd };
 }
 
-Results batch_norm_backward(const Stack &args)
+static Results batch_norm_backward(const Stack &args)
 {
-	auto [dx, dw, db] = at::native_batch_norm_backward(args[1].toTensor(), args[0].toTensor(), tensor_or_none(args[2]), tensor_or_none(args[3]),
-							   tensor_or_none(args[4]), tensor_or_none(args[5]), tensor_or_none(args[6]), true,
-							   args[7].toDouble(), { true, true, true });
+	auto [dx, dw, db] = at::native_batch_norm_backward(
+		args[1].toTensor(), args[0].toTensor(), tensor_or_none(args[2]),
+		tensor_or_none(args[3]), tensor_or_none(args[4]), tensor_or_none(args[5]),
+		tensor_or_none(args[6]), true, args[7].toDouble(), { true, true, true });
 	return { dx, dw, db };
 }
 
-/* ---- recurrent layers ------------------------------------------------------------------------ */
+/* ---- recurrent layers ---- */
 
 /* cuDNN's: output and last states, without dropout between layers. first: index of mode, before the
  * other options. */
-std::vector<Tensor> recurrent(const Tensor &x, const std::vector<Tensor> &weights, int64_t stride, const std::vector<Tensor> &states, const Stack &args, size_t first)
+static std::vector<Tensor> recurrent(const Tensor &x, const std::vector<Tensor> &weights,
+				     int64_t stride, const std::vector<Tensor> &states,
+				     const Stack &args, size_t first)
 {
 	int64_t mode = args[first].toInt(), layers = args[first + 3].toInt();
-	bool biases = stride > 3, batch_first = args[first + 4].toBool(), both_ways = args[first + 7].toBool();
+	bool biases = stride > 3, batch_first = args[first + 4].toBool(),
+	     both_ways = args[first + 7].toBool();
 	auto lengths = args[first + 8].toIntVector();
 	if (!lengths.empty()) {
 		auto sizes = at::tensor(lengths, at::kLong);
 		if (mode == 2) {
-			auto [y, h, c] = at::lstm(x, sizes, states, weights, biases, layers, 0, false, both_ways);
+			auto [y, h, c] = at::lstm(x, sizes, states, weights, biases, layers, 0,
+						  false, both_ways);
 			return { y, h, c };
 		}
-		auto [y, h] = mode == 3 ? at::gru(x, sizes, states[0], weights, biases, layers, 0, false, both_ways) :
-			      mode == 1 ? at::rnn_tanh(x, sizes, states[0], weights, biases, layers, 0, false, both_ways) :
-					  at::rnn_relu(x, sizes, states[0], weights, biases, layers, 0, false, both_ways);
+		auto [y, h] = mode == 3	  ? at::gru(x, sizes, states[0], weights, biases, layers, 0,
+						    false, both_ways)
+			      : mode == 1 ? at::rnn_tanh(x, sizes, states[0], weights, biases,
+							 layers, 0, false, both_ways)
+					  : at::rnn_relu(x, sizes, states[0], weights, biases,
+							 layers, 0, false, both_ways);
 		return { y, h };
 	}
 	if (mode == 2) {
-		auto [y, h, c] = at::lstm(x, states, weights, biases, layers, 0, false, both_ways, batch_first);
+		auto [y, h, c] = at::lstm(x, states, weights, biases, layers, 0, false, both_ways,
+					  batch_first);
 		return { y, h, c };
 	}
-	auto [y, h] = mode == 3 ? at::gru(x, states[0], weights, biases, layers, 0, false, both_ways, batch_first) :
-		      mode == 1 ? at::rnn_tanh(x, states[0], weights, biases, layers, 0, false, both_ways, batch_first) :
-				  at::rnn_relu(x, states[0], weights, biases, layers, 0, false, both_ways, batch_first);
+	auto [y, h] = mode == 3	  ? at::gru(x, states[0], weights, biases, layers, 0, false,
+					    both_ways, batch_first)
+		      : mode == 1 ? at::rnn_tanh(x, states[0], weights, biases, layers, 0, false,
+						 both_ways, batch_first)
+				  : at::rnn_relu(x, states[0], weights, biases, layers, 0, false,
+						 both_ways, batch_first);
 	return { y, h };
 }
 
@@ -85,7 +102,7 @@ struct Recurrent {
 	std::vector<Tensor> weights, states;
 };
 
-Recurrent recurrent_of(const Stack &args, size_t hx)
+static Recurrent recurrent_of(const Stack &args, size_t hx)
 {
 	Recurrent r{ floating(args[0]), {}, { floating(args[hx]) } };
 	for (const Tensor &w : args[1].toTensorVector())
@@ -95,7 +112,7 @@ Recurrent recurrent_of(const Stack &args, size_t hx)
 	return r;
 }
 
-Results recurrent_forward(const Stack &args)
+static Results recurrent_forward(const Stack &args)
 {
 	auto r = recurrent_of(args, 4);
 	Results results;
@@ -105,7 +122,7 @@ Results recurrent_forward(const Stack &args)
 }
 
 /* By autograd of the CPU's operators. */
-Results recurrent_backward(const Stack &args)
+static Results recurrent_backward(const Stack &args)
 {
 	auto keys = c10::impl::tls_local_dispatch_key_set();
 	keys.included_ = c10::default_included_set;
@@ -119,7 +136,9 @@ Results recurrent_backward(const Stack &args)
 	for (Tensor &t : inputs)
 		t = t.detach().clone().requires_grad_();
 	size_t states = r.states.size();
-	auto made = recurrent(inputs[0], { inputs.begin() + 1 + states, inputs.end() }, args[2].toInt(), { inputs.begin() + 1, inputs.begin() + 1 + states }, args, 10);
+	auto made =
+		recurrent(inputs[0], { inputs.begin() + 1 + states, inputs.end() }, args[2].toInt(),
+			  { inputs.begin() + 1, inputs.begin() + 1 + states }, args, 10);
 	for (size_t i = 0; i < made.size(); i++)
 		if (auto g = floating(args[7 + i]); g.defined()) {
 			outputs.push_back(made[i]);
@@ -132,7 +151,7 @@ Results recurrent_backward(const Stack &args)
 	return { found[0], found[1], states > 1 ? found[2] : Tensor(), weights };
 }
 
-Results masked_scale(const Stack &args)
+static Results masked_scale(const Stack &args)
 {
 	return { floating(args[0]) * floating(args[1]) * args[2].toDouble() };
 }
@@ -151,3 +170,4 @@ Results (*instead_of(const std::string &name))(const Stack &)
 	auto it = all.find(name);
 	return it == all.end() ? nullptr : it->second;
 }
+} // namespace card_values
