@@ -290,7 +290,6 @@ class Card:
     def start_values(self, torch, path, mode):
         import threading
         lib = ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)  # RTLD_GLOBAL would put torch's libstdc++ before that of others
-        self.values = lib
         callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.POINTER(ctypes.c_double))
         self.callback = callback(self.steer)
         self.read_overrides(mode)
@@ -300,6 +299,7 @@ class Card:
         if not lib.cufrag_values_start(self.core.encode(), operators.encode(), mode.encode(),
                                        ctypes.c_ulonglong(int(os.environ.get("CUFRAG_NOGPU_SEED", "1"))), self.callback):
             raise OSError("cannot read %s" % operators)
+        self.values = lib
         lib.cufrag_values_parts(ctypes.c_void_p(torch.UntypedStorage(2)[1:]._cdata))
         After("triton.runtime.jit", lambda jit: self.watch_triton(torch, jit), STALE % "a kernel of Triton writes")
         After("triton.compiler.compiler", lambda compiler: self.watch_triton_compiled(torch, compiler), STALE % "a compiled kernel of Triton writes")

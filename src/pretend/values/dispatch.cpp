@@ -36,7 +36,7 @@ template <class F> static void each_deep(const IValue &v, F f)
 	}
 }
 
-/* Of a solver: success. */
+/* The error code of a solver is success, unless it was computed. */
 static Way classify_check(const Tensor &errors)
 {
 	if (foreseen)

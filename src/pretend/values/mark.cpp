@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The results of an operator and where their values come from. */
+/* Writes the results of an operator, and marks where their values come from. */
 #include "values.h"
 
 namespace card_values

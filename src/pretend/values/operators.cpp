@@ -18,28 +18,6 @@ struct Row {
 static std::unordered_multimap<std::string, Row> rows; /* by name */
 static std::vector<Row> patterns;		       /* those with * in the name */
 
-bool read_operators(const char *path)
-{
-	FILE *f = fopen(path, "r");
-	char line[512];
-
-	if (!f)
-		return false;
-	while (fgets(line, sizeof(line), f)) {
-		std::string text(line, strcspn(line, "\n"));
-		size_t first = text.find(','), second = text.find(',', first + 1);
-		if (line[0] == '#' || second == std::string::npos)
-			continue;
-		Row r{ text.substr(0, first), text.substr(first + 1, second - first - 1),
-		       text.substr(second + 1) };
-		if (r.name.find('*') != std::string::npos)
-			patterns.push_back(r);
-		else
-			rows.emplace(r.name, r);
-	}
-	return !fclose(f);
-}
-
 static const std::unordered_map<std::string, bool Info::*> FLAGS = {
 #define F(flag) { #flag, &Info::flag },
 	VALUES_FLAGS(F)
@@ -74,32 +52,56 @@ static const struct {
 	{ "flops=attention", &Info::flops, ATTENTION },
 };
 
-static void take_word(Info &f, const std::string &word)
+/* False: there is no such flag. */
+static bool take_word(Info &f, const std::string &word)
 {
 	auto flag = FLAGS.find(word);
+	bool rate = begins(word, "per_cycle=");
 
-	if (flag != FLAGS.end()) {
+	if (flag != FLAGS.end())
 		f.*flag->second = true;
-		return;
-	}
-	if (begins(word, "per_cycle=")) {
+	if (rate)
 		f.per_cycle = atof(word.c_str() + strlen("per_cycle="));
-		return;
-	}
 	for (const auto &k : KINDS)
-		if (word == k.word) {
-			f.*k.kind = k.value;
-			return;
-		}
-	TORCH_CHECK(false, "operators.csv: unknown flag '" + word + "' of " + f.name);
+		if (word == k.word)
+			return f.*k.kind = k.value, true;
+	return flag != FLAGS.end() || rate;
 }
 
-static void take_row(Info &f, const Row &r)
+static bool take_row(Info &f, const Row &r)
 {
+	bool all = true;
+
 	for (size_t at = 0, end; at < r.flags.size(); at = end + 1) {
 		end = std::min(r.flags.find(' ', at), r.flags.size());
-		take_word(f, r.flags.substr(at, end - at));
+		all &= take_word(f, r.flags.substr(at, end - at));
 	}
+	return all;
+}
+
+bool read_operators(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	char line[512];
+	bool all = true;
+
+	if (!f)
+		return false;
+	while (fgets(line, sizeof(line), f)) {
+		std::string text(line, strcspn(line, "\n"));
+		size_t first = text.find(','), second = text.find(',', first + 1);
+		if (line[0] == '#' || second == std::string::npos)
+			continue;
+		Row r{ text.substr(0, first), text.substr(first + 1, second - first - 1),
+		       text.substr(second + 1) };
+		Info probe;
+		all &= take_row(probe, r);
+		if (r.name.find('*') != std::string::npos)
+			patterns.push_back(r);
+		else
+			rows.emplace(r.name, r);
+	}
+	return !fclose(f) && all;
 }
 
 bool begins(const std::string &name, const char *with)

@@ -35,11 +35,9 @@ using c10::IValue;
 using torch::jit::Stack;
 using Results = std::vector<IValue>;
 
-/* ---- limits in bytes ---- */
-
-/* Of computed floating-point tensors; of computed integers and booleans, as indices decide shapes;
- * of those with 4 and 8 bytes per element (edges of graphs), as long as all large ones together
- * stay below HELD_INTEGERS; of inputs, if results are small; of invented indices. */
+/* Limits in bytes: of computed floating-point tensors; of computed integers and booleans, as
+ * indices decide shapes; of those with 4 and 8 bytes per element (edges of graphs), while all large
+ * ones stay below HELD_INTEGERS; of inputs, if results are small; of invented indices. */
 constexpr int64_t SMALL = 64 << 10, SMALL_INTEGERS = 32 << 20, WIDE_INTEGERS = 256 << 20;
 constexpr int64_t HELD_INTEGERS = int64_t(2) << 30, READ = 4 << 20, INDICES = 64 << 20;
 
@@ -96,7 +94,7 @@ struct Info {
 bool begins(const std::string &name, const char *with);
 bool mutates(const c10::FunctionSchema &schema);
 bool gives_view(const c10::FunctionSchema &schema);
-bool read_operators(const char *path); /* false: no such file */
+bool read_operators(const char *path); /* false: no such file, or flag */
 Info &info(const c10::OperatorHandle &op);
 
 /* ---- the run ---- */
