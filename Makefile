@@ -279,10 +279,10 @@ INJECT_TOP   := $(SHARED_LIBS) $(GEN)/cufrag_protocol.py scripts/record_torch.py
 INJECT_TOP   += $(filter-out %/setup.py,$(sort $(wildcard src/inject/python/*.py)))
 INJECT_DIRS  := src/inject/python/cufrag
 ifneq ($(PRETEND),0)
-INJECT_TOP   += $(sort $(wildcard src/pretend/python/*.py src/pretend/python/*.csv src/pretend/values/*.cpp))
-INJECT_DIRS  += src/pretend/python/cufrag_changes src/pretend/python/hooks src/pretend/bin
+INJECT_TOP   += $(sort $(wildcard src/pretend/python/*.py src/pretend/python/*.csv))
+INJECT_DIRS  += src/pretend/python/cufrag_changes src/pretend/python/hooks src/pretend/bin src/pretend/values
 endif
-INJECT_FILES := $(INJECT_TOP) $(sort $(wildcard $(foreach d,$(INJECT_DIRS),$(d)/*.py $(d)/py.typed $(d)/nvidia-smi)))
+INJECT_FILES := $(INJECT_TOP) $(sort $(wildcard $(foreach d,$(INJECT_DIRS),$(d)/*.py $(d)/py.typed $(d)/nvidia-smi $(d)/*.cpp $(d)/*.h $(d)/*.csv)))
 ifneq ($(SO),$(OUT))
 .PHONY: plain-libs
 $(SHARED_LIBS): plain-libs
@@ -502,11 +502,9 @@ tables:
 	python3 scripts/cudnn/tables.py make $(OUT)/grow src/pretend/python
 
 # ---- lint ------------------------------------------------------------------------
-HEADERS   = $(filter-out $(if $(filter 0,$(HAVE_CUDA)),src/device/cuda/cuda_%),$(sort $(shell find src policies tests/support -name '*.h')))
-FORMAT_SRC = $(sort $(filter-out $(NOT_FORMATTED),\
-             $(shell find src policies tests scripts -name '*.[ch]' -o -name '*.cpp')))
-# these go when they are formatted
-NOT_FORMATTED := $(wildcard src/*/*/cufrag_*.cpp src/*/*/*/cufrag_*.cpp)
+HEADERS   = $(filter-out src/pretend/values/% $(if $(filter 0,$(HAVE_CUDA)),src/device/cuda/cuda_%),$(sort $(shell find src policies tests/support -name '*.h')))
+FORMAT_SRC = $(sort \
+             $(shell find src policies tests scripts -name '*.[ch]' -o -name '*.cpp'))
 
 # clock.h wants POSIX and is for the parts of cufrag itself
 PUBLIC := $(filter-out %/clock.h,$(sort $(wildcard src/include/frag/*.h)))

@@ -267,7 +267,7 @@ void frag_nogpu_copied(void *stream, uint64_t bytes, bool to_card, bool pinned)
 	}
 }
 
-/* Total modelled work of the card, seen by programs that time their kernels (cufrag_values.cpp). */
+/* Total modelled work of the card, seen by programs that time their kernels (values/clock.cpp). */
 static _Atomic uint64_t worked_ns;
 
 void frag_nogpu_work(void *stream, uint64_t ns, uint64_t all_ns, bool backward)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Until withdrawn, copies of 4 or 8 bytes to the host return this count, as if a kernel had left it
- * (cufrag_values.cpp, data-dependent shapes). Copies of 16 bytes return the result of a search:
+ * (values/run.cpp, data-dependent shapes). Copies of 16 bytes return the result of a search:
  * found, at index 0. Per thread. */
 static _Thread_local uint64_t answer;
 static _Thread_local bool answering;
@@ -49,7 +49,7 @@ static uint64_t next_answer(void)
 		       : in_turn.counts[at / in_turn.every];
 }
 
-/* Tracks the origin of values (cufrag_values.cpp); told of copies to a card from the host (from is
+/* Tracks the origin of values (values/origins.cpp); told of copies to a card from the host (from is
  * NULL) or within cards. NULL: not tracked. */
 struct nogpu_values {
 	void (*arrived)(const void *to, const void *from);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * See lent.h. A file has its pages, one byte per GRAIN bytes of them with the origin of the values
- * (enum Origin of cufrag_values.cpp), then a struct tail.
+ * (enum Origin of values/values.h), then a struct tail.
  */
 #include "lent.h"
 

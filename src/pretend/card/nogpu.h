@@ -75,7 +75,7 @@ enum nogpu_error {
 #define NOGPU_UPLOAD_MAX (8 * FRAG_MIB) /* from the host: indices, but not weights */
 /* True up to `most` bytes, and always with --values computed. */
 bool frag_nogpu_copies(uint64_t bytes, uint64_t most);
-/* --values computed: the card uses huge pages, and the bench keeps its own. */
+/* --values computed: the card uses huge pages. */
 bool frag_nogpu_in_full(void);
 
 /* The visible properties of a card, from CUFRAG_NOGPU, "key=value;…" (card.c). */
@@ -201,14 +201,6 @@ __attribute__((visibility("default"))) void frag_nogpu_clear(void *p, uint64_t b
 bool frag_nogpu_shared(const void *p, uint64_t bytes);
 __attribute__((visibility("default"))) bool frag_nogpu_foreign(const void *p);
 void frag_nogpu_unshare(void *p, uint64_t bytes);
-/* Host memory for the CPU's computing (bench.c). take returns NULL without room, give false for
- * foreign memory. writes makes the pages of a part of the card present before they are written. */
-__attribute__((visibility("default"))) void *frag_nogpu_bench_take(uint64_t bytes);
-__attribute__((visibility("default"))) bool frag_nogpu_bench_give(void *p);
-__attribute__((visibility("default"))) void frag_nogpu_bench_ready(void *p, uint64_t bytes);
-/* Before reading: backs unwritten parts with huge pages of zeros. */
-__attribute__((visibility("default"))) void frag_nogpu_bench_reads(const void *p, uint64_t bytes);
-
 /* ---- time (stream.c): the modelled clock of all kernels so far */
 
 /* Adds an operator of this length to a stream, and all so far; is it called by C++, in a backward
@@ -256,7 +248,7 @@ uint64_t frag_nogpu_stored(const void *handle);
 
 /* Values at `to` now are those of `from`, NULL: of the host (copy.c). */
 void frag_nogpu_arrived(const void *to, const void *from, uint64_t bytes);
-/* Origins of values as cufrag_values.cpp grades them (enum Origin); these two are shared. */
+/* Origins of values as values/ grades them (enum Origin of values.h); these two are shared. */
 enum { NOGPU_UNKNOWN = 0, NOGPU_COMPUTED = 4 };
 uint32_t frag_nogpu_origin(const void *p, uint64_t bytes);
 /* lower: never raises the storage's origin. */

@@ -34,7 +34,7 @@ enum talk_call {
 struct talk_message {
 	uint64_t bytes; /* size of the tensor */
 	enum talk_call call;
-	uint32_t origin;  /* of the values: cufrag_values.cpp, enum Origin */
+	uint32_t origin;  /* of the values: values/values.h, enum Origin */
 	uint32_t carried; /* 1: data has the values */
 	void *data;	  /* NULL: not carried; free with frag_host_free */
 	struct talk_when when;

@@ -4,18 +4,19 @@
  * the scaler's factor, the number of rows in the mean, and how often each class is right are known.
  * This follows the bound of the loss gradient back to the last layer with a bias, which sums over
  * rows. If that already exceeds half precision, a card skips the step (sums over frames, as in
- * CTC). Overflow further down is not seen. Included by cufrag_values.cpp.
+ * CTC). Overflow further down is not seen.
  */
-struct Slope {
-	double most, column; /* of an element; of a class summed over rows */
-};
-std::unordered_map<const void *, Slope> slopes; /* by base of the storage; guarded by mutex */
-std::atomic<bool> overflows;			/* since the scaler last changed its scale */
+#include "values.h"
+
+namespace card_values
+{
+static std::unordered_map<const void *, Slope>
+	slopes; /* by base of the storage; guarded by mutex */
 
 constexpr double HALF_MOST = 65520; /* from here on, half precision rounds to infinity */
 
 /* The largest of known numbers, else 0. */
-double known_most(const IValue &v)
+static double known_most(const IValue &v)
 {
 	if (v.isScalar())
 		return std::abs(v.toScalar().toDouble());
@@ -29,10 +30,11 @@ double known_most(const IValue &v)
 
 /* Initially all classes are equally likely, so a class's sum is the rows where it is right minus
  * its share of all rows. */
-Slope slope_of_classes(const std::vector<IValue> &args)
+static Slope slope_of_classes(const Stack &args)
 {
 	const Tensor &x = args[1].toTensor(), &target = args[2].toTensor();
-	double rows = double(target.numel()), classes = double(x.size(x.dim() > 1 ? 1 : 0)), most = 1;
+	double rows = double(target.numel()), classes = double(x.size(x.dim() > 1 ? 1 : 0)),
+	       most = 1;
 	if (args[3].isTensor() && args[3].toTensor().defined()) /* classes are weighted */
 		return {};
 	if (target.numel() && small(target) && origin_of(target) == COMPUTED) {
@@ -41,12 +43,14 @@ Slope slope_of_classes(const std::vector<IValue> &args)
 		rows = double(right.numel());
 		most = rows ? double(right.bincount().max().item<int64_t>()) : 0;
 	}
-	double each = known_most(args[0]) / (args[4].toInt() == at::Reduction::Mean ? std::max(rows, 1.0) : 1);
-	return { each * (1 - 1 / classes), each * std::max(1 - 1 / classes, most - rows / classes) };
+	double each = known_most(args[0]) /
+		      (args[4].toInt() == at::Reduction::Mean ? std::max(rows, 1.0) : 1);
+	return { each * (1 - 1 / classes),
+		 each * std::max(1 - 1 / classes, most - rows / classes) };
 }
 
 /* With CTC, nearly all frames are blank. */
-Slope slope_of_frames(const std::vector<IValue> &args)
+static Slope slope_of_frames(const Stack &args)
 {
 	const Tensor &x = args[1].toTensor();
 	double each = known_most(args[0]), frames = 0, classes = double(x.size(2));
@@ -64,7 +68,7 @@ void forget_slope(const void *base)
 	slopes.erase(base);
 }
 
-bool slope_at(const IValue &v, Slope *s)
+static bool slope_at(const IValue &v, Slope *s)
 {
 	if (!v.isTensor() || !on_card(v.toTensor()) || !v.toTensor().numel())
 		return false;
@@ -76,32 +80,36 @@ bool slope_at(const IValue &v, Slope *s)
 	return true;
 }
 
-/* pre: f.slope. The gradient bound of the result; read before the operator runs, because it may
- * work in place. */
-bool slope_of(const Info &f, const std::vector<IValue> &args, Slope *s)
+/* The gradient bound of the result; read before the operator runs, because it may work in place.
+ * pre: the operator has a slope. */
+bool slope_of(Call &c)
 {
 	Below below_this;
-	if (f.slope == CLASSES_BEGIN || f.slope == FRAMES_BEGIN) {
-		*s = f.slope == FRAMES_BEGIN ? slope_of_frames(args) : slope_of_classes(args);
-		return s->most > 0;
+	if (c.f.slope == CLASSES_BEGIN || c.f.slope == FRAMES_BEGIN) {
+		c.slope = c.f.slope == FRAMES_BEGIN ? slope_of_frames(c.args)
+						    : slope_of_classes(c.args);
+		return c.slope.most > 0;
 	}
-	if (!slope_at(args[0], s))
+	if (!slope_at(c.args[0], &c.slope))
 		return false;
-	double by = f.slope == MULTIPLIED || f.slope == DIVIDED ? known_most(args[1]) : 1;
-	by = f.slope == DIVIDED && by ? 1 / by : by;
-	s->most *= by;
-	s->column *= by;
-	if (f.slope == ADDED_UP)
-		s->most = s->column;
-	return s->most > 0;
+	double by = c.f.slope == MULTIPLIED || c.f.slope == DIVIDED ? known_most(c.args[1]) : 1;
+	by = c.f.slope == DIVIDED && by ? 1 / by : by;
+	c.slope.most *= by;
+	c.slope.column *= by;
+	if (c.f.slope == ADDED_UP)
+		c.slope.most = c.slope.column;
+	return c.slope.most > 0;
 }
 
-void note_slope(const Tensor &t, const Slope &s)
+void note_slope(const Call &c)
 {
+	const Tensor &t = c.result();
+
 	if (!on_card(t) || !t.numel())
 		return;
-	if (t.scalar_type() == at::kHalf && s.most >= HALF_MOST)
+	if (t.scalar_type() == at::kHalf && c.slope.most >= HALF_MOST)
 		overflows = true;
 	std::lock_guard<std::mutex> g(mutex);
-	slopes[base_of(t)] = s;
+	slopes[base_of(t)] = c.slope;
 }
+} // namespace card_values
