@@ -8,30 +8,34 @@
  * Handles below 16 are CUDA's own streams (default, legacy, per thread), which share one state.
  */
 #include "entries.h"
-#include "pretend/talk/moment.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <frag/clock.h>
 
+/* A time on the modelled clock. Where ranks waited for each other, it may depend on transfers that
+ * had not come when they were issued: those up to a number. */
+struct moment {
+	_Atomic uint64_t ns, awaits;
+};
 struct stream {
 	uint64_t capture;   /* graph that it is captured into, 0 = none; first member (graph.c) */
 	bool lost;	    /* the capture is invalid */
 	int device;	    /* on which the capture began */
-	uint64_t awaits;    /* waits for all transfers up to this number (await.h) */
 	struct moment busy; /* end of its work on the modelled clock */
 	int priority;
 	struct stream *next;
 };
 struct event {
 	uint64_t capture; /* capture of its stream when it was recorded */
-	uint64_t awaits;
 	struct moment done;
 	uint64_t at_ns; /* host clock */
 	uint64_t worked_ns;
 };
+struct nogpu_ranks frag_nogpu_ranks;
 static struct stream default_stream;
 static struct stream *streams = &default_stream; /* list of all; nothing is removed */
 
@@ -206,35 +210,73 @@ const _Atomic bool *frag_nogpu_streams(void)
 	return &streams_matter;
 }
 
-/* Publishes the earliest start of this host's next work: each launch takes at least so long (NCCL's
- * longer). Without that, two ranks at the same moment would wait for each other. */
-static void publish(void)
+static void not_before(_Atomic uint64_t *at, uint64_t ns)
 {
-	talk_clock_own()->host_ns = host_ns + HOST_BACKWARD_NS;
+	uint64_t now = *at;
+
+	while (now < ns && !atomic_compare_exchange_weak(at, &now, ns)) {
+	}
 }
 
-static void keep_busy(void *stream, uint64_t ns, uint64_t on_host_ns, struct moment *begins)
+static void join(struct moment *m, const struct moment *other)
+{
+	not_before(&m->ns, other->ns);
+	not_before(&m->awaits, other->awaits);
+}
+
+/* Waits for other ranks until its time is known. */
+static int settle(struct moment *m, enum nogpu_patience how)
+{
+	uint64_t awaits = m->awaits, ns = 0;
+	int rc = awaits ? frag_nogpu_ranks.settle_until(awaits, how, &ns) : NOGPU_OK;
+
+	if (!rc && awaits) {
+		not_before(&m->ns, ns);
+		atomic_compare_exchange_strong(&m->awaits, &awaits, 0);
+	}
+	return rc;
+}
+
+void frag_nogpu_stream_awaits(void *stream, uint64_t ns, uint64_t number)
+{
+	join(&stream_of(stream)->busy, &(struct moment){ ns, number });
+}
+
+/* Returns when the work begins, 0 in a capture. */
+static uint64_t keep_busy(void *stream, uint64_t ns, uint64_t on_host_ns)
 {
 	struct stream *s = stream_of(stream);
-	struct moment now;
+	uint64_t begins;
 
 	works = true;
 	host_ns += on_host_ns;
 	if (s->capture)
-		return;
-	now = (struct moment){ .ns = host_ns };
-	moment_max(&s->busy, &now);
-	if (begins)
-		moment_max(begins, &s->busy);
-	moment_add(&s->busy, ns);
+		return 0;
+	not_before(&s->busy.ns, host_ns);
+	begins = atomic_fetch_add(&s->busy.ns, ns);
+	return begins;
 }
 
-uint64_t frag_nogpu_sent(void *stream, uint64_t bytes, struct moment *begins)
+uint64_t frag_nogpu_sent(void *stream, uint64_t bytes, uint64_t *begins)
 {
 	const uint64_t ns = LINK_NS + bytes / LINK_BYTES_PER_NS;
+	uint64_t at;
 
-	keep_busy(stream, ns, 0, begins);
+	if (begins)
+		(void)settle(&stream_of(stream)->busy, NOGPU_TRY);
+	at = keep_busy(stream, ns, 0);
+	if (begins)
+		*begins = at;
 	return ns;
+}
+
+/* Advances the host's clock to the end of this moment. */
+static int wait_until(struct moment *m, enum nogpu_patience how)
+{
+	int rc = settle(m, how);
+
+	not_before(&host_ns, rc ? 0 : m->ns);
+	return rc;
 }
 
 uint64_t frag_nogpu_now(void)
@@ -260,11 +302,9 @@ static uint64_t copied_per_ns(bool to_card, bool pinned)
 
 void frag_nogpu_copied(void *stream, uint64_t bytes, bool to_card, bool pinned)
 {
-	keep_busy(stream, COPY_NS + bytes / copied_per_ns(to_card, pinned), COPY_HOST_NS, NULL);
-	if (!pinned && (!to_card || bytes > STAGED_BYTES)) {
-		publish();
-		host_ns = FRAG_MAX(host_ns, moment_wait(&stream_of(stream)->busy));
-	}
+	keep_busy(stream, COPY_NS + bytes / copied_per_ns(to_card, pinned), COPY_HOST_NS);
+	if (!pinned && (!to_card || bytes > STAGED_BYTES))
+		(void)wait_until(&stream_of(stream)->busy, NOGPU_TRY);
 }
 
 /* Total modelled work of the card, seen by programs that time their kernels (cufrag_values.cpp). */
@@ -275,9 +315,7 @@ void frag_nogpu_work(void *stream, uint64_t ns, uint64_t all_ns, bool backward)
 	worked_ns = all_ns;
 	if (!streams_matter)
 		return;
-	keep_busy(stream, ns, backward ? HOST_BACKWARD_NS : HOST_OP_NS, NULL);
-	publish();
-	moment_tell();
+	keep_busy(stream, ns, backward ? HOST_BACKWARD_NS : HOST_OP_NS);
 }
 
 /* ---- events --------------------------------------------------------------------------- */
@@ -293,9 +331,9 @@ NOGPU_ENTRY(int, cudaEventRecord, (void *event, void *stream))
 	struct event *e = event;
 
 	e->capture = stream_of(stream)->capture;
-	e->awaits = stream_of(stream)->awaits;
-	e->done = (struct moment){ .ns = host_ns };
-	moment_max(&e->done, &stream_of(stream)->busy);
+	e->done.ns = host_ns;
+	e->done.awaits = 0;
+	join(&e->done, &stream_of(stream)->busy);
 	e->at_ns = frag_clock_ns();
 	e->worked_ns = worked_ns;
 	return NOGPU_OK;
@@ -326,42 +364,18 @@ NOGPU_ENTRY(int, cudaStreamWaitEvent, (void *stream, void *event, unsigned flags
 	     s = s->next)
 		if (s->capture == e->capture) /* the capture is active */
 			take_part(stream_of(stream), e->capture, s->lost);
-	stream_of(stream)->awaits = FRAG_MAX(stream_of(stream)->awaits, e->awaits);
-	moment_max(&stream_of(stream)->busy, &e->done);
+	join(&stream_of(stream)->busy, &e->done);
 	return NOGPU_OK;
 }
 
-/* ---- waiting for other ranks ---------------------------------------------------------- */
+/* ---- the host waits ------------------------------------------------------------------- */
 
-struct nogpu_ranks frag_nogpu_ranks;
-
-struct moment *frag_nogpu_stream_awaits(void *stream, uint64_t number)
-{
-	struct stream *s = stream_of(stream);
-
-	s->awaits = FRAG_MAX(s->awaits, number);
-	return &s->busy;
-}
-
-/* Advances the host's clock to the end of this moment. */
-static int wait_until(struct moment *m, uint64_t awaits)
-{
-	int rc;
-
-	publish();
-	rc = frag_nogpu_ranks.settle_until ? frag_nogpu_ranks.settle_until(awaits) : 0;
-	host_ns = FRAG_MAX(host_ns, rc ? 0 : moment_wait(m));
-	return frag_nogpu_error(rc);
-}
-
-static struct moment all_done(void)
+static void all_done(struct moment *m)
 {
 	NOGPU_LOCKED;
-	struct moment m = { 0 };
 
 	for (struct stream *s = streams; s; s = s->next)
-		moment_max(&m, &s->busy);
-	return m;
+		join(m, &s->busy);
 }
 
 void frag_nogpu_host_takes(uint64_t ns)
@@ -372,13 +386,12 @@ void frag_nogpu_host_takes(uint64_t ns)
 
 void frag_nogpu_wait_idle(void)
 {
-	struct moment all;
+	struct moment all = { 0 };
 
 	if (!streams_matter)
 		return;
-	publish();
-	all = all_done();
-	host_ns = FRAG_MAX(host_ns, moment_wait(&all));
+	all_done(&all);
+	(void)wait_until(&all, NOGPU_TRY);
 }
 
 /* Invalidates the active capture of this number, or (0) any on this device, because the program
@@ -402,23 +415,23 @@ NOGPU_ENTRY(int, cudaStreamSynchronize, (void *stream))
 	if (s->capture && lose_capture(s->capture))
 		return frag_nogpu_error(NOGPU_CAPTURE_UNSUPPORTED);
 	frag_nogpu_pools_wait(stream, false);
-	return wait_until(&s->busy, s->awaits);
+	return frag_nogpu_error(wait_until(&s->busy, NOGPU_WAIT));
 }
 NOGPU_ENTRY(int, cudaEventSynchronize, (struct event * event))
 {
 	if (event->capture && lose_capture(event->capture))
 		return frag_nogpu_error(NOGPU_CAPTURED_EVENT);
-	return wait_until(&event->done, event->awaits);
+	return frag_nogpu_error(wait_until(&event->done, NOGPU_WAIT));
 }
 NOGPU_ENTRY(int, cudaDeviceSynchronize, (void))
 {
-	struct moment all;
+	struct moment all = { 0 };
 
 	if (lose_capture(0))
 		return frag_nogpu_error(NOGPU_CAPTURE_UNSUPPORTED);
 	frag_nogpu_pools_wait(NULL, true);
-	all = all_done();
-	return wait_until(&all, UINT64_MAX);
+	all_done(&all);
+	return frag_nogpu_error(wait_until(&all, NOGPU_WAIT));
 }
 /*
  * NCCL's watchdog polls ten times a second and releases the tensors of finished work: on average
@@ -443,11 +456,11 @@ static bool watchdog_sees(struct event *e)
 	static _Thread_local uint64_t seen_host_ns, since_ns;
 	const uint64_t host = host_ns, now = frag_clock_ns();
 
-	if (host != seen_host_ns)
+	if (host != seen_host_ns || frag_nogpu_ranks.waiting)
 		since_ns = now;
 	seen_host_ns = host;
 	return now - since_ns > STILL_NS ||
-	       moment_passed(&e->done, host - FRAG_MIN(host, WATCH_NS));
+	       (!settle(&e->done, NOGPU_LOOK) && e->done.ns <= host - FRAG_MIN(host, WATCH_NS));
 }
 
 /* Each poll advances the modelled clock. */
@@ -460,6 +473,8 @@ NOGPU_ENTRY(int, cudaEventQuery, (struct event * event))
 	if (!works)
 		return !is_watchdog() || watchdog_sees(event) ? NOGPU_OK : NOGPU_NOT_READY;
 	host_ns += ASK_NS;
-	publish();
-	return moment_over(&event->done, host_ns) ? NOGPU_OK : NOGPU_NOT_READY;
+	return event->done.ns > host_ns || settle(&event->done, NOGPU_TRY) ||
+			       event->done.ns > host_ns
+		       ? NOGPU_NOT_READY
+		       : NOGPU_OK;
 }

@@ -216,9 +216,8 @@ __attribute__((visibility("default"))) void frag_nogpu_bench_reads(const void *p
  * matter. */
 __attribute__((visibility("default"))) void frag_nogpu_work(void *stream, uint64_t ns,
 							    uint64_t all_ns, bool backward);
-struct moment;
 /* begins (NULL: not wanted): when it began. Returns its duration once all have begun. */
-uint64_t frag_nogpu_sent(void *stream, uint64_t bytes, struct moment *begins);
+uint64_t frag_nogpu_sent(void *stream, uint64_t bytes, uint64_t *begins);
 void frag_nogpu_streams_begin(void);
 /* The host's position on the modelled clock, and the end of a stream's work so far. */
 uint64_t frag_nogpu_now(void);
@@ -264,17 +263,22 @@ void frag_nogpu_origin_set(const void *p, uint64_t bytes, uint32_t origin, bool 
 /* Calls back for each known origin in [p, p + bytes). */
 void frag_nogpu_origins(const void *p, uint64_t bytes,
 			void (*put)(const void *p, uint64_t bytes, uint32_t origin));
-/* The stream waits for what has this number (ranks/await.h). Returns when the stream has done all so far: to be made later. */
-struct moment;
-struct moment *frag_nogpu_stream_awaits(void *stream, uint64_t number);
+/* The stream's later work begins after `ns`, and (number > 0) after transfers up to this one. */
+void frag_nogpu_stream_awaits(void *stream, uint64_t ns, uint64_t number);
 
-/* What ranks/ puts in when it is loaded; NULL in a process without it. 0, or an error of CUDA's. */
+/* How long to wait for other ranks: not at all; unless they wait for this one; to the end. */
+enum nogpu_patience { NOGPU_LOOK, NOGPU_TRY, NOGPU_WAIT };
+
+/* Set by ranks/ when it is loaded; NULL without it. They return 0, or an error of CUDA's. */
 struct nogpu_ranks {
-	/* Waits until nothing that other ranks send is awaited at [p, p + bytes), or with a number up to this. */
+	/* Waits until no data of other ranks is awaited at [p, p + bytes). */
 	int (*settle)(const void *p, uint64_t bytes);
-	int (*settle_until)(uint64_t number);
-	/* A kernel is launched: one of PyTorch's symmetric memory talks to other ranks. */
+	/* Waits for transfers up to this number; *ns becomes at least their end. NOGPU_NOT_READY: one
+	 * has not come. */
+	int (*settle_until)(uint64_t number, enum nogpu_patience how, uint64_t *ns);
+	/* Called at each launch: kernels of PyTorch's symmetric memory communicate. */
 	int (*symmetric)(const void *function, void **parameters, void *stream);
+	_Atomic unsigned waiting; /* threads that wait for other ranks to begin a transfer */
 };
 extern struct nogpu_ranks frag_nogpu_ranks;
 

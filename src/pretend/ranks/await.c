@@ -13,13 +13,16 @@
 
 #include <frag/clock.h>
 
+#include "lib/grow.h"
 #include "pretend/card/entries.h"
-#include "pretend/talk/moment.h"
 #include "pretend/talk/reduce.h"
 
-#define NAP_FIRST_NS 50000u
-#define NAP_LAST_NS 2000000u
-#define CIRCLE_NS 20000000000u /* longer waits in a circle are a deadlock */
+#define NAP_FIRST_NS 20000u
+#define NAP_LAST_NS 1000000u
+#define TELL_NS 5000000u	 /* then a waiting process publishes its peer */
+#define CIRCLE_NS 200000000u	 /* of ranks that wait for each other's times */
+#define DEADLOCK_NS 20000000000u /* after so long, ranks that wait for each other will not go on */
+#define ABSENT_NS 30000000000u
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct awaited *list, **list_end = &list;
@@ -50,11 +53,8 @@ static bool waits(const struct await_part *p)
 
 static void release(struct awaited *a)
 {
-	for (size_t i = 0; i < a->parts_count; i++) {
-		if (waits(&a->parts[i]))
-			moment_heard(a->over, i, NULL);
+	for (size_t i = 0; i < a->parts_count; i++)
 		frag_host_free(a->parts[i].got.data);
-	}
 	frag_host_free(a->own);
 	frag_host_free(a);
 }
@@ -182,16 +182,48 @@ static bool is_open(const struct awaited *a, size_t count, int peer)
 	return false;
 }
 
-/* Is an earlier message of this part's rank still awaited, of an earlier call or the same group? */
-static bool behind(const struct awaited *a, size_t part)
+/* The transfer whose message comes next from this part's rank, in the same file: an earlier one, or
+ * `a`. */
+static const struct awaited *next_from(const struct awaited *a, int peer)
 {
-	int peer = a->parts[part].peer;
+	const struct awaited *b = list;
 
-	for (const struct awaited *b = list; b != a; b = b->next)
-		if (b->talk == a->talk && (b->call == TALK_SEND) == (a->call == TALK_SEND) &&
-		    is_open(b, b->parts_count, peer))
-			return true;
-	return is_open(a, part, peer);
+	while (b != a && !(b->talk == a->talk && (b->call == TALK_SEND) == (a->call == TALK_SEND) &&
+			   is_open(b, b->parts_count, peer)))
+		b = b->next;
+	return b;
+}
+
+/* Ends of transfers that were late. */
+static struct late {
+	uint64_t number, ns;
+} * lates;
+static size_t lates_count, lates_room;
+
+/* Its time is known. pre: locked. */
+static void end(struct awaited *a)
+{
+	const uint64_t ns = a->begun + a->ns;
+
+	a->heard = true;
+	if (!a->late)
+		frag_nogpu_stream_awaits(a->stream, ns, 0);
+	else if (!FRAG_GROW(lates, lates_count, lates_room, "late transfers", NULL))
+		lates[lates_count++] = (struct late){ a->number, ns };
+}
+
+static void hear_part(struct awaited *a, struct await_part *p)
+{
+	enum talk_answer answer = talk_hear(a->talk, p->peer, a->call, &p->got);
+
+	p->here = answer != TALK_NOT_YET;
+	if (answer == TALK_ENDED)
+		note_ended();
+	if (answer != TALK_HERE)
+		return;
+	note_differs(a, p);
+	a->begun = FRAG_MAX(a->begun, p->got.start);
+	a->absent = false;
 }
 
 /* True: all parts have arrived. pre: locked. */
@@ -199,27 +231,18 @@ static bool hear(struct awaited *a)
 {
 	bool all = true;
 
-	for (size_t i = 0; i < a->parts_count; i++) {
+	for (size_t i = 0; i < a->parts_count && !a->heard; i++) {
 		struct await_part *p = &a->parts[i];
-		enum talk_answer answer;
 
 		if (!waits(p))
 			continue;
-		if (behind(a, i)) {
-			all = false;
-			continue;
-		}
-		answer = talk_hear(a->talk, p->peer, a->call, &p->got);
-		if (answer == TALK_ENDED)
-			note_ended();
-		else if (answer == TALK_HERE)
-			note_differs(a, p);
-		p->here = answer != TALK_NOT_YET;
-		if (p->here)
-			moment_heard(a->over, i, answer == TALK_HERE ? &p->got : NULL);
+		if (!is_open(a, i, p->peer) && next_from(a, p->peer) == a)
+			hear_part(a, p);
 		all &= p->here;
 	}
-	return all;
+	if (all && !a->heard)
+		end(a);
+	return a->heard;
 }
 
 /* Delivers and removes what has arrived; removes everything of `dropped`. pre: locked. */
@@ -243,53 +266,11 @@ static void clear(const struct talk *dropped)
 	list_end = at;
 }
 
-static void hear_all(void)
-{
-	clear(NULL);
-}
-
-/* Delivers nothing, because callers may hold locks that delivery needs. */
-static void only_hear(void)
-{
-	FRAG_LOCKED(&mutex);
-
-	for (struct awaited *a = list; a; a = a->next)
-		(void)hear(a);
-}
-
-/* When it is over, if that is not before this moment. */
-static struct moment_node *over_after(struct moment *m, const struct awaited *a)
-{
-	int *peers FRAG_AUTO_FREE = frag_host_calloc(FRAG_MAX(a->parts_count, 1u), sizeof(*peers));
-
-	if (!peers)
-		return NULL;
-	for (size_t i = 0; i < a->parts_count; i++)
-		peers[i] = waits(&a->parts[i]) ? a->parts[i].peer : -1;
-	moment_listen(only_hear);
-	return moment_await(m, a->talk, peers, a->parts_count, a->ns);
-}
-
-void await_begin(struct awaited *a, void *stream)
-{
-	FRAG_LOCKED(&mutex);
-	struct moment *busy;
-
-	a->number = ++numbers;
-	*list_end = a;
-	list_end = &a->next;
-	atomic_fetch_add(&awaited_count, 1);
-	busy = frag_nogpu_stream_awaits(stream, a->number);
-	if (a->ns)
-		a->over = over_after(busy, a);
-	hear_all();
-}
-
 void await_drop(struct talk *t)
 {
 	FRAG_LOCKED(&mutex);
 
-	hear_all();
+	clear(NULL);
 	clear(t);
 }
 
@@ -312,92 +293,162 @@ static bool touches(const struct awaited *a, const void *p, uint64_t bytes)
 	return found;
 }
 
-/* What to wait for: transfers that touch the bytes, or (p NULL) those up to a number. */
+/* What to wait for: transfers that touch the bytes, or (p NULL) those with these numbers. */
 struct goal {
 	const void *p;
-	uint64_t bytes, number;
+	uint64_t bytes, first, last;
+	enum nogpu_patience how;
+	bool data; /* delivered, too: callers may hold locks that delivery needs */
 };
 
 static struct awaited *first_of(const struct goal *g)
 {
 	for (struct awaited *a = list; a; a = a->next)
-		if (g->p ? touches(a, g->p, g->bytes) : a->number <= g->number)
+		if (g->p ? touches(a, g->p, g->bytes)
+			 : a->number >= g->first && a->number <= g->last && (g->data || !hear(a)))
 			return a;
 	return NULL;
 }
 
-/* A missing peer of `a`, the first. pre: one is missing. */
-static int missing_of(const struct awaited *a)
+/* The same, after all messages that are there. pre: locked. */
+static struct awaited *next_of(const struct goal *g)
 {
-	for (size_t i = 0; i < a->parts_count; i++)
-		if (waits(&a->parts[i]))
-			return a->parts[i].peer;
-	return -1;
+	if (g->data)
+		clear(NULL);
+	for (struct awaited *a = g->data ? NULL : list; a; a = a->next)
+		(void)hear(a);
+	return first_of(g);
 }
 
-/* True only after CIRCLE_NS: a message may be on its way. */
-static bool lasts(bool so, uint64_t *since)
-{
-	uint64_t now = frag_clock_ns();
+struct wait {
+	uint64_t begun, circle, circle_since, never_since;
+	const struct talk *talk;
+	int peer; /* published; -1: none */
+};
 
-	if (!so) {
-		*since = 0;
+/* Do ranks wait for each other, and have for too long? Where one begins a transfer, it gives up at
+ * once: a late transfer costs nothing. A time that is needed is waited for, as another may give up. */
+static bool in_circle(struct wait *w, struct awaited *a, int peer, const struct goal *g)
+{
+	const uint64_t now = frag_clock_ns(), before = w->circle;
+	const uint64_t most = g->how == NOGPU_WAIT ? DEADLOCK_NS : g->data ? 0 : CIRCLE_NS;
+
+	w->circle = w->peer >= 0 || a->circle ? talk_circle(a->talk, peer) : 0;
+	if (w->circle != before)
+		w->circle_since = now;
+	if (!w->circle)
 		return false;
-	}
-	*since = *since ? *since : now;
-	return now - *since > CIRCLE_NS;
+	if (g->how == NOGPU_TRY && !g->data && w->circle == a->circle)
+		return true;
+	if (w->circle != before || now - w->circle_since <= most)
+		return false;
+	a->circle = g->data ? 0 : w->circle;
+	return true;
 }
 
+/* Has the process of this peer not come, and the others know that it will not? */
+static bool never_comes(struct wait *w, struct awaited *a, int peer)
+{
+	const uint64_t now = frag_clock_ns();
+
+	if (w->peer < 0 || !talk_never(a->talk, peer))
+		w->never_since = now;
+	return now - w->never_since > DEADLOCK_NS;
+}
+
+/* Shall it wait on for the first missing message of `a`? 0, or why not. pre: locked. */
+static int look_at(struct wait *w, struct awaited *a, const struct goal *g)
+{
+	const uint64_t waited = frag_clock_ns() - w->begun;
+	int peer = -1;
+
+	for (size_t i = a->parts_count; i-- > 0;)
+		peer = waits(&a->parts[i]) ? a->parts[i].peer : peer;
+	if (g->how == NOGPU_LOOK || (g->how == NOGPU_TRY && next_from(a, peer)->absent))
+		return NOGPU_NOT_READY;
+	if (waited > TELL_NS && (w->peer != peer || w->talk != a->talk)) {
+		talk_waits(a->talk, peer, a->call);
+		w->talk = a->talk;
+		w->peer = peer;
+	}
+	if (in_circle(w, a, peer, g))
+		return g->how == NOGPU_WAIT ? NOGPU_TIMEOUT : NOGPU_NOT_READY;
+	if (never_comes(w, a, peer))
+		talk_abandon(a->talk);
+	if (g->how == NOGPU_WAIT || waited < ABSENT_NS)
+		return NOGPU_OK;
+	a->absent = true;
+	return NOGPU_NOT_READY;
+}
+
+static void note_deadlock(int peer)
+{
+	dprintf(STDERR_FILENO,
+		"cufrag: ranks wait for each other: process %d for rank %d of a "
+		"group; on cards, too, this job would not go on\n",
+		(int)getpid(), peer);
+}
+
+/* 0, NOGPU_NOT_READY or NOGPU_TIMEOUT. pre: locked. */
 static int wait_for(const struct goal *g)
 {
 	struct timespec nap = { 0, NAP_FIRST_NS };
-	uint64_t circle = 0, never = 0;
+	struct wait w = { .begun = frag_clock_ns(), .peer = -1 };
 	struct awaited *a;
-	int rc = NOGPU_OK, told = -1;
-	struct talk *talk = NULL;
+	int rc = NOGPU_OK;
 
-	pthread_mutex_lock(&mutex);
-	for (hear_all(); !rc && (a = first_of(g)) != NULL; hear_all()) {
-		int peer = missing_of(a);
-
-		if (nap.tv_nsec == NAP_LAST_NS && (told != peer || talk != a->talk)) {
-			told = peer;
-			talk = a->talk;
-			talk_waits(talk, peer);
-		}
-		if (told >= 0 && lasts(talk_circle(talk, peer), &circle))
-			rc = NOGPU_TIMEOUT;
-		if (told >= 0 && lasts(talk_never(talk, peer), &never))
-			talk_abandon(talk);
+	while ((a = next_of(g)) != NULL && !(rc = look_at(&w, a, g))) {
 		pthread_mutex_unlock(&mutex);
-		moment_tell(); /* other ranks may wait for these results */
 		nanosleep(&nap, NULL);
 		nap.tv_nsec = FRAG_MIN(2 * nap.tv_nsec, (long)NAP_LAST_NS);
 		pthread_mutex_lock(&mutex);
 	}
-	if (told >= 0)
-		talk_waits(talk, -1);
-	pthread_mutex_unlock(&mutex);
-	if (rc)
-		dprintf(STDERR_FILENO,
-			"cufrag: ranks wait for each other: process %d for rank %d of a "
-			"group; on cards, too, this job would not go on\n",
-			(int)getpid(), told);
+	if (w.peer >= 0)
+		talk_waits_end();
+	if (rc == NOGPU_TIMEOUT)
+		note_deadlock(w.peer);
 	return rc;
+}
+
+void await_begin(struct awaited *a, void *stream)
+{
+	FRAG_LOCKED(&mutex);
+	struct goal g = { .first = ++numbers, .last = numbers, .how = NOGPU_TRY, .data = true };
+
+	a->number = numbers;
+	a->stream = stream;
+	*list_end = a;
+	list_end = &a->next;
+	atomic_fetch_add(&awaited_count, 1);
+	frag_nogpu_ranks.waiting++;
+	if (wait_for(&g)) { /* so it is still in the list */
+		a->late = true;
+		frag_nogpu_stream_awaits(stream, 0, a->number);
+	}
+	frag_nogpu_ranks.waiting--;
 }
 
 int frag_nogpu_settle(const void *p, uint64_t bytes)
 {
-	const struct goal g = { .p = p, .bytes = bytes };
+	const struct goal g = { .p = p, .bytes = bytes, .how = NOGPU_WAIT, .data = true };
 
-	return atomic_load(&awaited_count) && p && bytes ? wait_for(&g) : NOGPU_OK;
+	if (!atomic_load(&awaited_count) || !p || !bytes)
+		return NOGPU_OK;
+	FRAG_LOCKED(&mutex);
+	return wait_for(&g);
 }
 
-static int settle_until(uint64_t number)
+static int settle_until(uint64_t number, enum nogpu_patience how, uint64_t *ns)
 {
-	const struct goal g = { .number = number };
+	const struct goal g = { .last = number, .how = how, .data = how == NOGPU_WAIT };
+	int rc;
+	FRAG_LOCKED(&mutex);
 
-	return number && atomic_load(&awaited_count) ? wait_for(&g) : NOGPU_OK;
+	rc = wait_for(&g);
+	for (size_t i = 0; !rc && i < lates_count; i++)
+		if (lates[i].number <= number)
+			*ns = FRAG_MAX(*ns, lates[i].ns);
+	return rc;
 }
 
 void frag_nogpu_abandon(const void *p, uint64_t bytes)

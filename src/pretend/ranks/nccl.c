@@ -17,7 +17,6 @@
 
 #include "pretend/card/entries.h"
 #include "lib/grow.h"
-#include "pretend/talk/moment.h"
 #include "pretend/talk/reduce.h"
 
 /* Host time of a call or group of calls of NCCL by Python: schedules of pipelines, hooks of FSDP
@@ -38,12 +37,8 @@ static void host_takes(const struct comm *c)
 
 void nccl_sends(struct comm *c, void *stream, uint64_t bytes)
 {
-	struct moment begins = { 0 };
-
 	host_takes(c);
-	c->ns = frag_nogpu_sent(stream, bytes, c->talk ? &begins : NULL);
-	if (c->talk)
-		c->when = moment_when(&begins);
+	c->ns = frag_nogpu_sent(stream, bytes, c->talk ? &c->start : NULL);
 }
 
 static void works(struct comm *c, void *stream, uint64_t bytes)
@@ -64,7 +59,7 @@ int nccl_give(struct comm *c, int peer, enum talk_call call, const void *from, u
 	      uint32_t origin)
 {
 	bool said = talk_say(c->talk, peer, call, origin > NOGPU_UNKNOWN ? from : NULL, bytes,
-			     origin, c->when);
+			     origin, c->start);
 
 	return said ? NCCL_OK : NCCL_SYSTEM_ERROR;
 }

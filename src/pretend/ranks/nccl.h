@@ -19,8 +19,7 @@ struct comm {
 	unsigned splits;
 	struct nogpu_held held;
 	/* the current call: when it began, and its duration */
-	struct talk_when when;
-	uint64_t ns;
+	uint64_t start, ns;
 	bool kernels;	    /* PyTorch's kernels communicate instead of NCCL (symmetric.c) */
 	bool ring;	    /* is the ring connected? */
 	unsigned char *met; /* bit set of connections to and from each rank; NULL: none */

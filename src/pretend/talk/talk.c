@@ -5,8 +5,8 @@
  *	NAME.R		empty; the first file of a member, and locked by the process of rank R while it is one
  *	NAME.R.P.0	messages of rank R for rank P: a struct head, then its bytes if carried, and so on
  *	NAME.R.P.1	the same for sends
- *	PID.clock	see talk_clock.h
- *	PID.waits	"pid of the process that PID waits for, number": a new number for each wait
+ *	PID.waits	"pid number file bytes": PID waits for that process, to write more than `bytes` into
+ *			this file; a new number for each wait
  *	R.present	pid of the process of the job's rank R, even if it joins no communicator
  *
  * Each file has one writer. The reader of NAME.R.P.N punches holes where it has read.
@@ -15,6 +15,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,17 +31,15 @@ struct head {
 	uint64_t bytes;
 	uint32_t origin, carried;
 	uint64_t call; /* enum talk_call */
-	struct talk_when when;
-	long pid;
+	uint64_t start;
 };
 
 #define KINDS 2 /* of files to a rank: collectives, sends */
 
 struct line {
-	int out, in;		/* descriptors, -1: not open yet */
-	uint64_t heard;		/* bytes read of `in` */
-	uint64_t punched;	/* bytes punched out */
-	struct talk_peer *peer; /* NULL: unknown yet; only in the first kind */
+	int out, in;	  /* descriptors, -1: not open yet */
+	uint64_t heard;	  /* bytes read of `in` */
+	uint64_t punched; /* bytes punched out */
 };
 
 struct talk {
@@ -113,6 +113,43 @@ static bool read_text(const char *path, char *text, size_t room)
 	return n > 0;
 }
 
+/* ---- the end of the recording -------------------------------------------------------------- */
+
+static char *_Atomic watched;
+
+/* The folder disappears when cufrag, or the launcher of the ranks, has ended. This process could
+ * not be recorded any more, and waiting ones would never end. */
+static void *watch(void *ctx)
+{
+	while (!access(watched, F_OK))
+		sleep(1);
+	dprintf(STDERR_FILENO, "cufrag: process %d ends, since the recording of its job is over\n",
+		(int)getpid());
+	_exit(1);
+	return ctx;
+}
+
+static void begin_watch(void)
+{
+	static pid_t begun; /* a forked process has no such thread yet */
+	sigset_t all, before;
+	pthread_t thread;
+
+	if (access(folder(), F_OK))
+		return;
+	if (!watched || strcmp(watched, folder()) != 0)
+		watched = strdup(folder()); /* the thread may still read the other one */
+	if (!watched || begun == getpid())
+		return;
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	if (!pthread_create(&thread, NULL, watch, NULL) && !pthread_detach(thread))
+		begun = getpid();
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* ---- messages ------------------------------------------------------------------------------ */
+
 struct talk *talk_join(const char *name, int ranks, int rank)
 {
 	struct talk *t;
@@ -120,7 +157,7 @@ struct talk *talk_join(const char *name, int ranks, int rank)
 
 	if (ranks < 1 || rank < 0 || rank >= ranks)
 		return NULL;
-	talk_clock_make();
+	begin_watch();
 	t = frag_host_calloc(1, sizeof(*t) + KINDS * (size_t)ranks * sizeof(t->lines[0]));
 	if (!t)
 		return NULL;
@@ -170,10 +207,10 @@ static bool write_all(int fd, struct iovec *part, int count)
 }
 
 bool talk_say(struct talk *t, int peer, enum talk_call call, const void *data, uint64_t bytes,
-	      uint32_t origin, struct talk_when when)
+	      uint32_t origin, uint64_t start)
 {
 	struct line *l = line_of(t, peer, call);
-	struct head head = { bytes, origin, data && bytes <= TALK_BYTES_MAX, call, when, getpid() };
+	struct head head = { bytes, origin, data && bytes <= TALK_BYTES_MAX, call, start };
 	struct iovec part[2] = { { &head, sizeof(head) }, { (void *)(uintptr_t)data, bytes } };
 
 	if (l->out < 0)
@@ -199,15 +236,6 @@ static long pid_of(const struct talk *t, int peer)
 	if (fd >= 0)
 		close(fd);
 	return pid;
-}
-
-struct talk_peer *talk_peer(struct talk *t, int peer)
-{
-	struct line *l = &t->lines[KINDS * peer];
-
-	if (!l->peer)
-		l->peer = talk_peer_of(pid_of(t, peer));
-	return l->peer;
 }
 
 static bool read_at(int fd, void *to, size_t bytes, uint64_t at)
@@ -251,8 +279,7 @@ static bool take(struct line *l, struct talk_message *out)
 	*out = (struct talk_message){ .bytes = head.bytes,
 				      .origin = head.origin,
 				      .call = (enum talk_call)head.call,
-				      .when = head.when,
-				      .by = head.when.later ? talk_peer_of(head.pid) : NULL };
+				      .start = head.start };
 	if (head.carried) {
 		out->data = frag_host_calloc(1, FRAG_MAX(head.bytes, 1u));
 		out->carried =
@@ -296,37 +323,51 @@ static void waits_path(char *path, size_t room, long pid)
 	snprintf(path, room, "%.4000s/%ld.waits", folder(), pid);
 }
 
-void talk_waits(struct talk *t, int peer)
+void talk_waits(struct talk *t, int peer, enum talk_call call)
 {
-	static unsigned long number;
-	char path[4200], text[64];
+	static _Atomic unsigned long number;
+	char path[4200], text[200];
 
 	waits_path(path, sizeof(path), getpid());
-	if (peer < 0) {
-		unlink(path);
-		return;
-	}
-	snprintf(text, sizeof(text), "%ld %lu", pid_of(t, peer), ++number);
+	snprintf(text, sizeof(text), "%ld %lu %s.%d.%d.%d %" PRIu64, pid_of(t, peer), ++number,
+		 t->name, peer, t->rank, call == TALK_SEND, line_of(t, peer, call)->heard);
 	(void)write_text(path, text, NULL);
 }
 
-/* The process that this one waits for, or 0. */
-static long next_of(long pid)
+void talk_waits_end(void)
 {
-	char path[4200], text[64];
+	char path[4200];
 
-	waits_path(path, sizeof(path), pid);
-	return read_text(path, text, sizeof(text)) ? strtol(text, NULL, 10) : 0;
+	waits_path(path, sizeof(path), getpid());
+	unlink(path);
 }
 
-bool talk_circle(struct talk *t, int peer)
+/* The process that this one waits for. 0: none, or its message is there. */
+static long next_of(long pid, uint64_t *chain)
 {
+	char path[4200], text[200], file[100];
+	unsigned long number;
+	uint64_t heard;
+	struct stat st;
+
+	waits_path(path, sizeof(path), pid);
+	if (!read_text(path, text, sizeof(text)) ||
+	    sscanf(text, "%ld %lu %99s %" SCNu64, &pid, &number, file, &heard) != 4)
+		return 0;
+	snprintf(path, sizeof(path), "%.4000s/%s", folder(), file);
+	*chain = *chain * 1000003 + number;
+	return !stat(path, &st) && (uint64_t)st.st_size > heard ? 0 : pid;
+}
+
+uint64_t talk_circle(struct talk *t, int peer)
+{
+	uint64_t chain = 1;
 	long pid = pid_of(t, peer);
 
-	for (int i = 0; pid > 0 && i < CIRCLE_MOST; i++, pid = next_of(pid))
+	for (int i = 0; pid > 0 && i < CIRCLE_MOST; i++, pid = next_of(pid, &chain))
 		if (pid == getpid())
-			return true;
-	return false;
+			return chain;
+	return 0;
 }
 
 /* ---- ranks that never come ---------------------------------------------------------------- */
