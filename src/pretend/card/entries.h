@@ -6,7 +6,7 @@
 
 #include "nogpu.h"
 
-struct event; /* stream.c */
+struct event; /* card_stream.c */
 
 /* Declarations for the rows of entries.def. */
 #define NOTHING(name) NOGPU_DECLARE(int, name, (void));
@@ -47,7 +47,7 @@ NOGPU_DECLARE(int, cuMemsetD32_v2, (void *to, uint32_t value, size_t count));
 __attribute__((visibility("default"))) void frag_nogpu_answer(bool on, uint64_t count);
 __attribute__((visibility("default"))) void
 frag_nogpu_answer_in_turn(const uint64_t *counts, uint64_t count, uint64_t every);
-/* stream.c */
+/* card_stream.c */
 NOGPU_DECLARE(int, cudaStreamCreateWithPriority, (void **out, unsigned flags, int priority));
 NOGPU_DECLARE(int, cudaStreamGetPriority, (void *stream, int *priority));
 NOGPU_DECLARE(int, cudaStreamBeginCapture, (void *stream, int mode));
