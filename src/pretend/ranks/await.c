@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See await.h. One list for all communicators, in the order in which they began. */
+/* See await.h. One list for all communicators, in the order in which transfers began. */
 #include "await.h"
 
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,7 +12,6 @@
 
 #include "lib/grow.h"
 #include "pretend/card/entries.h"
-#include "pretend/talk/reduce.h"
 
 #define NAP_FIRST_NS 20000u
 #define NAP_LAST_NS 1000000u
@@ -34,150 +30,11 @@ const _Atomic unsigned *frag_nogpu_awaited(void)
 	return &awaited_count;
 }
 
-struct awaited *await_new(struct talk *t, enum talk_call call, size_t parts)
-{
-	struct awaited *a = frag_host_calloc(1, sizeof(*a) + parts * sizeof(a->parts[0]));
-
-	if (a) {
-		a->talk = t;
-		a->call = call;
-		a->parts_count = parts;
-	}
-	return a;
-}
-
-static bool waits(const struct await_part *p)
-{
-	return !p->here && !p->same && !p->own;
-}
-
-static void release(struct awaited *a)
-{
-	for (size_t i = 0; i < a->parts_count; i++)
-		frag_host_free(a->parts[i].got.data);
-	frag_host_free(a->own);
-	frag_host_free(a);
-}
-
-/* ---- delivery ------------------------------------------------------------------------------ */
-
-static const struct talk_message *got_by(const struct await_part *p)
-{
-	return p->same ? &p->same->got : &p->got;
-}
-
-/* An empty part has no destination: its address may be that of other parts, or the end of the
- * storage. */
-static bool has_place(const struct await_part *p)
-{
-	return p->to && p->bytes && !p->own;
-}
-
-/* A storage gets the least known origin of its parts. */
-static void place(const struct awaited *a)
-{
-	for (size_t i = 0; i < a->parts_count; i++)
-		if (has_place(&a->parts[i]))
-			frag_nogpu_origin_set(a->parts[i].to, a->parts[i].bytes, NOGPU_COMPUTED,
-					      false);
-	for (size_t i = 0; i < a->parts_count; i++) {
-		const struct await_part *p = &a->parts[i];
-		const struct talk_message *got = got_by(p);
-
-		if (!has_place(p))
-			continue;
-		if (got->carried)
-			memcpy(p->to, got->data, FRAG_MIN(p->bytes, got->bytes));
-		frag_nogpu_origin_set(p->to, p->bytes, got->carried ? got->origin : NOGPU_UNKNOWN,
-				      true);
-	}
-}
-
-/* Part i in rank order: all ranks add in this order, so their sums are equal. */
-static const void *in_order(const struct awaited *a, size_t i)
-{
-	const struct await_part *p = i == a->own_at ? NULL : &a->parts[i < a->own_at ? i : i - 1];
-
-	return !p || p->own ? a->own : got_by(p)->data;
-}
-
-/* Unless all ranks computed their values, this rank's result stays as it is. */
-static void reduce(struct awaited *a)
-{
-	uint32_t origin = a->own_origin;
-	bool all = a->own && reduce_known(a->type, a->op);
-
-	for (size_t i = 0; i < a->parts_count; i++) {
-		const struct talk_message *got = got_by(&a->parts[i]);
-
-		if (a->parts[i].own)
-			continue;
-		all &= got->carried && got->bytes == a->bytes;
-		origin = FRAG_MIN(origin, got->origin);
-	}
-	frag_nogpu_origin_set(a->result, a->bytes, all ? origin : NOGPU_UNKNOWN, false);
-	if (!all)
-		return;
-	memcpy(a->result, in_order(a, 0), a->bytes);
-	for (size_t i = 1; i <= a->parts_count; i++)
-		reduce_with(a->result, in_order(a, i), a->bytes, a->type, a->op);
-	reduce_end(a->result, a->bytes, a->type, a->op, (int)a->parts_count + 1, a->factor);
-}
-
-static void deliver(struct awaited *a)
-{
-	if (a->result)
-		reduce(a);
-	else if (!a->own)
-		place(a);
-}
-
-/* ---- messages ------------------------------------------------------------------------------- */
-
-static void note_ended(void)
-{
-	static atomic_bool said;
-
-	if (!atomic_exchange(&said, true))
-		dprintf(STDERR_FILENO,
-			"cufrag: process %d waited for a rank that has ended; values "
-			"that it should have sent are invented\n",
-			(int)getpid());
-}
-
-/* Ranks call different collectives, or in another order: NCCL on a card would hang or mix up
- * data. */
-static void note_differs(const struct awaited *a, const struct await_part *p)
-{
-	static const char *const names[] = {
-		[TALK_SEND] = "a send",
-		[TALK_SPLIT] = "a split",
-		[TALK_ALL_REDUCE] = "an all-reduce",
-		[TALK_REDUCE] = "a reduce",
-		[TALK_BROADCAST] = "a broadcast",
-		[TALK_REDUCE_SCATTER] = "a reduce-scatter",
-		[TALK_ALL_GATHER] = "an all-gather",
-		[TALK_ALL_TO_ALL] = "an all-to-all",
-		[TALK_BARRIER] = "a barrier",
-	};
-	static atomic_bool said;
-	const char *rank = getenv("RANK");
-
-	if (a->plays || (p->got.call == a->call && p->got.bytes == p->bytes) ||
-	    atomic_exchange(&said, true))
-		return;
-	dprintf(STDERR_FILENO,
-		"cufrag: rank %s awaits %s of %" PRIu64 " bytes, but member %d of the group "
-		"made %s of %" PRIu64 " bytes: on a card, this job would hang or mix them up\n",
-		rank ? rank : "?", names[a->call], p->bytes, p->peer, names[p->got.call],
-		p->got.bytes);
-}
-
 /* Are any of the first `count` parts still awaited from this rank? */
 static bool is_open(const struct awaited *a, size_t count, int peer)
 {
 	for (size_t i = 0; i < count; i++)
-		if (a->parts[i].peer == peer && waits(&a->parts[i]))
+		if (a->parts[i].peer == peer && transfer_waits(&a->parts[i]))
 			return true;
 	return false;
 }
@@ -218,10 +75,10 @@ static void hear_part(struct awaited *a, struct await_part *p)
 
 	p->here = answer != TALK_NOT_YET;
 	if (answer == TALK_ENDED)
-		note_ended();
+		transfer_ended();
 	if (answer != TALK_HERE)
 		return;
-	note_differs(a, p);
+	transfer_check(a, p);
 	a->begun = FRAG_MAX(a->begun, p->got.start);
 	a->absent = false;
 }
@@ -234,7 +91,7 @@ static bool hear(struct awaited *a)
 	for (size_t i = 0; i < a->parts_count && !a->heard; i++) {
 		struct await_part *p = &a->parts[i];
 
-		if (!waits(p))
+		if (!transfer_waits(p))
 			continue;
 		if (!is_open(a, i, p->peer) && next_from(a, p->peer) == a)
 			hear_part(a, p);
@@ -259,8 +116,8 @@ static void clear(const struct talk *dropped)
 		}
 		*at = a->next;
 		if (a->talk != dropped)
-			deliver(a);
-		release(a);
+			transfer_deliver(a);
+		transfer_free(a);
 		atomic_fetch_sub(&awaited_count, 1);
 	}
 	list_end = at;
@@ -363,7 +220,7 @@ static int look_at(struct wait *w, struct awaited *a, const struct goal *g)
 	int peer = -1;
 
 	for (size_t i = a->parts_count; i-- > 0;)
-		peer = waits(&a->parts[i]) ? a->parts[i].peer : peer;
+		peer = transfer_waits(&a->parts[i]) ? a->parts[i].peer : peer;
 	if (g->how == NOGPU_LOOK || (g->how == NOGPU_TRY && next_from(a, peer)->absent))
 		return NOGPU_NOT_READY;
 	if (waited > TELL_NS && (w->peer != peer || w->talk != a->talk)) {

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Transfers from other ranks, and the scalar clock of a job. A message carries the time at which its
+ * Waiting for other ranks, and the scalar clock of a job. A message carries the time at which its
  * sender began; a transfer ends a while after the last sender has begun.
- *
- *	struct awaited *a = await_new(comm->talk, call, parts);	fill a->parts, a->result …
- *	await_begin(a, stream);
  *
  * The ranks run in lockstep: await_begin blocks until all senders have begun, then delivers the data
  * and advances the stream's clock. So all times are known, and do not depend on the speed of
@@ -19,47 +16,9 @@
 
 #include <frag/base.h>
 
-#include "pretend/talk/talk.h"
+#include "transfer.h"
 
-struct await_part {
-	int peer;
-	void *to; /* NULL: a part of the result, or abandoned */
-	uint64_t bytes;
-	bool here;
-	bool own; /* no message: this process plays that rank, too */
-	const struct await_part
-		*same; /* part whose message also counts for this one; NULL: its own message */
-	struct talk_message got;
-};
-
-struct awaited {
-	struct awaited *next;
-	struct talk *talk;
-	enum talk_call call;
-	bool lent;	 /* shared memory is in use until this is over (lent.h) */
-	bool plays;	 /* ranks play others, whose parts may have other sizes */
-	bool heard;	 /* all messages have come */
-	bool late;	 /* await_begin has returned */
-	bool absent;	 /* a sender made no progress for long */
-	uint64_t circle; /* of ranks that waited for each other: talk_circle */
-	uint64_t number;
-	void *stream;
-	uint64_t ns;	/* duration, once all have begun */
-	uint64_t begun; /* start of the last sender so far */
-	/* of a reduction: destination (NULL: no reduction, or abandoned); own values (NULL: not
-	 * computed), which come before part own_at */
-	void *result, *own;
-	size_t own_at;
-	uint64_t bytes;
-	uint32_t own_origin;
-	int type, op;
-	double factor; /* of REDUCE_MADE */
-	size_t parts_count;
-	struct await_part parts[];
-};
-
-/* NULL: no memory. */
-struct awaited *await_new(struct talk *t, enum talk_call call, size_t parts);
+/* Takes ownership of the transfer. */
 void await_begin(struct awaited *a, void *stream);
 /* The communicator ends, and its transfers with it. */
 void await_drop(struct talk *t);
@@ -70,8 +29,5 @@ __attribute__((visibility("default"))) int frag_nogpu_settle(const void *p, uint
 __attribute__((visibility("default"))) void frag_nogpu_abandon(const void *p, uint64_t bytes);
 /* Number of pending transfers: while it is 0, callers can skip the other calls. */
 __attribute__((visibility("default"))) const _Atomic unsigned *frag_nogpu_awaited(void);
-
-/* Begins to handle kernels of PyTorch's symmetric memory. A constructor, so only tests call it. */
-void frag_nogpu_symmetric_begin(void);
 
 #endif

@@ -31,6 +31,8 @@ void **frag_nogpu___cudaRegisterFatBinary(void *fatbin);
 void frag_nogpu___cudaRegisterFunction(void **handle, const void *function, const char *mangled,
 				       const char *name);
 
+void frag_nogpu_symmetric_begin(void);
+
 #define INT64 4
 
 /* Of no card that is counted for groups (beside.c), so that none is opened. */
