@@ -17,12 +17,6 @@ struct kind {
 	char more[16];
 };
 int frag_nogpu_cuMemCreate(uint64_t *out, size_t bytes, const struct kind *kind, uint64_t flags);
-int frag_nogpu_cuMemAddressReserve(void **out, size_t bytes, size_t align, uint64_t hint,
-				   uint64_t flags);
-int frag_nogpu_cuMemAddressFree(void *p, size_t bytes);
-int frag_nogpu_cuMemMap(void *p, size_t bytes, size_t offset, uint64_t handle, uint64_t flags);
-int frag_nogpu_cuMemUnmap(void *p, size_t bytes);
-int frag_nogpu_cuMemRelease(uint64_t handle);
 int frag_nogpu_cuMemExportToShareableHandle(int *out, uint64_t handle, int type, uint64_t flags);
 int frag_nogpu_cuMemImportFromShareableHandle(uint64_t *out, void *file, int type);
 #define FILES 1 /* kinds of exported handles */

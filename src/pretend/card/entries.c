@@ -107,4 +107,5 @@ static int fabric_of_one(unsigned char *out)
 #define HANDLE(name, args) NOGPU_VALUE(int, name, args, frag_nogpu_handle(out))
 #define ANSWER NOGPU_ANSWER
 #define VALUE NOGPU_VALUE
+#define SAME NOGPU_SAME
 #include "entries.def"

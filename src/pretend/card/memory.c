@@ -95,10 +95,8 @@ NOGPU_ENTRY(int, cudaFree, (void *p))
 	frag_nogpu_forget(p, bytes);
 	return frag_nogpu_error(rc ? NOGPU_INVALID_VALUE : NOGPU_OK);
 }
-NOGPU_VALUE(int, cudaMallocManaged, (void **out, size_t bytes, unsigned flags),
-	    frag_nogpu_error(take_managed(out, bytes)))
-NOGPU_VALUE(int, cuMemAllocManaged, (void **out, size_t bytes, unsigned flags),
-	    take_managed(out, bytes))
+NOGPU_PAIR(cudaMallocManaged, cuMemAllocManaged, (void **out, size_t bytes, unsigned flags),
+	   take_managed(out, bytes))
 
 NOGPU_ENTRY(int, cudaMemGetInfo, (size_t * free_bytes, size_t *total_bytes))
 {

@@ -41,6 +41,18 @@
 		return __VA_ARGS__; \
 	}
 
+/* Another name for an entry, whatever its signature is. */
+#define NOGPU_SAME(name, entry) \
+	__attribute__((visibility("default"), naked)) void frag_nogpu_##name(void); \
+	void frag_nogpu_##name(void) \
+	{ \
+		__asm__("jmp frag_nogpu_" #entry "@PLT"); \
+	}
+/* A call of the runtime and of the driver, which leaves the runtime's last error alone. */
+#define NOGPU_PAIR(runtime, driver, args, ...) \
+	NOGPU_VALUE(int, runtime, args, frag_nogpu_error(__VA_ARGS__)) \
+	NOGPU_VALUE(int, driver, args, __VA_ARGS__)
+
 /* For one CUDA major, 12 or 13. */
 #define NOGPU_VALUE_OF(major, type, name, args, ...) \
 	__attribute__((visibility("default"))) type frag_nogpu##major##_##name args; \
