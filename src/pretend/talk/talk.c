@@ -18,6 +18,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@
 #include <unistd.h>
 
 #define CIRCLE_MOST 4096 /* processes to follow */
+#define PATH_ROOM 4300
 
 struct head {
 	uint64_t bytes;
@@ -62,6 +64,18 @@ bool talk_possible(void)
 	return path && *path;
 }
 
+/* The path of a file in the folder. */
+__attribute__((format(printf, 2, 3))) static char *in_folder(char *path, const char *format, ...)
+{
+	int used = snprintf(path, PATH_ROOM, "%.4000s/", folder());
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(path + used, PATH_ROOM - (size_t)used, format, args);
+	va_end(args);
+	return path;
+}
+
 static struct line *line_of(struct talk *t, int peer, enum talk_call call)
 {
 	return &t->lines[KINDS * peer + (call == TALK_SEND)];
@@ -69,10 +83,9 @@ static struct line *line_of(struct talk *t, int peer, enum talk_call call)
 
 static int open_file(const struct talk *t, int from, int to, enum talk_call call, int flags)
 {
-	char path[4200];
+	char path[PATH_ROOM];
 
-	snprintf(path, sizeof(path), "%.4000s/%s.%d.%d.%d", folder(), t->name, from, to,
-		 call == TALK_SEND);
+	in_folder(path, "%s.%d.%d.%d", t->name, from, to, call == TALK_SEND);
 	return open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
@@ -82,7 +95,7 @@ static bool write_text(const char *path, const char *text, int *kept)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	static _Atomic unsigned writes;
-	char temp[4300];
+	char temp[PATH_ROOM + 32];
 	size_t len = strlen(text);
 	int fd;
 	bool ok;
@@ -153,7 +166,7 @@ static void begin_watch(void)
 struct talk *talk_join(const char *name, int ranks, int rank)
 {
 	struct talk *t;
-	char path[4200];
+	char path[PATH_ROOM];
 
 	if (ranks < 1 || rank < 0 || rank >= ranks)
 		return NULL;
@@ -166,8 +179,7 @@ struct talk *talk_join(const char *name, int ranks, int rank)
 	t->rank = rank;
 	for (int i = 0; i < KINDS * ranks; i++)
 		t->lines[i].out = t->lines[i].in = -1;
-	snprintf(path, sizeof(path), "%.4000s/%s.%d", folder(), name, rank);
-	if (write_text(path, "", &t->lock))
+	if (write_text(in_folder(path, "%s.%d", name, rank), "", &t->lock))
 		return t;
 	frag_host_free(t);
 	return NULL;
@@ -223,13 +235,13 @@ bool talk_say(struct talk *t, int peer, enum talk_call call, const void *data, u
 static long pid_of(const struct talk *t, int peer)
 {
 	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
-	char path[4200];
+	char path[PATH_ROOM];
 	long pid = -1;
 	int fd;
 
 	if (peer == t->rank)
 		return -1;
-	snprintf(path, sizeof(path), "%.4000s/%s.%d", folder(), t->name, peer);
+	in_folder(path, "%s.%d", t->name, peer);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd >= 0 && !fcntl(fd, F_GETLK, &lock))
 		pid = lock.l_type == F_UNLCK ? 0 : lock.l_pid;
@@ -318,17 +330,12 @@ enum talk_answer talk_hear(struct talk *t, int peer, enum talk_call call, struct
 
 /* ---- deadlocks ------------------------------------------------------------------------- */
 
-static void waits_path(char *path, size_t room, long pid)
-{
-	snprintf(path, room, "%.4000s/%ld.waits", folder(), pid);
-}
-
 void talk_waits(struct talk *t, int peer, enum talk_call call)
 {
 	static _Atomic unsigned long number;
-	char path[4200], text[200];
+	char path[PATH_ROOM], text[200];
 
-	waits_path(path, sizeof(path), getpid());
+	in_folder(path, "%d.waits", (int)getpid());
 	snprintf(text, sizeof(text), "%ld %lu %s.%d.%d.%d %" PRIu64, pid_of(t, peer), ++number,
 		 t->name, peer, t->rank, call == TALK_SEND, line_of(t, peer, call)->heard);
 	(void)write_text(path, text, NULL);
@@ -336,27 +343,24 @@ void talk_waits(struct talk *t, int peer, enum talk_call call)
 
 void talk_waits_end(void)
 {
-	char path[4200];
+	char path[PATH_ROOM];
 
-	waits_path(path, sizeof(path), getpid());
-	unlink(path);
+	unlink(in_folder(path, "%d.waits", (int)getpid()));
 }
 
 /* The process that this one waits for. 0: none, or its message is there. */
 static long next_of(long pid, uint64_t *chain)
 {
-	char path[4200], text[200], file[100];
+	char path[PATH_ROOM], text[200], file[100];
 	unsigned long number;
 	uint64_t heard;
 	struct stat st;
 
-	waits_path(path, sizeof(path), pid);
-	if (!read_text(path, text, sizeof(text)) ||
+	if (!read_text(in_folder(path, "%ld.waits", pid), text, sizeof(text)) ||
 	    sscanf(text, "%ld %lu %99s %" SCNu64, &pid, &number, file, &heard) != 4)
 		return 0;
-	snprintf(path, sizeof(path), "%.4000s/%s", folder(), file);
 	*chain = *chain * 1000003 + number;
-	return !stat(path, &st) && (uint64_t)st.st_size > heard ? 0 : pid;
+	return !stat(in_folder(path, "%s", file), &st) && (uint64_t)st.st_size > heard ? 0 : pid;
 }
 
 uint64_t talk_circle(struct talk *t, int peer)
@@ -372,19 +376,13 @@ uint64_t talk_circle(struct talk *t, int peer)
 
 /* ---- ranks that never come ---------------------------------------------------------------- */
 
-static void present_path(char *path, size_t room, long rank)
-{
-	snprintf(path, room, "%.4000s/%ld.present", folder(), rank);
-}
-
 /* pid of a rank of the job. 0: it has ended; -1: it has not started. */
 static long present(long rank)
 {
-	char path[4200], text[64];
+	char path[PATH_ROOM], text[64];
 	long pid;
 
-	present_path(path, sizeof(path), rank);
-	if (!read_text(path, text, sizeof(text)))
+	if (!read_text(in_folder(path, "%ld.present", rank), text, sizeof(text)))
 		return -1;
 	pid = strtol(text, NULL, 10);
 	return kill((pid_t)pid, 0) && errno == ESRCH ? 0 : pid;
@@ -393,14 +391,13 @@ static long present(long rank)
 void frag_nogpu_present(void)
 {
 	const char *rank = getenv("RANK");
-	char path[4200], text[64];
+	char path[PATH_ROOM], text[64];
 
 	if (!talk_possible() || !rank ||
 	    present(atol(rank)) > 0) /* child processes inherit its number */
 		return;
-	present_path(path, sizeof(path), atol(rank));
 	snprintf(text, sizeof(text), "%d", (int)getpid());
-	(void)write_text(path, text, NULL);
+	(void)write_text(in_folder(path, "%ld.present", atol(rank)), text, NULL);
 }
 
 static bool is_member(const struct talk *t, long pid)
