@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Streams, events and captures. In a process with streams of its own or with other ranks, an event
- * is ready when its work is over by the modelled clock (clock.c), else at once. Captures matter,
+ * is ready when its work is over by the modelled clock (card_clock.c), else at once. Captures matter,
  * too: while a stream is captured, the allocator uses a private pool and records its events later.
  * As on a card, waiting for captured work is refused and invalidates the capture.
  */
-#include "clock.h"
+#include "card_clock.h"
 #include "entries.h"
 
 #include <pthread.h>

@@ -230,7 +230,7 @@ __attribute__((visibility("default"))) void frag_nogpu_bench_ready(void *p, uint
 /* Before reading: backs unwritten parts with huge pages of zeros. */
 __attribute__((visibility("default"))) void frag_nogpu_bench_reads(const void *p, uint64_t bytes);
 
-/* ---- time: the modelled clock of all kernels so far (clock.c) */
+/* ---- time: the modelled clock of all kernels so far (card_clock.c) */
 
 /* Adds an operator of this length to a stream, and all so far; is it called by C++, in a backward
  * pass, or by Python? Bytes sent to other ranks and awaited from them; the first call makes streams

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "nogpu_card.h"
-#include "nogpu_exports.h"
 
 int frag_nogpu_cudaFuncGetAttributes(void *out, const void *function);
 void **frag_nogpu___cudaRegisterFatBinary(void *fatbin);

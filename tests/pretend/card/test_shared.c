@@ -7,7 +7,6 @@
 
 #include "pretend/card/lent.h"
 #include "nogpu_card.h"
-#include "nogpu_exports.h"
 
 /* CUDA's handle of memory, by value. */
 struct handle {

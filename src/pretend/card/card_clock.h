@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams on the modelled clock: what clock.c and card_stream.c share. */
-#ifndef FRAG_NOGPU_CLOCK_H
-#define FRAG_NOGPU_CLOCK_H
+/* Streams on the modelled clock: what card_clock.c and card_stream.c share. */
+#ifndef FRAG_NOGPU_CARD_CLOCK_H
+#define FRAG_NOGPU_CARD_CLOCK_H
 
 #include "nogpu.h"
 

@@ -5,7 +5,7 @@
  * stream still uses, which decides the peak of FSDP, pipelines and prefetched batches. Captured work
  * takes no time. With a single stream, all work is over at once.
  */
-#include "clock.h"
+#include "card_clock.h"
 
 #include <stdatomic.h>
 
