@@ -7,6 +7,7 @@
  * Programming Guide 13.0, "Technical Specifications per Compute Capability".
  */
 #include "nogpu.h"
+#include "protocol_list.inc"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -255,6 +256,30 @@ NOGPU_VALUE_OF(12, int, cudaGetDeviceProperties_v2, (void *out, int device),
 NOGPU_VALUE_OF(13, int, cudaGetDeviceProperties, (void *out, int device),
 	       fill_properties(out, PROPERTIES13_BYTES, true, device))
 
+/* ---- --values computed --------------------------------------------------------------- */
+
+static bool in_full;
+
+static void read_values(void)
+{
+	const char *way = getenv(CUFRAG_NOGPU_VALUES);
+
+	in_full = way && !strcmp(way, "computed");
+}
+
+bool frag_nogpu_in_full(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, read_values);
+	return in_full;
+}
+
+bool frag_nogpu_copies(uint64_t bytes, uint64_t most)
+{
+	return bytes <= most || frag_nogpu_in_full();
+}
+
 /* ---- which devices ------------------------------------------------------------------ */
 
 static _Thread_local int current_device, last_error;
@@ -296,6 +321,15 @@ NOGPU_ENTRY(int, cudaDeviceGetStreamPriorityRange, (int *least, int *greatest))
 	if (greatest)
 		*greatest = -5;
 	return NOGPU_OK;
+}
+
+#define HANDLE_BYTES 4096u /* opaque, but some libraries copy descriptors */
+
+int frag_nogpu_handle(void **out)
+{
+	*out = calloc(1, HANDLE_BYTES);
+	return *out ? NOGPU_OK
+		    : NOGPU_OUT_OF_MEMORY; /* the libraries' "no resources" is 1, 2 or 3 */
 }
 
 /* ---- versions and texts -------------------------------------------------------------- */

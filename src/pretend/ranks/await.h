@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pending transfers from other ranks. NCCL's calls return at once and streams wait for the data;
- * here the host waits when the data is needed: when such memory is read, or a stream is
- * synchronized.
+ * Waiting for other ranks, and the scalar clock of a job. A message carries the time at which its
+ * sender began; a transfer ends a while after the last sender has begun.
  *
- *	struct awaited *a = await_new(comm->talk, call, parts);	fill a->parts, a->result …
- *	await_begin(a, stream);
- *	…
- *	frag_nogpu_settle(p, bytes);			the contents of [p, p + bytes) are complete
+ * The ranks run in lockstep: await_begin blocks until all senders have begun, then delivers the data
+ * and advances the stream's clock. So all times are known, and do not depend on the speed of
+ * processes. Only where a sender waits for this process (NCCL's calls do not block, so a program may
+ * receive first and send later) or makes no progress is the transfer late: await_begin returns, and
+ * the host waits when it needs the data or the time (settle_until in nogpu.h).
  *
  * Invariant: transfers from one rank in one communicator complete in the order in which they began.
  */
@@ -16,55 +16,18 @@
 
 #include <frag/base.h>
 
-#include "pretend/talk/talk.h"
+#include "transfer.h"
 
-struct await_part {
-	int peer;
-	void *to; /* NULL: a part of the result, or abandoned */
-	uint64_t bytes;
-	bool here;
-	bool own; /* no message: this process plays that rank, too */
-	const struct await_part
-		*same; /* part whose message also counts for this one; NULL: its own message */
-	struct talk_message got;
-};
-
-struct awaited {
-	struct awaited *next;
-	struct talk *talk;
-	enum talk_call call;
-	bool lent;  /* shared memory is in use until this is over (lent.h) */
-	bool plays; /* ranks play others, whose parts may have other sizes */
-	uint64_t number;
-	uint64_t ns; /* duration, once all have begun */
-	struct moment_node *over;
-	/* of a reduction: destination (NULL: no reduction, or abandoned); own values (NULL: not
-	 * computed), which come before part own_at */
-	void *result, *own;
-	size_t own_at;
-	uint64_t bytes;
-	uint32_t own_origin;
-	int type, op;
-	double factor; /* of REDUCE_MADE */
-	size_t parts_count;
-	struct await_part parts[];
-};
-
-/* NULL: no memory. */
-struct awaited *await_new(struct talk *t, enum talk_call call, size_t parts);
+/* Takes ownership of the transfer. */
 void await_begin(struct awaited *a, void *stream);
-/* The communicator ends: nothing of it is awaited any longer. */
+/* The communicator ends, and its transfers with it. */
 void await_drop(struct talk *t);
 
-/* Waits until nothing is awaited at [p, p + bytes). 0, or NOGPU_TIMEOUT: ranks wait for
- * each other. */
+/* Waits for the data of [p, p + bytes). NOGPU_TIMEOUT: deadlock. */
 __attribute__((visibility("default"))) int frag_nogpu_settle(const void *p, uint64_t bytes);
-/* Memory at [p, p + bytes) is used anew: what is still awaited there is not written. */
+/* Late transfers no longer write to [p, p + bytes), which is used anew. */
 __attribute__((visibility("default"))) void frag_nogpu_abandon(const void *p, uint64_t bytes);
 /* Number of pending transfers: while it is 0, callers can skip the other calls. */
 __attribute__((visibility("default"))) const _Atomic unsigned *frag_nogpu_awaited(void);
-
-/* Kernels of PyTorch's symmetric memory are seen to from here on; runs by itself where the whole library is loaded. */
-void frag_nogpu_symmetric_begin(void);
 
 #endif

@@ -10,15 +10,12 @@
 
 #include <frag/clock.h>
 
-#include "pretend/ranks/await.h"
+#include "pretend/ranks/nccl.h"
 #include "pretend/card/entries.h"
 #include "pretend/card/lent.h"
 #include "pretend/talk/reduce.h"
 #include "nogpu_card.h"
-#include "nogpu_exports.h"
 
-int frag_nogpu_ncclAllReduce(const void *from, void *to, size_t count, int type, int op, void *comm,
-			     void *stream);
 int frag_nogpu_ncclAllGather(const void *from, void *to, size_t count, int type, void *comm,
 			     void *stream);
 int frag_nogpu_ncclGroupStart(void);
@@ -69,8 +66,6 @@ static void with_rank_1(void (*rank)(void *comm, int rank))
 
 /* ---- modelled clocks ---- */
 
-#define NOT_READY 600
-
 static void hand_out(int kernels)
 {
 	while (kernels-- > 0)
@@ -117,16 +112,16 @@ static void send_late(void *comm, int me, bool ahead)
 		rest(ahead ? 0 : 200);
 		hand_out(50);
 		frag_nogpu_ncclSend(&x, 1, INT64, 0, comm, NULL);
-		EXPECT(query(event = event_now()), NOT_READY);
+		EXPECT(query(event = event_now()), NOGPU_NOT_READY);
 		hand_out(1); /* it need not be received to be over */
 		EXPECT(query(event), 0);
 	} else {
 		rest(ahead ? 200 : 0);
 		frag_nogpu_ncclRecv(&x, 1, INT64, 1, comm, NULL);
 		event = event_now();
-		EXPECT(query(event), NOT_READY);
+		EXPECT(query(event), NOGPU_NOT_READY);
 		hand_out(90);
-		EXPECT(query(event), NOT_READY);
+		EXPECT(query(event), NOGPU_NOT_READY);
 		hand_out(20);
 		EXPECT(query(event), 0);
 	}
@@ -157,7 +152,7 @@ static void collect_late(void *comm, int me)
 	event = event_now();
 	if (!me) {
 		hand_out(80);
-		EXPECT(query(event), NOT_READY);
+		EXPECT(query(event), NOGPU_NOT_READY);
 		hand_out(30);
 	} else {
 		hand_out(1);
@@ -209,7 +204,7 @@ static void watch(void *comm, int me)
 	event = event_now();
 	EXPECT(frag_nogpu_cudaEventSynchronize(event), 0);
 	EXPECT(query(event), 0);
-	EXPECT(watchdog(event, false), NOT_READY);
+	EXPECT(watchdog(event, false), NOGPU_NOT_READY);
 	frag_nogpu_host_takes(60000000);
 	EXPECT(watchdog(event, false), 0);
 	frag_nogpu_cudaEventRecord(event, NULL);
@@ -242,7 +237,7 @@ static void send_on(void *comm, int me)
 	rest(100);
 	hand_out(100);
 	frag_nogpu_ncclSend(&x, 1, INT64, 1, comm, stream);
-	EXPECT(query(event), NOT_READY);
+	EXPECT(query(event), NOGPU_NOT_READY);
 	hand_out(2);
 	EXPECT(query(event), 0);
 	free(event);
@@ -275,7 +270,7 @@ static void load(void *comm, int me)
 	frag_nogpu_ncclRecv(&x, 1, INT64, 1, comm, NULL);
 	event = event_now();
 	launch(functions, NULL);
-	EXPECT(query(event), NOT_READY);
+	EXPECT(query(event), NOGPU_NOT_READY);
 	launch(functions + 1, NULL);
 	EXPECT(query(event), 0);
 	free(event);
@@ -298,7 +293,7 @@ static void ask_waiting_rank(void *comm, int me)
 		frag_nogpu_ncclRecv(&y, 1, INT64, 0, comm, NULL);
 		event = event_now();
 		hand_out(100);
-		EXPECT(query(event), NOT_READY);
+		EXPECT(query(event), NOGPU_NOT_READY);
 		free(event);
 		frag_nogpu_ncclSend(&x, 1, INT64, 0, comm, NULL);
 	} else {
