@@ -10,6 +10,7 @@
 #include "protocol_list.inc"
 
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,34 +71,39 @@ static int cards_used(void)
 	return FRAG_MIN(used, NOGPU_CARDS_MAX);
 }
 
+#define KEY(key, member) \
+	{ \
+		key, offsetof(struct nogpu_card, member), sizeof(card.member) \
+	}
+static const struct {
+	const char *key;
+	size_t at, bytes;
+} keys[] = {
+	KEY("total", total_bytes),
+	KEY("context", context_bytes),
+	KEY("libraries", libraries),
+	KEY("count", count),
+	KEY("sms", sms),
+	KEY("l2", l2_bytes),
+	KEY("bus", bus_bits),
+	KEY("clock", clock_khz),
+	KEY("nvlink", nvlink),
+};
+
 static void take(const char *key, const char *value)
 {
 	unsigned long long n = strtoull(value, NULL, 10);
 
 	if (!strcmp(key, "name"))
 		snprintf(card.name, sizeof(card.name), "%s", value);
-	else if (!strcmp(key, "total"))
-		card.total_bytes = n;
-	else if (!strcmp(key, "context"))
-		card.context_bytes = n;
-	else if (!strcmp(key, "libraries"))
-		card.libraries = n;
-	else if (!strcmp(key, "count"))
-		card.count = (int)FRAG_MIN(n, NOGPU_CARDS_MAX);
-	else if (!strcmp(key, "least"))
-		card.count = FRAG_MAX((int)FRAG_MIN(n, NOGPU_CARDS_MAX), cards_used());
 	else if (!strcmp(key, "cc"))
 		sscanf(value, "%d.%d", &card.major, &card.minor);
-	else if (!strcmp(key, "sms"))
-		card.sms = (int)n;
-	else if (!strcmp(key, "l2"))
-		card.l2_bytes = n;
-	else if (!strcmp(key, "bus"))
-		card.bus_bits = (int)n;
-	else if (!strcmp(key, "clock"))
-		card.clock_khz = (int)n;
-	else if (!strcmp(key, "nvlink"))
-		card.nvlink = n;
+	else if (!strcmp(key, "least"))
+		card.count = FRAG_MAX((int)FRAG_MIN(n, NOGPU_CARDS_MAX), cards_used());
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(keys); i++) /* little endian; bools are 0 or 1 */
+		if (!strcmp(key, keys[i].key))
+			memcpy((char *)&card + keys[i].at, &n, keys[i].bytes);
+	card.count = FRAG_MIN(card.count, NOGPU_CARDS_MAX);
 }
 
 static void read_card(void)

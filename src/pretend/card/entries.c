@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The functions of entries.def, and helpers for their answers. */
 #include "entries.h"
-#include "pretend/talk/reduce.h"
 
 #include <stdio.h>
 #include <stdatomic.h>

@@ -103,16 +103,13 @@ struct config {
 	size_t shared_bytes;
 	void *stream;
 };
-#define LAUNCH(name) \
-	NOGPU_VALUE(int, name, \
-		    (const void *function, struct size grid, struct size block, void **parameters, \
-		     size_t shared_bytes, void *stream), \
-		    launched(function, parameters, stream))
-
-LAUNCH(cudaLaunchKernel)
-LAUNCH(cudaLaunchCooperativeKernel)
-LAUNCH(__cudaLaunchKernel)
-LAUNCH(__cudaLaunchKernel_ptsz)
+NOGPU_VALUE(int, cudaLaunchKernel,
+	    (const void *function, struct size grid, struct size block, void **parameters,
+	     size_t shared_bytes, void *stream),
+	    launched(function, parameters, stream))
+NOGPU_SAME(cudaLaunchCooperativeKernel, cudaLaunchKernel)
+NOGPU_SAME(__cudaLaunchKernel, cudaLaunchKernel)
+NOGPU_SAME(__cudaLaunchKernel_ptsz, cudaLaunchKernel)
 NOGPU_VALUE(int, cudaLaunchKernelExC,
 	    (const struct config *config, const void *function, void **parameters),
 	    launched(function, parameters, config->stream))

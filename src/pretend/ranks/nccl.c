@@ -441,6 +441,8 @@ NOGPU_ENTRY(int, ncclBroadcast,
 NOGPU_VALUE(int, ncclBcast,
 	    (void *data, size_t count, int type, int root, void *comm, void *stream),
 	    frag_nogpu_ncclBroadcast(data, data, count, type, root, comm, stream))
+NOGPU_ANSWER(ncclRedOpCreatePreMulSum, (int *op, void *factor, int type, int residence, void *comm),
+	     *op = reduce_make(factor, type))
 /* The input starts at this rank's part; count is the output's. */
 NOGPU_ENTRY(int, ncclReduceScatter,
 	    (const void *from, void *to, size_t count, int type, int op, struct comm *c,

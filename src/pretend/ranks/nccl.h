@@ -3,7 +3,7 @@
 #ifndef FRAG_NOGPU_NCCL_H
 #define FRAG_NOGPU_NCCL_H
 
-#include "await.h"
+#include "pretend/talk/await.h"
 #include "pretend/card/nogpu.h"
 
 #define NCCL_OK 0

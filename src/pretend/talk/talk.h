@@ -65,7 +65,7 @@ uint64_t talk_circle(struct talk *t, int peer);
 bool talk_never(struct talk *t, int peer);
 /* This process is that of its rank, also if it never talks. */
 __attribute__((visibility("default"))) void frag_nogpu_present(void);
-/* From now on, who is not there has ended. */
+/* From now on, ranks that have not joined count as ended. */
 void talk_abandon(struct talk *t);
 
 #endif

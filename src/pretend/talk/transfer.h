@@ -10,7 +10,7 @@
 
 #include <frag/base.h>
 
-#include "pretend/talk/talk.h"
+#include "talk.h"
 
 struct await_part {
 	int peer;

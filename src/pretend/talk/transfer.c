@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See transfer.h. */
+#include "reduce.h"
 #include "transfer.h"
 
 #include <inttypes.h>
@@ -10,7 +11,6 @@
 #include <unistd.h>
 
 #include "pretend/card/nogpu.h"
-#include "pretend/talk/reduce.h"
 
 struct awaited *transfer_new(struct talk *t, enum talk_call call, size_t parts)
 {
