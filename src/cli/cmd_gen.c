@@ -7,7 +7,7 @@
 
 #include <frag/opt.h>
 #include "trace/gen/gen_repeat.h"
-#include "cli/common.h"
+#include "cli/show_answer.h"
 
 struct options {
 	const char *output;
