@@ -223,8 +223,7 @@ struct pt {
 	unsigned rank_bits;	  /* PT_BY_SEGMENT: of the places in a segment */
 	uint64_t made;		  /* PT_BY_SEGMENT: segments, PT_BY_BLOCK: blocks */
 	struct pt_learnt *learnt; /* pt_learn.c; NULL: the order is known */
-	uint32_t
-		roundup[PT_ROUNDUPS]; /* divisions from 1 MiB up, 0/1 = off; 1: see PT_ROUNDS_ONE */
+	uint32_t roundup[PT_ROUNDUPS]; /* divisions from 1 MiB up, 0/1 = off; PT_ROUNDS_ONE */
 	uint64_t total;		      /* bytes held, all pools */
 	uint64_t releasable;	      /* sum over the free blocks */
 	struct pt_pool *pools;	      /* [2 * id] small, [2 * id + 1] large */

@@ -284,7 +284,7 @@ void frag_launch_preload(const char *library)
 	if (!frag_launch_can_preload(library))
 		return;
 	frag_launch_prepend("LD_PRELOAD", library);
-	/* AddressSanitizer would end programs where it is not first; the library needs none of it */
+	/* AddressSanitizer would end programs where it is not first; the library does not need it */
 	frag_launch_prepend("ASAN_OPTIONS", "verify_asan_link_order=0");
 }
 
