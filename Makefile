@@ -195,8 +195,7 @@ $(eval $(call registry,cmd_list.inc,$(filter %.c,$(wildcard src/cli/cmd_*.c src/
 $(eval $(call registry,export_list.inc,$(wildcard src/trace/writers/export_*.c),export_))
 $(eval $(call registry,chart_list.inc,$(wildcard src/report/charts/chart_*.c),chart_))
 $(eval $(call registry,kernel_list.inc,$(KERNEL_SRC)))
-WAY_SRC := $(foreach f,$(CLI_SRC),$(if $(filter way_%,$(notdir $(f))),$(f)))
-$(eval $(call registry,way_list.inc,$(WAY_SRC),way_))
+$(eval $(call registry,way_list.inc,$(foreach f,$(CLI_SRC),$(if $(findstring /way_,$f),$f)),way_))
 $(eval $(call registry,edit_list.inc,$(wildcard src/pretend/advise/edit_*.c),edit_))
 GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc export_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc edit_list.inc cost_list.inc card_list.inc torch_rule_list.inc monitor_page.inc \
              protocol_list.inc cufrag_protocol.py)

@@ -28,7 +28,6 @@
 #include "recording/policy_texts.h"
 #include "recording/recording.h"
 #include "recording/target.h"
-#include "recording/written.h"
 
 enum frag_cli_device { FRAG_CLI_DEVICE_SIM, FRAG_CLI_DEVICE_CUDA, FRAG_CLI_DEVICE_NULL };
 
@@ -141,8 +140,5 @@ int frag_cli_spec(const struct frag_cli *cli, const struct frag_recording *r, co
 
 /* With --verbose: what the file says about itself, and what settling found. */
 void frag_cli_settle_tell(const struct frag_cli *cli, const struct frag_trace *trace);
-/* What was written: printed, or as notes where the trace itself goes to standard output. */
-int frag_cli_show_written(const struct frag_cli *cli, const struct frag_written *w,
-			  struct frag_err *err);
 
 #endif

@@ -11,8 +11,7 @@
 #include "hints.h"
 
 struct frag_feeder {
-	const struct frag_trace_dev
-		*hdr; /* counts, streams, pools; events only if `feed` wants them */
+	const struct frag_trace_dev *hdr; /* counts, streams, pools; events if `feed` wants */
 	/*
 	 * Feeds everything from the beginning, until the run stops. hints: `trace` is hdr; the
 	 * feeder fills in the rest. again: this is a second pass, up to one event.

@@ -31,8 +31,7 @@ struct frag_opt {
 	const char *key;
 	size_t offset;		/* of the field in the params struct */
 	uint64_t def, min, max; /* BYTES, UINT, BOOL (0/1), ENUM */
-	uint64_t
-		unit; /* BYTES: a multiple of it, or FRAG_OPT_POW2; 0 = any. 0 and "max" always pass */
+	uint64_t unit; /* BYTES: a multiple of it, or FRAG_OPT_POW2; 0 = any. 0, "max" pass */
 	double fdef, fmin, fmax;  /* DOUBLE */
 	const char *sdef;	  /* STRING */
 	const char *const *words; /* ENUM: NULL-terminated */

@@ -157,6 +157,10 @@ struct frag_tune {
 int frag_tune_run(const struct frag_plan_env *env, const struct frag_trace_dev *const *units,
 		  size_t units_count, const struct frag_tune_options *opt, struct frag_tune *out,
 		  struct frag_err *err);
+/* The settings of PyTorch for one unit, as many tries as its length allows: what explain and advise
+ * offer. */
+int frag_tune_settings(const struct frag_plan_env *env, const struct frag_trace_dev *dev,
+		       uint64_t seed, struct frag_tune *out, struct frag_err *err);
 void frag_tune_release(struct frag_tune *t);
 
 /* ---- the optimum: bound and offline placement ----------------------------- */

@@ -123,8 +123,7 @@ FRAG_LIVE_ENTRY void frag_live_reset_accumulated(int device);
 struct frag_live_part {
 	uint64_t addr, bytes;
 	uint64_t requested; /* of a live block; 0 else */
-	uint64_t
-		stream; /* cudaStream_t of a live block; of a segment: that it was taken on, 0 = not known */
+	uint64_t stream; /* cudaStream_t of a live block or of a segment's taking, 0 = not known */
 	struct frag_live_pool_id pool;
 	uint32_t kind;	  /* 0 segment, 1 block */
 	uint32_t state;	  /* block: 0 live, 1 waiting for a stream, 2 free */

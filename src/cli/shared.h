@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What compare and replay share of the command line: options, a session for them, and its end. */
-#ifndef FRAG_CLI_CMD_REPLAY_H
-#define FRAG_CLI_CMD_REPLAY_H
+/*
+ * What one command has and others use: the options of replays and a session for them
+ * (cmd_replay.c), the diagnosis of the operands (cmd_diagnose.c).
+ */
+#ifndef FRAG_CLI_SHARED_H
+#define FRAG_CLI_SHARED_H
 
-#include "common.h"
+#include "cli/common.h"
 #include "compare/session.h"
+#include "explain/diagnose/diagnose.h"
 #include "show_answer.h"
+
+/* ---- replays: compare, replay, bench ---------------------------------------------------- */
 
 /* Options of both commands; their struct is a struct frag_session. */
 extern const struct frag_arg frag_cli_replay_args[];
@@ -22,5 +28,11 @@ int frag_cli_replays_begin(struct frag_session *s, const struct frag_cli *cli,
 int frag_cli_replays_run(struct frag_session *s, const struct frag_cli *cli,
 			 void (*say)(const struct frag_report *r, struct frag_answer *a),
 			 struct frag_err *err);
+
+/* ---- diagnosis: diagnose, summary ------------------------------------------------------- */
+
+/* policy: text of --policy, NULL = as recorded. Errors: of readers and replays, FRAG_ENOMEM. */
+int frag_cli_diagnose(const struct frag_cli *cli, const char *policy, struct frag_findings *out,
+		      struct frag_err *err);
 
 #endif

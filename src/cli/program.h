@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands that start a program: what their command line says, and a program instead of a trace. */
-#ifndef FRAG_CLI_CMD_RECORD_H
-#define FRAG_CLI_CMD_RECORD_H
+/* The program of a command line, for every command that starts one (cmd_record.c). */
+#ifndef FRAG_CLI_PROGRAM_H
+#define FRAG_CLI_PROGRAM_H
 
 #include "cli/common.h"
 #include "pretend/pretend.h"
