@@ -116,8 +116,9 @@ list_tests() {
 			printf 'tap\t%s\t%s\n' "rules/$name" "tests/policies/rules.py $b/tests/drivers/test_policy $source"
 		done
 		[ ! -e tests/policies/models.py ] || printf 'tap\trules/models\t%s\n' "tests/policies/models.py $b/tests/drivers/test_policy"
-		for source in tests/unit/device/*.py; do
-			[ ! -e "$source" ] || printf 'tap\tunit/device/%s\t%s\n' "$(basename "$source" .py)" "$source $b/tests/drivers/test_card"
+		for source in tests/unit/*/*.py; do
+			name=$(basename "$(dirname "$source")")
+			[ ! -e "$source" ] || printf 'tap\tunit/%s/%s\t%s\n' "$name" "$(basename "$source" .py)" "$source $b/tests/drivers/test_${name/device/card}"
 		done ;;
 	esac
 	for name in $(scripts_of "$mode"); do

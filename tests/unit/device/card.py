@@ -20,7 +20,6 @@ is a call and what came of it: an address or a number, which may be a sum of nam
     ready SIZE                                              the card, after so much was given back
     reserved · peak · leaks · free_memory · cost            cost: of the calls since the last time"""
 import bisect
-import functools
 import glob
 import os
 import random
@@ -29,7 +28,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../../support"))
-from driven import Wrong, main, total  # noqa: E402
+from driven import Wrong, cases, in_lines, main, total  # noqa: E402
 
 MIB, ANY = 1 << 20, (1 << 64) - 1
 GIVES = "malloc reserve create pool take managed host fence".split()
@@ -144,34 +143,11 @@ class Card:
         return "".join(said)
 
 
-def case(body, answers, driver):
+def answers(driver, body):
     card = Card(driver)
     driver.ask("card", 0, ANY)
     card.names.update((k, int(v)) for k, v in card.ask("prices")[2])
-    for line in body:
-        call, arrow, expected = line.partition(" -> ")
-        said = card.line(call, expected) if line and line[0] != "#" else ""
-        answers.append(call + (" -> " + said if said else ""))
-        if not os.environ.get("CASES_REWRITE") and answers[-1] != line:
-            raise Wrong(f"expected: {line}\\n# got:      {answers[-1]}".replace("\\n", "\n"))
-
-
-def cases(path):
-    with open(path, encoding="utf-8") as file:
-        head, *parts = re.split(r"(?m)^== ", file.read())
-    done = []
-
-    def run(name, body, driver):
-        answers = []
-        done.append((name, answers))
-        case(body, answers, driver)
-        if os.environ.get("CASES_REWRITE") and len(done) == len(parts):
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(head + "\n\n".join("\n".join([f"== {n}", *a]) for n, a in done) + "\n")
-
-    for part in parts:
-        name, *body = part.rstrip("\n").split("\n")
-        yield f"test_{os.path.basename(path)}: {name}", functools.partial(run, name, body)
+    return in_lines(lambda _, call, expected: card.line(call, expected))(driver, body)
 
 
 # ---- what the real driver did --------------------------------------------------------------------
@@ -365,5 +341,5 @@ def test_random_touches(driver):
 if __name__ == "__main__":
     found = {}
     for one in sorted(glob.glob(os.path.join(HERE, "card_*.cases"))):
-        found.update(cases(one))
+        found.update(cases(one, answers))
     main({**found, **globals()})
