@@ -143,6 +143,7 @@ def run_tests(tests, driver):
     return bool(failed) or driver.end() not in (0, None)
 
 
-def main(tests):
-    """Runs functions test_… on the program that the command line names."""
-    sys.exit(run_tests({n: f for n, f in tests.items() if n.startswith("test_")}, Driver(sys.argv[1])))
+def main(program, tests):
+    """Runs functions test_… on a program in the folder that the command line names."""
+    driver = Driver(os.path.abspath(os.path.join(sys.argv[1], program)))
+    sys.exit(run_tests({n: f for n, f in tests.items() if n.startswith("test_")}, driver))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated card, in TAP: card.py PROGRAM
+"""The simulated card, in TAP: card.py BUILD/tests/drivers
 
 card_*.cases call by call; what a real driver did (h200_*.inc); random calls against lists of what there is. A line of a case
 is a call and what came of it: an address or a number, which may be a sum of names, or how it failed. Of several calls in a line
@@ -342,4 +342,4 @@ if __name__ == "__main__":
     found = {}
     for one in sorted(glob.glob(os.path.join(HERE, "card_*.cases"))):
         found.update(cases(one, answers))
-    main({**found, **globals()})
+    main("test_card", {**found, **globals()})

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What of a real card's managed memory is resident, in TAP: uvm.py PROGRAM
+"""What of a real card's managed memory is resident, in TAP: uvm.py BUILD/tests/drivers
 
 What is taken, against sequences measured on an H200 (driver 580.159.04); what is resident, against the simulated card; chunks of
 tails, against what the rule says."""
@@ -188,4 +188,4 @@ def test_out_of_memory(driver):
 
 
 if __name__ == "__main__":
-    main(globals())
+    main("test_card", globals())

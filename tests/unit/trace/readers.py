@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the readers make of files, in TAP: readers.py PROGRAM
+"""What the readers make of files, in TAP: readers.py BUILD/tests/drivers
 
 readers/*.cases has small files as text, and behind each what was read, or why it was refused and where (CASES_REWRITE=1 writes
 that again). Lines that begin with "!" go in front of a file:
@@ -473,9 +473,9 @@ FILES = {"readers/csv": in_parts(answer_file), "readers/jsonl": in_parts(answer_
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as FOLDER:
-        sys.argv[1], Driver.folder = os.path.abspath(sys.argv[1]), FOLDER
+        Driver.folder = FOLDER
         put(b"")
         found = {}
         for file_name, how in FILES.items():
             found.update(cases(os.path.join(HERE, file_name + ".cases"), how))
-        main({**found, **globals()})
+        main("test_trace", {**found, **globals()})

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Pools in long random runs against models that search everything, in TAP: models.py PROGRAM
+"""Pools in long random runs against models that search everything, in TAP: models.py BUILD/tests/drivers
 
-Every block must lie where the model has it, and the pool must grow, wait and refuse when the model does. PROGRAM
-(tests/drivers/test_policy.c) holds the policy; single rules are in *.rules."""
+Every block must lie where the model has it, and the pool must grow, wait and refuse when the model does. test_policy.c holds the policy; single rules are in *.rules."""
 import bisect
 import os
 import random
@@ -309,4 +308,4 @@ def test_buddy(driver):
 
 
 if __name__ == "__main__":
-    main(globals())
+    main("test_policy", globals())
