@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of policies as text (tests/policies/README.md lists the steps), one test for each rule, in TAP:
+"""Rules of policies as text (tests/policies/README.md lists the steps), one test for each rule, in
+TAP:
 
     rules.py BUILD/tests/drivers FILE.rules…
 

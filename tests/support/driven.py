@@ -78,7 +78,8 @@ class Driver:
 
 
 def cases(path, run):
-    """{name: test} of a file of cases (tests/support/cases.h): run(driver, lines) gives the lines of a body anew."""
+    """{name: test} of a file of cases (tests/support/cases.h): run(driver, lines) gives the lines
+    of a body anew."""
     with open(path, encoding="latin-1") as file:
         head, *parts = re.split(r"(?m)^== ", file.read())
     done = []
@@ -91,10 +92,12 @@ def cases(path, run):
                     raise Wrong(f"expected: {want}\n# got:      {got}")
         elif len(done) == len(parts):
             with open(path, "w", encoding="latin-1") as file:
-                file.write(head + "\n\n".join("\n".join([f"== {n}", *lines]) for n, lines in done) + "\n")
+                file.write(head + "\n\n".join("\n".join([f"== {n}", *lines]) for n,
+                                              lines in done) + "\n")
 
     bodies = [part.rstrip("\n").split("\n") for part in parts]
-    return {f"test_{os.path.basename(path)}: {name}": functools.partial(one, name, body) for name, *body in bodies}
+    return {f"test_{os.path.basename(path)}: {name}": functools.partial(one, name, body) for name,
+            *body in bodies}
 
 
 def in_lines(answer):
@@ -110,14 +113,16 @@ def in_lines(answer):
 
 
 def in_parts(answer):
-    """Bodies of an input, and its answer in the last lines, which begin with ">": answer(driver, input)."""
+    """Bodies of an input, and its answer in the last lines, which begin with ">": answer(driver,
+    input)."""
 
     def run(driver, body):
         end = len(body)
         while end and body[end - 1].startswith(">"):
             end -= 1
         said = answer(driver, "\n".join(body[:end]) + "\n").rstrip("\n")
-        return body[:end] + [("> " + line).rstrip(" ") if not line else "> " + line for line in said.split("\n") if said]
+        return body[:end] + [("> " + line).rstrip(" ") if not line else "> " + line
+                             for line in said.split("\n") if said]
 
     return run
 
@@ -125,7 +130,8 @@ def in_parts(answer):
 def unescape(text):
     """The bytes of a text with C's escapes."""
     plain = {"n": "\n", "r": "\r", "t": "\t", "0": "\0"}
-    return re.sub(r"\\(?:x(..)|(.))", lambda m: chr(int(m[1], 16)) if m[1] else plain.get(m[2], m[2]), text,
+    return re.sub(r"\\(?:x(..)|(.))", lambda m: chr(int(m[1], 16)) if m[1]
+                  else plain.get(m[2], m[2]), text,
                   flags=re.S).encode("latin-1")
 
 
