@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of tests/drivers, driven by lines; numbers as text; tests in TAP."""
+import functools
+import os
 import re
 import subprocess
 import sys
@@ -34,7 +36,9 @@ def total(text, find):
 
 
 class Driver:
-    """The program, started again after a broken promise."""
+    """The program, started again after a broken promise; folder: where it runs."""
+
+    folder = None
 
     def __init__(self, program):
         self.program, self.process, self.errors = program, None, None
@@ -48,7 +52,8 @@ class Driver:
         if not self.process:
             self.errors = tempfile.TemporaryFile("w+")
             self.process = subprocess.Popen([self.program], stdin=subprocess.PIPE,
-                                            stdout=subprocess.PIPE, stderr=self.errors, text=True)
+                                            stdout=subprocess.PIPE, stderr=self.errors,
+                                            encoding="latin-1", cwd=self.folder)
         self.process.stdin.write("".join("\t".join(map(str, words)) + "\n" for words in calls))
         self.process.stdin.flush()
         return [self.answer() for _ in calls]
@@ -72,6 +77,64 @@ class Driver:
         return process and process.wait()
 
 
+def cases(path, run):
+    """{name: test} of a file of cases (tests/support/cases.h): run(driver, lines) gives the lines
+    of a body anew."""
+    with open(path, encoding="latin-1") as file:
+        head, *parts = re.split(r"(?m)^== ", file.read())
+    done = []
+
+    def one(name, body, driver):
+        done.append((name, list(run(driver, body))))
+        if not os.environ.get("CASES_REWRITE"):
+            for want, got in zip([*body, ""], [*done[-1][1], ""]):
+                if want != got:
+                    raise Wrong(f"expected: {want}\n# got:      {got}")
+        elif len(done) == len(parts):
+            with open(path, "w", encoding="latin-1") as file:
+                file.write(head + "\n\n".join("\n".join([f"== {n}", *lines]) for n,
+                                              lines in done) + "\n")
+
+    bodies = [part.rstrip("\n").split("\n") for part in parts]
+    return {f"test_{os.path.basename(path)}: {name}": functools.partial(one, name, body) for name,
+            *body in bodies}
+
+
+def in_lines(answer):
+    """Bodies of lines "call -> answer": answer(driver, call, expected)."""
+
+    def run(driver, body):
+        for line in body:
+            call, _, expected = line.partition(" -> ")
+            said = answer(driver, call, expected) if line and line[0] != "#" else ""
+            yield call + (" -> " + said if said else "")
+
+    return run
+
+
+def in_parts(answer):
+    """Bodies of an input, and its answer in the last lines, which begin with ">": answer(driver,
+    input)."""
+
+    def run(driver, body):
+        end = len(body)
+        while end and body[end - 1].startswith(">"):
+            end -= 1
+        said = answer(driver, "\n".join(body[:end]) + "\n").rstrip("\n")
+        return body[:end] + [("> " + line).rstrip(" ") if not line else "> " + line
+                             for line in said.split("\n") if said]
+
+    return run
+
+
+def unescape(text):
+    """The bytes of a text with C's escapes."""
+    plain = {"n": "\n", "r": "\r", "t": "\t", "0": "\0"}
+    return re.sub(r"\\(?:x(..)|(.))", lambda m: chr(int(m[1], 16)) if m[1]
+                  else plain.get(m[2], m[2]), text,
+                  flags=re.S).encode("latin-1")
+
+
 def run_tests(tests, driver):
     """{name: function of the driver} in TAP; the exit status."""
     failed = 0
@@ -83,10 +146,10 @@ def run_tests(tests, driver):
         except Exception as wrong:  # pylint: disable=broad-except
             failed += 1
             print(f"not ok {i} - {name}\n# {type(wrong).__name__}: {wrong}")
-            driver.end()
     return bool(failed) or driver.end() not in (0, None)
 
 
-def main(tests):
-    """Runs functions test_… on the program that the command line names."""
-    sys.exit(run_tests({n: f for n, f in tests.items() if n.startswith("test_")}, Driver(sys.argv[1])))
+def main(program, tests):
+    """Runs functions test_… on a program in the folder that the command line names."""
+    driver = Driver(os.path.abspath(os.path.join(sys.argv[1], program)))
+    sys.exit(run_tests({n: f for n, f in tests.items() if n.startswith("test_")}, driver))

@@ -1,26 +1,27 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated card, in TAP: card.py PROGRAM
+"""The simulated card, in TAP: card.py BUILD/tests/drivers
 
-card_*.cases call by call; what a real driver did (h200_*.inc); random calls against lists of what there is. A line of a case
-is a call and what came of it: an address or a number, which may be a sum of names, or how it failed. Of several calls in a line
-("call; call") the last one answers, and those before must succeed. CASES_REWRITE=1 writes the answers anew. Calls:
+card_*.cases call by call; what a real driver did (h200_*.inc); random calls against lists of what
+there is. A line of a case is a call and what came of it: an address or a number, which may be a
+sum of names, or how it failed. Of several calls in a line ("call; call") the last one answers, and
+those before must succeed. CASES_REWRITE=1 writes the answers anew. Calls:
 
-    card total=SIZE context=SIZE lag=NS idle                another card (else that of an H200; total: without a context)
-    a = malloc SIZE · free a                                3 x a = malloc SIZE makes a1, a2, a3; free a* frees them
+    card total=SIZE context=SIZE lag=NS idle  another card (else an H200; total: no context)
+    a = malloc SIZE · free a  3 x a = malloc SIZE makes a1, a2, a3; free a* frees them
     r = reserve SIZE HINT · unreserve r SIZE                h = create SIZE · release h SIZE
     map ADDR SIZE h · access ADDR SIZE · unmap ADDR SIZE
-    p = pool THRESHOLD opportunistic wait                   a = take p SIZE STREAM · give p a STREAM
+    p = pool THRESHOLD opportunistic wait  a = take p SIZE STREAM · give p a STREAM
     trim p SIZE · destroy p · used p
     a = managed SIZE · let a · touch ADDR SIZE · prefetch ADDR SIZE · resident
-    f = fence STREAM · done f LAG                           sync STREAM · sync (all) · now NS · local SIZE BEHIND · hold SIZE · mapped SIZE
-    place ADDR · place oom · place rule · place wish ADDR   what the next call that asks the hook is told; asked: which
+    f = fence STREAM · done f LAG  sync STREAM · sync (all) · now NS
+    local SIZE BEHIND · hold SIZE · mapped SIZE
+    place ADDR · place oom · place rule · place wish ADDR  what the hook says next; asked: whom
     a = host SIZE · unhost ADDR SIZE                        addresses of the host process
-    fail N [all]                                            the N-th call from now fails, or all from there; 0: none
+    fail N [all]  the N-th call from now fails, or all from there; 0: none
     ready SIZE                                              the card, after so much was given back
-    reserved · peak · leaks · free_memory · cost            cost: of the calls since the last time"""
+    reserved · peak · leaks · free_memory · cost  cost: of the calls since the last time"""
 import bisect
-import functools
 import glob
 import os
 import random
@@ -29,7 +30,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../../support"))
-from driven import Wrong, main, total  # noqa: E402
+from driven import Wrong, cases, in_lines, main, total  # noqa: E402
 
 MIB, ANY = 1 << 20, (1 << 64) - 1
 GIVES = "malloc reserve create pool take managed host fence".split()
@@ -41,7 +42,8 @@ class Card:
 
     def __init__(self, driver, size=0, context=ANY, **more):
         self.driver, self.seen, self.opened = driver, 0, False
-        self.names = {"CONTEXT": 0x7f0000000000, "RANGES": 0x302000000, "LOW": 0x7eff00000000, "FAR": 0x7fb400000000,
+        self.names = {"CONTEXT": 0x7f0000000000, "RANGES": 0x302000000, "LOW": 0x7eff00000000,
+                      "FAR": 0x7fb400000000,
                       "MAX": ANY, "PAGE": 32 * MIB}
         if size:
             self.must("card", size, context, more.get("lag", 0), more.get("idle", 0))
@@ -49,7 +51,8 @@ class Card:
     def ask(self, *words):
         """(what is wrong, value or None, lines before)"""
         result, fields, before = self.driver.ask(*words)
-        return (fields[0], None, before) if result else (None, int(fields[0]) if fields else None, before)
+        return (fields[0], None, before) if result else (None, int(fields[0]) if fields else None,
+                                                         before)
 
     def must(self, *words):
         wrong, value, _ = self.ask(*words)
@@ -72,13 +75,16 @@ class Card:
         """What is expected stays as it is written if it is the same."""
         if expected and total(expected, self.names.get) == value:
             return expected
-        return hex(value) if value >> 32 else f"{value // MIB}M" if value and value % MIB == 0 else str(value)
+        if value >> 32:
+            return hex(value)
+        return f"{value // MIB}M" if value and value % MIB == 0 else str(value)
 
     def words_of(self, call):
         word, *rest = call
         if word == "card":
             given = dict(w.partition("=")[::2] for w in rest)
-            sizes = [self.number(given[k]) if k in given else None for k in ("total", "context", "lag")]
+            sizes = [self.number(given[k]) if k in given else None
+                     for k in ("total", "context", "lag")]
             context = sizes[1] if sizes[1] is not None else 0 if sizes[0] else ANY
             return ["card", sizes[0] or 0, context, sizes[2] or 0, int("idle" in given)]
         if word == "place":
@@ -110,7 +116,8 @@ class Card:
         if word == "resident":
             u = seen()
             assert u["resident"] <= u["reserved"]
-            return (f"{u['resident'] >> 10}K peak {u['resident peak'] >> 10}K, faults {u['faults']}, in {u['in'] // MIB}M, "
+            return (f"{u['resident'] >> 10}K peak {u['resident peak'] >> 10}K, "
+                    f"faults {u['faults']}, in {u['in'] // MIB}M, "
                     f"out {u['out'] // MIB}M, evictions {u['evictions']}, moving {u['moving']} ns")
         return ("no", "yes")[self.must(*self.words_of(call))] if word == "done" else None
 
@@ -135,43 +142,24 @@ class Card:
         for words, must in [(w, True) for w in first] + [(last, False)]:
             many = len(words) > 2 and words[1] == "x"
             times, words = (int(words[0]), words[2:]) if many else (1, words)
-            name, words = (words[0], words[2:]) if words[1:2] == ["="] else ("unnamed" if many else None, words)
+            name, words = (words[0],
+                           words[2:]) if words[1:2] == ["="] else ("unnamed" if many else None,
+                                                                   words)
             calls = [words]
             if words[-1].endswith("*"):
-                calls = [[words[0], n] for n in self.names if re.fullmatch(re.escape(words[-1][:-1]) + r"\d\w*", n)]
+                calls = [[words[0], n] for n in self.names
+                         if re.fullmatch(re.escape(words[-1][:-1]) + r"\d\w*", n)]
             for i in range(1, times + 1):
-                said = [self.call(f"{name}{i}" if many else name, c, "" if must else expected, must) for c in calls]
+                said = [self.call(f"{name}{i}" if many else name, c, "" if must else expected,
+                                  must) for c in calls]
         return "".join(said)
 
 
-def case(body, answers, driver):
+def answers(driver, body):
     card = Card(driver)
     driver.ask("card", 0, ANY)
     card.names.update((k, int(v)) for k, v in card.ask("prices")[2])
-    for line in body:
-        call, arrow, expected = line.partition(" -> ")
-        said = card.line(call, expected) if line and line[0] != "#" else ""
-        answers.append(call + (" -> " + said if said else ""))
-        if not os.environ.get("CASES_REWRITE") and answers[-1] != line:
-            raise Wrong(f"expected: {line}\\n# got:      {answers[-1]}".replace("\\n", "\n"))
-
-
-def cases(path):
-    with open(path, encoding="utf-8") as file:
-        head, *parts = re.split(r"(?m)^== ", file.read())
-    done = []
-
-    def run(name, body, driver):
-        answers = []
-        done.append((name, answers))
-        case(body, answers, driver)
-        if os.environ.get("CASES_REWRITE") and len(done) == len(parts):
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(head + "\n\n".join("\n".join([f"== {n}", *a]) for n, a in done) + "\n")
-
-    for part in parts:
-        name, *body = part.rstrip("\n").split("\n")
-        yield f"test_{os.path.basename(path)}: {name}", functools.partial(run, name, body)
+    return in_lines(lambda _, call, expected: card.line(call, expected))(driver, body)
 
 
 # ---- what the real driver did --------------------------------------------------------------------
@@ -196,7 +184,8 @@ def test_recorded_mallocs(driver):
 
 
 def test_recorded_pools(driver):
-    for name, threshold, every in (("threshold_history", 10**10, 500), ("often_history", 5 * 10**8, 37)):
+    for name, threshold, every in (("threshold_history", 10**10, 500),
+                                   ("often_history", 5 * 10**8, 37)):
         card, at = Card(driver, 150109880320, 0), {}
         pool = card.must("pool", threshold)
         for i, (which, size, offset, pages) in enumerate(recorded("h200_pool.inc", name), 1):
@@ -237,8 +226,9 @@ class Apart:
 
     def put(self, addr, size):
         i = bisect.bisect(self.ranges, (addr,))
-        assert i == 0 or sum(self.ranges[i - 1]) <= addr, f"{addr:#x} overlaps what is below"
-        assert i == len(self.ranges) or addr + size <= self.ranges[i][0], f"{addr:#x} overlaps what is above"
+        assert i == 0 or sum(self.ranges[i - 1]) <= addr, f"{addr:#x}: overlap below"
+        above = i == len(self.ranges) or addr + size <= self.ranges[i][0]
+        assert above, f"{addr:#x}: overlap above"
         self.ranges.insert(i, (addr, size))
 
     def drop(self, addr, size):
@@ -251,7 +241,8 @@ def up(size, unit):
 
 def test_random_card(driver):
     """Segments, ranges and handles; what is reserved is the sum of their pages."""
-    card, rng, things, apart, refused = Card(driver, 1600 * MIB, 100 * MIB), random.Random(2026), {}, Apart(), 0
+    card, rng, things, apart, refused = Card(driver, 1600 * MIB,
+                                             100 * MIB), random.Random(2026), {}, Apart(), 0
     take_back = {"malloc": "free", "reserve": "unreserve", "create": "release"}
     for n in range(20000):
         i = rng.randrange(300)
@@ -263,7 +254,8 @@ def test_random_card(driver):
         else:
             kind = rng.choice(["malloc"] * 6 + ["reserve"] * 2 + ["create"] * 2)
             size = {"malloc": rng.randrange(rng.choice([4096, 512 << 10, 3 * MIB, 90 * MIB])) + 1,
-                    "reserve": (rng.randrange(40) + 1) * 2 * MIB, "create": (rng.randrange(20) + 1) * 2 * MIB}[kind]
+                    "reserve": (rng.randrange(40) + 1) * 2 * MIB,
+                    "create": (rng.randrange(20) + 1) * 2 * MIB}[kind]
             wrong, at, _ = card.ask(kind, size)
             refused += bool(wrong)
             assert wrong in (None, "oom") and not (wrong and kind == "reserve"), wrong
@@ -276,7 +268,8 @@ def test_random_card(driver):
         reserved = card.look()["reserved"] if n % 16 == 0 else 0
         assert reserved <= 1500 * MIB
         if n % 16 == 0:
-            small = {at // (2 * MIB) for kind, at, size in things.values() if kind == "malloc" and size <= 2 * MIB}
+            small = {at // (2 * MIB) for kind, at, size in things.values() if kind == "malloc"
+                     and size <= 2 * MIB}
             large = sum(up(size, 2 * MIB) for kind, _, size in things.values()
                         if kind == "create" or kind == "malloc" and size > 2 * MIB)
             assert reserved == large + 2 * MIB * len(small), (n, reserved, large, len(small))
@@ -301,12 +294,14 @@ def test_same_twice(driver):
 
 
 def random_pool(driver, seed, threshold):
-    """No overlap; no page is given back that a block touches, and after a trim there is no other."""
+    """No overlap; no page is given back that a block touches, and after a trim there is no
+    other."""
     card, rng, blocks, apart = Card(driver, 6000 * MIB, 0), random.Random(seed), {}, Apart()
     pool, now = card.must("pool", threshold, seed & 1), 0
 
     def touched():
-        return 32 * MIB * len({p for a, s in blocks.values() for p in range(a // (32 * MIB), (a + s - 1) // (32 * MIB) + 1)})
+        return 32 * MIB * len({p for a, s in blocks.values()
+                               for p in range(a // (32 * MIB), (a + s - 1) // (32 * MIB) + 1)})
 
     for n in range(6000):
         i, stream = rng.randrange(200), rng.randrange(3)
@@ -324,7 +319,8 @@ def random_pool(driver, seed, threshold):
         if n % 100 == 99:
             card.must("sync", stream)
         u = card.look("used", pool)
-        assert u["used"] == sum(s for _, s in blocks.values()) and u["reserved"] == card.look()["reserved"]
+        assert u["used"] == sum(s for _,
+                                s in blocks.values()) and u["reserved"] == card.look()["reserved"]
         assert touched() <= u["reserved"] <= 6000 * MIB
     card.must("sync")
     card.must("trim", pool, 0)
@@ -337,10 +333,12 @@ def test_random_pools(driver):
 
 
 def test_random_touches(driver):
-    """Managed memory: the block that was touched longest ago leaves a full card, and is moved in again."""
+    """Managed memory: the block that was touched longest ago leaves a full card, and is moved in
+    again."""
     card, rng = Card(driver, 20 * MIB, 0), random.Random(3)
     base = card.must("managed", 48 * MIB)
-    resident, out, moved_in, evictions = [], set(), 0, 0  # resident: the block touched longest ago first
+    resident = []  # the block touched longest ago first
+    out, moved_in, evictions = set(), 0, 0
     for _ in range(5000):
         first = rng.randrange(24)
         blocks = range(first, min(first + rng.randrange(3) + 1, 24))
@@ -355,7 +353,8 @@ def test_random_touches(driver):
             out.discard(block)
             resident.append(block)
         u = card.look()
-        assert (u["in"], u["out"], u["evictions"]) == (moved_in * 2 * MIB, evictions * 2 * MIB, evictions), u
+        assert (u["in"], u["out"], u["evictions"]) == (moved_in * 2 * MIB, evictions * 2 * MIB,
+                                                       evictions), u
         assert u["resident"] == u["reserved"] == len(resident) * 2 * MIB
     assert evictions > 1000
     card.must("let", base)
@@ -365,5 +364,5 @@ def test_random_touches(driver):
 if __name__ == "__main__":
     found = {}
     for one in sorted(glob.glob(os.path.join(HERE, "card_*.cases"))):
-        found.update(cases(one))
-    main({**found, **globals()})
+        found.update(cases(one, answers))
+    main("test_card", {**found, **globals()})

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What of a real card's managed memory is resident, in TAP: uvm.py PROGRAM
+"""What of a real card's managed memory is resident, in TAP: uvm.py BUILD/tests/drivers
 
-What is taken, against sequences measured on an H200 (driver 580.159.04); what is resident, against the simulated card; chunks of
-tails, against what the rule says."""
+What is taken, against sequences measured on an H200 (driver 580.159.04); what is resident, against
+the simulated card; chunks of tails, against what the rule says."""
 import os
 import random
 import sys
@@ -38,7 +38,8 @@ class Uvm(Card):
 
     def used(self, want, resident=None):
         state = self.state()
-        assert state["used"] == want and resident in (None, state["resident"]), (state, want, resident)
+        assert state["used"] == want and resident in (None,
+                                                      state["resident"]), (state, want, resident)
 
 
 def place(size, i):
@@ -49,12 +50,15 @@ def place(size, i):
     return BASE + i // to_a_page * BLOCK + i % to_a_page * size
 
 
-# bytes, touched, how many; MiB by which free memory fell until all was touched, and until all was freed again:
-# by touches, and by prefetches from another state
+# bytes, touched, how many; MiB by which free memory fell until all was touched, and until all was
+# freed again: by touches, and by prefetches from another state
 MEASURED = [
-    (3 * MIB, 3 * MIB, 64, (128, -64), (128, -64)), (2 * MIB + 64 * KIB, 2 * MIB + 64 * KIB, 64, (128, -4), (128, -4)),
-    (2 * MIB + 4 * KIB, 2 * MIB + 4 * KIB, 64, (128, -8), (128, -8)), (100 * KIB, 100 * KIB, 128, (0, -14), (128, 114)),
-    (512, 512, 512, (0, -2), (0, -2)), (2 * MIB, 2 * MIB, 64, (128, 0), (128, 0)), (MIB, MIB, 64, (128, 64), (0, -64)),
+    (3 * MIB, 3 * MIB, 64, (128, -64), (128, -64)),
+    (2 * MIB + 64 * KIB, 2 * MIB + 64 * KIB, 64, (128, -4), (128, -4)),
+    (2 * MIB + 4 * KIB, 2 * MIB + 4 * KIB, 64, (128, -8), (128, -8)),
+    (100 * KIB, 100 * KIB, 128, (0, -14), (128, 114)),
+    (512, 512, 512, (0, -2), (0, -2)), (2 * MIB, 2 * MIB, 64, (128, 0), (128, 0)),
+    (MIB, MIB, 64, (128, 64), (0, -64)),
     (1536 * KIB, 1536 * KIB, 64, (128, 0), (128, 0)), (64 * MIB, 1, 8, (0, -16), (0, -16)),
     (64 * MIB, 3 * MIB, 8, (0, -32), (0, -32)), (7 * MIB, 7 * MIB, 32, (256, 32), (256, 32)),
     (1024 * MIB, 1024 * MIB, 4, (4096, 0), (4096, 0))]
@@ -93,7 +97,8 @@ def test_recorded(driver):
 
 
 def test_tails(driver):
-    """Free chunks are used in the order in which they became free; a root goes with its last one."""
+    """Free chunks are used in the order in which they became free; a root goes with its last
+    one."""
     uvm, half = Uvm(driver), 3 * MIB  # a block, and a tail of half a root
     for i in range(4):
         uvm.add(place(half, i), half, half)
@@ -103,7 +108,8 @@ def test_tails(driver):
     uvm.used(2 + 2)
     # a tail of 24 groups: half of the first root, a quarter of the second
     uvm.add(BASE + 64 * MIB, 3584 * KIB, 3584 * KIB)
-    for addr, used in ((None, 3 + 2), (place(half, 1), 2 + 2),  # the first root still has half a tail
+    for addr, used in ((None, 3 + 2),
+                       (place(half, 1), 2 + 2),  # the first root still has half a tail
                        (BASE + 64 * MIB, 1 + 1),  # the second one is the last one's
                        (place(half, 3), 0)):
         if addr:
@@ -118,7 +124,8 @@ def test_part_of_a_tail(driver):
     uvm.add(BASE, 3 * MIB)
     for touched, prefetch, used, resident in (
             (1, 1, 1, None), (2 * MIB, 1, 1, 2 * MIB), (2 * MIB + 1, 1, 2, 2 * MIB + 64 * KIB),
-            (2 * MIB + 9 * 64 * KIB, 0, 2, 3 * MIB)):  # nine of the 16 groups that there are: more than 51 %
+            (2 * MIB + 9 * 64 * KIB, 0, 2,
+             3 * MIB)):  # nine of the 16 groups that there are: more than 51 %
         uvm.touch(BASE, touched, prefetch)
         uvm.used(used, resident)
     uvm.free(BASE)
@@ -126,7 +133,8 @@ def test_part_of_a_tail(driver):
 
 
 def test_almost_a_block(driver):
-    """One byte less than a page of the host makes no tail of a block; a whole page less does, of 32."""
+    """One byte less than a page of the host makes no tail of a block; a whole page less does, of
+    32."""
     uvm = Uvm(driver)
     uvm.add(BASE, 4 * MIB - 4 * KIB, 4 * MIB - 4 * KIB)
     assert uvm.state(BASE)["tail"] and not uvm.state()["group"]
@@ -171,7 +179,7 @@ def test_resident_as_simulated(driver):
             uvm.must("prefetch" if prefetch else "touch", addr, touched)
             uvm.touch(addr, touched, prefetch)
         state = uvm.state()
-        assert state["resident"] == uvm.look()["reserved"] and state["resident"] <= state["used"] * BLOCK
+        assert state["resident"] == uvm.look()["reserved"] <= state["used"] * BLOCK
         assert state["spare"] < 64
     for addr, _ in live.values():
         uvm.free(addr)
@@ -188,4 +196,4 @@ def test_out_of_memory(driver):
 
 
 if __name__ == "__main__":
-    main(globals())
+    main("test_card", globals())

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of policies as text (README.md lists the steps), one test for each rule, in TAP:
+"""Rules of policies as text (tests/policies/README.md lists the steps), one test for each rule, in
+TAP:
 
-    rules.py PROGRAM FILE.rules…
+    rules.py BUILD/tests/drivers FILE.rules…
 
-PROGRAM (tests/drivers/test_policy.c) holds the policy and checks its promises after every call. A rule whose title
+test_policy.c holds the policy and checks its promises after every call. A rule whose title
 ends with "=> TEXT" must not hold, and TEXT is in the message: so the runner itself is tested."""
 import collections
 import itertools
@@ -438,7 +439,7 @@ def run_file(driver, path):
 
 
 def main():
-    driver = Driver(sys.argv[1])
+    driver = Driver(os.path.join(sys.argv[1], "test_policy"))
     failed = sum(run_file(driver, path) for path in sys.argv[2:])
     return bool(failed) or driver.end() not in (0, None) or len(sys.argv) < 3
 
