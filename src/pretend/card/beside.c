@@ -49,7 +49,7 @@ static bool counts(enum nogpu_beside what)
 /*
  * The first kernel took 92 MiB. A program with a single kernel takes as much if that kernel can
  * fail an assertion, as many of PyTorch's can, whatever the limits of stack, heap and printf
- * (git 5ad4044c:./first_kernel.cu of results/layout). Assumed to be proportional to the threads that the card can
+ * (results/layout/serving.md). Assumed to be proportional to the threads that the card can
  * hold; in steps of 2 MiB, 350 to 356 bytes give 92 MiB.
  */
 #define ASSERT_BYTES 352u
