@@ -144,7 +144,7 @@ LIB_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC)) 
             $(patsubst %.cu,$(B)/obj/%.o,$(KERNEL_SRC)) $(if $(wildcard src/view/script),$(B)/obj/src/view/view_data.o)
 CLI_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(CLI_SRC))
 LAB_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard scripts/lab/*.c)))
-UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c $(if $(filter 0,$(PRETEND)),,tests/pretend/*/test_*.c) tests/policies/test_*.c))
+UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c $(if $(filter 0,$(PRETEND)),,tests/pretend/*/test_*.c) tests/drivers/test_*.c))
 CONF_SRC := $(sort $(wildcard tests/conformance/test_*.c))
 GOLD_SRC := $(sort $(wildcard tests/golden/test_*.c))
 GPU_SRC  := $(sort $(wildcard tests/gpu/test_*.c))
@@ -195,8 +195,7 @@ $(eval $(call registry,cmd_list.inc,$(filter %.c,$(wildcard src/cli/cmd_*.c src/
 $(eval $(call registry,export_list.inc,$(wildcard src/trace/writers/export_*.c),export_))
 $(eval $(call registry,chart_list.inc,$(wildcard src/report/charts/chart_*.c),chart_))
 $(eval $(call registry,kernel_list.inc,$(KERNEL_SRC)))
-WAY_SRC := $(foreach f,$(CLI_SRC),$(if $(filter way_%,$(notdir $(f))),$(f)))
-$(eval $(call registry,way_list.inc,$(WAY_SRC),way_))
+$(eval $(call registry,way_list.inc,$(foreach f,$(CLI_SRC),$(if $(findstring /way_,$f),$f)),way_))
 $(eval $(call registry,edit_list.inc,$(wildcard src/pretend/advise/edit_*.c),edit_))
 GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc export_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc edit_list.inc cost_list.inc card_list.inc torch_rule_list.inc monitor_page.inc \
              protocol_list.inc cufrag_protocol.py)
@@ -279,10 +278,10 @@ INJECT_TOP   := $(SHARED_LIBS) $(GEN)/cufrag_protocol.py scripts/record_torch.py
 INJECT_TOP   += $(filter-out %/setup.py,$(sort $(wildcard src/inject/python/*.py)))
 INJECT_DIRS  := src/inject/python/cufrag
 ifneq ($(PRETEND),0)
-INJECT_TOP   += $(sort $(wildcard src/pretend/python/*.py src/pretend/python/*.csv src/pretend/values/*.cpp))
-INJECT_DIRS  += src/pretend/python/cufrag_changes src/pretend/python/hooks src/pretend/bin
+INJECT_TOP   += $(sort $(wildcard src/pretend/python/*.py src/pretend/python/*.csv))
+INJECT_DIRS  += src/pretend/python/cufrag_changes src/pretend/python/hooks src/pretend/bin src/pretend/values
 endif
-INJECT_FILES := $(INJECT_TOP) $(sort $(wildcard $(foreach d,$(INJECT_DIRS),$(d)/*.py $(d)/py.typed $(d)/nvidia-smi)))
+INJECT_FILES := $(INJECT_TOP) $(sort $(wildcard $(foreach d,$(INJECT_DIRS),$(d)/*.py $(d)/py.typed $(d)/nvidia-smi $(d)/*.cpp $(d)/*.h $(d)/*.csv)))
 ifneq ($(SO),$(OUT))
 .PHONY: plain-libs
 $(SHARED_LIBS): plain-libs
@@ -399,7 +398,7 @@ setup:
 	@scripts/build/setup.sh
 
 # make check T=…: one test needs its own program, and those that run cufrag need that
-WANTED = $(if $(T),$(filter %/test_$(notdir $(T)) %/fuzz_$(notdir $(T)) %/test_rules,$(TEST_BIN) $(FUZZ_BIN)) $(B)/cufrag,tests-build)
+WANTED = $(if $(T),$(filter %/test_$(notdir $(T)) %/fuzz_$(notdir $(T)) $(B)/tests/drivers/%,$(TEST_BIN) $(FUZZ_BIN)) $(B)/cufrag,tests-build)
 
 #: check      quick tests: units, conformance, command line, golden counts, fuzz corpus; no GPU
 #            T=name: only this one, as T=unit/base/opt, T=opt, T=cli or T=cli/help_each
@@ -502,11 +501,9 @@ tables:
 	python3 scripts/cudnn/tables.py make $(OUT)/grow src/pretend/python
 
 # ---- lint ------------------------------------------------------------------------
-HEADERS   = $(filter-out $(if $(filter 0,$(HAVE_CUDA)),src/device/cuda/cuda_%),$(sort $(shell find src policies tests/support -name '*.h')))
-FORMAT_SRC = $(sort $(filter-out $(NOT_FORMATTED),\
-             $(shell find src policies tests scripts -name '*.[ch]' -o -name '*.cpp')))
-# these go when they are formatted
-NOT_FORMATTED := $(wildcard src/*/*/cufrag_*.cpp src/*/*/*/cufrag_*.cpp)
+HEADERS   = $(filter-out src/pretend/values/% $(if $(filter 0,$(HAVE_CUDA)),src/device/cuda/cuda_%),$(sort $(shell find src policies tests/support -name '*.h')))
+FORMAT_SRC = $(sort \
+             $(shell find src policies tests scripts -name '*.[ch]' -o -name '*.cpp'))
 
 # clock.h wants POSIX and is for the parts of cufrag itself
 PUBLIC := $(filter-out %/clock.h,$(sort $(wildcard src/include/frag/*.h)))

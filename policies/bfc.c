@@ -266,8 +266,7 @@ static void usage(void *self, struct frag_usage *out)
 	frag_heap_usage(&s->heap, most, out);
 }
 
-/* ---- check
- * -------------------------------------------------------------------------------------- */
+/* ---- check ---------------------------------------------------------------------- */
 
 static bool indexed(void *ctx, const struct frag_piece *p)
 {

@@ -145,8 +145,7 @@ static void destroy(void *self)
 	FRAG_FREE(s->classes, s);
 }
 
-/* ---- small blocks
- * ------------------------------------------------------------------------------ */
+/* ---- small blocks --------------------------------------------------------------- */
 
 /* Makes a slab with free slots the current one; a new one if there is none. */
 static int next_slab(struct self *s, struct frag_sc_class *c, uint32_t stream, enum frag_class *cls,
@@ -209,8 +208,7 @@ static void free_small(struct self *s, struct frag_sc_slab *l, frag_addr_t addr)
 	frag_extents_give(&s->pages, p);
 }
 
-/* ---- hooks
- * ------------------------------------------------------------------------------------- */
+/* ---- hooks ---------------------------------------------------------------------- */
 
 static int alloc(void *self, const struct frag_request *req, struct frag_block *out,
 		 struct frag_err *err)
@@ -312,8 +310,7 @@ static void usage(void *self, struct frag_usage *out)
 	out->blocks_count += s->small.slots - s->small.slabs;
 }
 
-/* ---- check ------------------------------------------------------------------------------
- * ------------ */
+/* ---- check ---------------------------------------------------------------------- */
 
 /* All slabs, and that the sets have nothing else. */
 static const char *check_slabs(struct self *s)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of the ordered set share: bset.c changes, bset_nodes.c nodes, bset_check.c
- * check. */
+/* Shared by the parts of the ordered set: bset.c changes, bset_nodes.c, bset_check.c. */
 #ifndef FRAG_COMMON_BSET_INTERNAL_H
 #define FRAG_COMMON_BSET_INTERNAL_H
 

@@ -57,8 +57,7 @@ struct frag_heap_index {
 /* index (and its ctx): for frag_heap_drop_idle; NULL in a policy that does not call it. */
 void frag_heap_init(struct frag_heap *h, const struct frag_policy_env *env,
 		    const struct frag_heap_index *index, void *ctx);
-/* Zeroed state of a policy, of `bytes`, that begins with its heap and is the ctx; `what` is for the
- * message. */
+/* Zeroed state of a policy, of `bytes`: begins with its heap, is the ctx; `what`: for messages. */
 int frag_heap_create(const struct frag_policy_env *env, size_t bytes,
 		     const struct frag_heap_index *index, const char *what, void **out,
 		     struct frag_err *err);

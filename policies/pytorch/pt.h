@@ -218,15 +218,14 @@ struct pt {
 	bool ages;	      /* gc can run: count searches */
 	bool plain_rounding;  /* no divisions anywhere */
 	enum pt_order order;
-	unsigned release;	  /* of PyTorch, a FRAG_TORCH number */
-	unsigned rank_bits;	  /* PT_BY_SEGMENT: of the places in a segment */
-	uint64_t made;		  /* PT_BY_SEGMENT: segments, PT_BY_BLOCK: blocks */
-	struct pt_learnt *learnt; /* pt_learn.c; NULL: the order is known */
-	uint32_t roundup
-		[PT_ROUNDUPS]; /* divisions from 1 MiB up, 0/1 = off; 1: see ROUNDS_ONE in releases.csv */
-	uint64_t total;	       /* bytes held, all pools */
-	uint64_t releasable;   /* sum over the free blocks */
-	struct pt_pool *pools; /* [2 * id] small, [2 * id + 1] large */
+	unsigned release;	       /* of PyTorch, a FRAG_TORCH number */
+	unsigned rank_bits;	       /* PT_BY_SEGMENT: of the places in a segment */
+	uint64_t made;		       /* PT_BY_SEGMENT: segments, PT_BY_BLOCK: blocks */
+	struct pt_learnt *learnt;      /* pt_learn.c; NULL: the order is known */
+	uint32_t roundup[PT_ROUNDUPS]; /* divisions from 1 MiB up, 0/1 = off; ROUNDS_ONE */
+	uint64_t total;		       /* bytes held, all pools */
+	uint64_t releasable;	       /* sum over the free blocks */
+	struct pt_pool *pools;	       /* [2 * id] small, [2 * id + 1] large */
 	uint32_t pools_count;
 	uint32_t sets_count; /* ever made */
 	/* of all slim sets, and for how many free blocks beyond a list each there is room */
@@ -421,8 +420,7 @@ static inline void pt_journal(struct pt *a, enum frag_segment_event kind, frag_a
 	frag_env_journal(&a->env, kind, addr, bytes, stream);
 }
 
-/* pre: pt_room. Linked nowhere, state PT_FREE but in no set; pt_block_ranked: what depends on the
- * state is not set. */
+/* pre: pt_room. Linked nowhere, PT_FREE but in no set; pt_block_ranked sets the rest. */
 static inline struct pt_block *pt_block_ranked(struct pt *a, struct pt_seg *seg, frag_addr_t addr,
 					       uint64_t size, uint64_t rank)
 {

@@ -118,8 +118,7 @@ bool frag_sc_unwait_slot(struct frag_sc_slab *l, uint32_t slot)
 	return true;
 }
 
-/* ---- walk and check
- * --------------------------------------------------------------------------- */
+/* ---- walk and check ------------------------------------------------------------- */
 
 static enum frag_block_state slot_state(const struct frag_sc_slab *l, uint32_t slot)
 {

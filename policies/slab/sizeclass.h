@@ -73,8 +73,7 @@ void frag_sc_end(struct frag_sc_slab *l);
 
 /* A slab of the class with free slots becomes the current one; NULL: there is none. */
 struct frag_sc_slab *frag_sc_next(struct frag_sc_class *c);
-/* A slot became free. True: it was the last used one, and the slab is current or in the set
- * no more. */
+/* A slot became free. True: the last used one, and the slab is current or left the set. */
 bool frag_sc_put_slot(struct frag_sc_slab *l, uint32_t slot);
 
 /* Takes the lowest free slot. pre: there is one. */

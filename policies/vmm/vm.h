@@ -225,8 +225,7 @@ int vm_place_map(struct vm *v, struct vm_arena *a, size_t page, struct vm_handle
 		 struct vm_place **out, struct frag_err *err);
 /* The memory of a handle that is active nowhere counts at this place, under the held block b. */
 void vm_place_take(struct vm *v, struct vm_block *b, struct vm_place *pl);
-/* Takes a parked mapping down. pre: the work queued before its last free is done, and no graph
- * may use the address. */
+/* Takes a parked mapping down. pre: work before its last free is done, no graph uses it. */
 int vm_place_drop(struct vm *v, struct vm_place *pl, struct frag_err *err);
 /* The memory of a handle inside the free block b has left: the place is parked. */
 void vm_place_park(struct vm *v, struct vm_block *b, struct vm_place *pl);

@@ -52,8 +52,7 @@ static struct vm_page *handle_before(const struct vm_arena *a, size_t from, size
 	return NULL;
 }
 
-/* Claims in arena `a` for arena `to` until `least` pages are left to find, from the highest
- * addresses down. */
+/* Claims in arena `a` for `to` until `least` pages are left to find, highest addresses first. */
 static int claim_from(struct vm *v, struct vm_arena *a, const struct vm_arena *to,
 		      struct vm_need *n, size_t least, size_t *scan, struct frag_err *err)
 {
@@ -173,8 +172,7 @@ static int retire_handle(struct vm *v, struct vm_block *b, struct vm_handle *h,
 	return 0;
 }
 
-/* Gives back handles of an arena while more than `goal` bytes are held, from the highest
- * addresses down. */
+/* Gives handles of an arena back down to `goal` bytes, highest addresses first. */
 static int retire(struct vm *v, struct vm_arena *a, uint64_t goal, size_t scan,
 		  struct frag_err *err)
 {

@@ -11,6 +11,8 @@ import re
 import subprocess
 import sys
 
+from check_words import prose
+
 PATH = re.compile(r"(?<![\w/.:$}-])((?:\.\./)*(?:src|docs|tests|scripts|policies|results|traces|kernels)/"
                   r"[\w./*{},+<>-]*[\w*}>])")
 # other projects' sources; what a reader would call a file
@@ -19,8 +21,6 @@ WILD = re.compile(r"<\w+>|(?<![A-Za-z])(?!README|CHANGELOG)[A-Z][A-Z0-9]+(?![a-z
 SECTION = re.compile(r"((?:[\w-]+/)*[\w-]+\.md),? \"([^\"]+)\"")
 COMMAND = re.compile(r"(`|^ {4,}|\$ )?(?:(?<=[`$(\s/])|^)cufrag ([a-z]+)(?![\w./])(\s[^`|#]*)?")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
-SLASHES = {".c", ".h", ".cpp", ".cu", ".cuh", ".def", ".js"}
-HASHES = {".py", ".sh", ".gp", ".mk", ".cases", ".rules", ".yml", ""}
 
 
 def output(*args):
@@ -53,22 +53,16 @@ class Tree:
         return self.titles[page]
 
 
-def prose(name):
+def lines(name):
     """(number, line) of all of a document but its generated parts, and of the comments of code."""
-    suffix, inside = os.path.splitext(name)[1], False
-    with open(name, encoding="utf-8", errors="replace") as text:
-        for number, line in enumerate(text, 1):
-            if suffix == ".md":
-                inside = (inside or line.startswith("<!-- generated")) and line[:8] != "<!-- end"
-                if not inside:
-                    yield number, line
-            elif suffix in SLASHES:
-                yield number, line if inside else (re.search(r"/[*/].*", line) or [""])[0]
-                inside = line.rfind("/*") > line.rfind("*/") or (inside and "*/" not in line)
-            elif suffix in HASHES:
-                inside ^= bool(line.count('"""') % 2)
-                if inside or '"""' in line or re.match(r"\s*#(?!!)", line):
-                    yield number, line
+    with open(name, encoding="utf-8", errors="replace") as file:
+        text, generated = file.read(), False
+    shell = name.endswith((".mk", ".cases", ".rules", ".yml", "Makefile"))  # its comments
+    for offset, part in prose("a.sh" if shell else name, text):
+        for number, line in enumerate(part.split("\n"), text.count("\n", 0, offset) + 1):
+            generated = (generated or line.startswith("<!-- generated")) and line[:8] != "<!-- end"
+            if not generated:
+                yield number, line
 
 
 def missing_files(tree, name, line):
@@ -107,7 +101,7 @@ def main():
         text = output(sys.argv[1], "help", command, "--all") + output(sys.argv[1], "help", "options")
         options[command] = set(OPTION.findall(text)) | {"--help"}
     for name in tree.files:
-        for number, line in prose(name):
+        for number, line in lines(name):
             found = list(missing_files(tree, name, line))
             if options and re.match(r"(?!results/).*\.md$", name):
                 found += missing_commands(options, line)

@@ -2,20 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs the tests that `make` has built, and counts them:
 #	run_tests.sh [--quick|--sanitize|--threads|--gpu] [--only NAME] BUILD_FOLDER
-# Four kinds of test: cmocka programs (tests/{unit,conformance,golden,gpu}), rules of policies (tests/policies/*.rules),
-# scripts (tests/NAME/run.sh or run.py, whose last line is their count) and fuzz targets, run over their corpus.
+# Kinds of test: cmocka programs (tests/{unit,conformance,golden,gpu}), Python over a program of
+# tests/drivers (rules of policies, tests/unit/*/*.py), scripts (tests/NAME/run.*, whose last line is
+# their count) and fuzz targets, run over their corpus.
 #
-# --quick     leaves out what needs big recordings, a browser or seconds of a processor (FRAG_TEST_QUICK=1 in the environment)
-# --sanitize  what a sanitizer can find something in: units, conformance, bundled traces, fuzz corpora, and of the
-#             command line the tables and the cases in tests/cli/sanitize
+# --quick     leaves out what needs big recordings, a browser or seconds of a processor
+#             (FRAG_TEST_QUICK=1 in the environment)
+# --sanitize  what a sanitizer can find something in: units, conformance, bundled traces, fuzz
+#             corpora, and of the command line the tables and the cases in tests/cli/sanitize
 # --threads   programs that use threads, and tests/threads
 # --gpu       tests/gpu
-# --only      one test by its name ("unit/base/opt", or "opt"), or one case of a script ("cli/help_each"); prints
-#             everything that it prints
+# --only      one test by its name ("unit/base/opt", or "opt"), or one case of a script
+#             ("cli/help_each"); prints everything that it prints
 #
-# TEST_JOBS tests (the number of processors) run at a time; one that takes longer than TEST_TIMEOUT seconds (600) has
-# failed. With PRETEND=0 in the environment, the tests of the pretended card are skipped. Prints what fails; the last line is "N passed, N failed, N skipped". The exit status is 1 if something
-# failed or nothing ran.
+# TEST_JOBS tests (the number of processors) run at a time; one that takes longer than TEST_TIMEOUT
+# seconds (600) has failed. With PRETEND=0 in the environment, the tests of the pretended card are
+# skipped. Prints what fails; the last line is "N passed, N failed, N skipped". The exit status is 1
+# if something failed or nothing ran.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 export LC_ALL=C
@@ -103,16 +106,17 @@ scripts_of() {
 
 # A line for each test: kind, name, command. $1: build folder, $2: mode
 list_tests() {
-	local b=$1 mode=$2 source name
+	local b=$1 mode=$2 source name command
 	program_sources "$mode" | while read -r source; do
 		name=${source#tests/} name=${name%.c}
 		printf 'tap\t%s\t%s\n' "${name/test_/}" "$b/tests/$name"
 	done
 	case $mode in quick | full | sanitize)
-		for source in tests/policies/*.rules; do
+		for source in tests/{policies,drivers}/*.rules tests/drivers/models.py tests/unit/*/*.py; do
 			[ -e "$source" ] || continue
-			name=$(basename "$source" .rules)
-			printf 'tap\t%s\t%s\n' "rules/$name" "tests/policies/rules.py $b/tests/policies/test_rules $source"
+			name=${source#tests/} command="$source $b/tests/drivers"
+			[ "${source%.rules}" = "$source" ] || name=rules/${name#*/} command="tests/drivers/rules.py $b/tests/drivers $source"
+			printf 'tap\t%s\t%s\n' "${name%.*}" "$command"
 		done ;;
 	esac
 	for name in $(scripts_of "$mode"); do

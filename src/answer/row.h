@@ -30,6 +30,11 @@
 #define FRAG_ROW_SHOWN_(s, type, name, ...) FRAG_FIELD_SHOWN(type, struct s, name, __VA_ARGS__),
 
 #define FRAG_ROW_MEMBERS(LIST) LIST(FRAG_ROW_MEMBER_, FRAG_ROW_MEMBER_, )
+/* The struct alone, where a header has it and a .c file the shape. */
+#define FRAG_ROW_STRUCT(tag, LIST) \
+	struct tag { \
+		FRAG_ROW_MEMBERS(LIST) \
+	}
 #define FRAG_SHAPE_OF_(F, P, storage, var, tag, name, LIST, help) \
 	static const struct frag_field var##_fields[] = { LIST(F, P, tag) FRAG_FIELD_END }; \
 	storage const struct frag_shape var = FRAG_SHAPE(name, struct tag, var##_fields, help)
@@ -37,9 +42,7 @@
 #define FRAG_ROW_SHAPE(...) FRAG_SHAPE_OF_(FRAG_ROW_FIELD_, FRAG_ROW_SHOWN_, __VA_ARGS__)
 
 #define FRAG_ROW_AS(storage, var, tag, name, LIST, help) \
-	struct tag { \
-		FRAG_ROW_MEMBERS(LIST) \
-	}; \
+	FRAG_ROW_STRUCT(tag, LIST); \
 	FRAG_ROW_SHAPE(storage, var, tag, name, LIST, help)
 #define FRAG_ROW(tag, name, LIST, help) FRAG_ROW_AS(static, tag##_shape, tag, name, LIST, help)
 
@@ -48,9 +51,7 @@
 #define FRAG_VALUE_(s, type, name, value, ...) .name = value,
 #define FRAG_VALUED_SHAPE(...) FRAG_SHAPE_OF_(FRAG_VALUED_FIELD_, FRAG_VALUED_SHOWN_, __VA_ARGS__)
 #define FRAG_VALUED_ROW_AS(storage, var, tag, name, LIST, help) \
-	struct tag { \
-		FRAG_ROW_MEMBERS(LIST) \
-	}; \
+	FRAG_ROW_STRUCT(tag, LIST); \
 	FRAG_VALUED_SHAPE(storage, var, tag, name, LIST, help)
 #define FRAG_VALUED_ROW(tag, name, LIST, help) \
 	FRAG_VALUED_ROW_AS(static, tag##_shape, tag, name, LIST, help)

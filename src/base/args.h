@@ -99,8 +99,7 @@ int frag_fail_unknown(struct frag_err *err, const char *what, const char *name,
 		      const char *const *known, const char *rest);
 /* The value as the help shows it: "N", "stop|skip" or "" (flags). Returns the needed length. */
 size_t frag_args_value_text(const struct frag_arg *row, char *buf, size_t cap);
-/* Are the rows valid: unique names, help present, everything the type needs? Errors:
- * FRAG_ECHECK. */
+/* Are rows valid: unique names, help present, what the type needs? Errors: FRAG_ECHECK. */
 int frag_args_check(const struct frag_arg_table *tables, struct frag_err *err);
 
 #endif

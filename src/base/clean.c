@@ -18,8 +18,7 @@ static size_t claimed_length(unsigned char lead)
 	return lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
 }
 
-/* U+202A to 202E, U+2066 to 2069: these change the direction, so the text shows differently than it
- * is stored. */
+/* U+202A to 202E, U+2066 to 2069 change the direction: the text shows differently. */
 static bool turns_direction(const unsigned char *u)
 {
 	return u[0] == 0xe2 && ((u[1] == 0x80 && u[2] >= 0xaa && u[2] <= 0xae) ||

@@ -98,8 +98,7 @@ int frag_outfile_open(struct frag_outfile *out, const char *path, struct frag_er
 		out->to = stdout;
 		return 0;
 	}
-	/* A device or pipe (/dev/stdout, a FIFO) cannot be replaced by renaming: write to it
-	 * directly. */
+	/* A device or pipe (/dev/stdout, a FIFO) cannot be replaced by renaming: write to it. */
 	if (!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
 		out->to = fopen(path, "w");
 		ret = out->to ? 0
@@ -120,8 +119,7 @@ int frag_outfile_reason(FILE *to)
 	errno = 0;
 	if (fflush(to))
 		reason = errno ? errno : EIO;
-	/* an earlier failure left a flag but no errno: writing one more byte fails for the same
-	 * reason */
+	/* an earlier failure left a flag but no errno: one more byte fails for the same reason */
 	if (!reason && ferror(to))
 		reason = write(fileno(to), "\n", 1) < 0 ? errno : EIO;
 	if (reason) {

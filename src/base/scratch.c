@@ -169,8 +169,7 @@ static int note(char *path, int fd)
 	return EMFILE;
 }
 
-/* ---- what a killed program left
- * ------------------------------------------------------------------------ */
+/* ---- what a killed program left ------------------------------------------------- */
 
 /* Is it unlocked? Follows no links. */
 static void remove_abandoned(int dir, const char *name)

@@ -88,8 +88,7 @@ static struct {
 	pthread_t thread;	   /* while a line may be shown */
 	struct frag_progress *now; /* innermost work; NULL: show nothing */
 	bool beats, wiped;	   /* there is a thread; the line is empty */
-	/* shows nothing before this time; counted from the first work, because many short pieces
-	 * add up */
+	/* nothing is shown before; counted from the first work, as short pieces add up */
 	uint64_t quiet_ns;
 } line = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .wiped = true };
 
@@ -106,8 +105,7 @@ static bool is_late(uint64_t now_ns)
 	return now_ns >= line.quiet_ns;
 }
 
-/* pre: locked. The estimate assumes that the rest takes as long, in proportion, as the part
- * done. */
+/* pre: locked. The estimate assumes that the rest takes as long as the part done. */
 static void draw(uint64_t now_ns)
 {
 	const struct frag_progress *p = line.now;

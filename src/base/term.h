@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The terminal: colour if wanted, and one line of progress on stderr, the only output below
- * src/cli. */
+/* The terminal: colour, and a line of progress on stderr, the only output below src/cli. */
 #ifndef FRAG_BASE_TERM_H
 #define FRAG_BASE_TERM_H
 
@@ -18,8 +17,7 @@ bool frag_term_color(enum frag_color mode, FILE *to);
 const char *frag_term_style(bool color, const char *style);
 /* Columns of the terminal behind `to`; 80 if it is not a terminal. */
 unsigned frag_term_columns(FILE *to);
-/* Columns for a table: those of the terminal behind `to`, else COLUMNS of the environment; 0 =
- * unlimited. */
+/* Columns for a table: of the terminal behind `to`, else COLUMNS; 0 = unlimited. */
 unsigned frag_term_room(FILE *to);
 /* Switches progress off for good. */
 void frag_progress_silence(void);

@@ -91,9 +91,7 @@ FRAG_VALUED_ROW_AS(static, policy_row_shape, frag_bench_policy_row, "bench_polic
 	F(S, LIST, calls, NULL, "without traces: driver calls", .of = &call_row_shape) \
 	F(S, COUNT, passes, NULL, "policies: warm passes, and timed ones") \
 	F(S, LIST, policies, NULL, "with traces: policies", .of = &policy_row_shape)
-struct bench_row {
-	FRAG_ROW_MEMBERS(BENCH_ROW)
-};
+FRAG_ROW_STRUCT(bench_row, BENCH_ROW);
 FRAG_ROW_SHAPE(, frag_bench_shape, bench_row, "bench", BENCH_ROW,
 	       "what driver calls, or policies, cost on a card");
 

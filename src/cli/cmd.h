@@ -24,8 +24,7 @@ enum frag_exit {
 	FRAG_EXIT_INPUT = 3,
 	FRAG_EXIT_DEVICE = 4,
 	FRAG_EXIT_OUTPUT = 5,
-	FRAG_EXIT_UNKNOWN =
-		6, /* done, but a recording ended out of memory: what it needs is unknown */
+	FRAG_EXIT_UNKNOWN = 6, /* done, but a recording ended out of memory: the need is unknown */
 };
 
 /* headings of `cufrag --help`, in the order of what people need first */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cufrag bench: what driver calls cost on a card, by size; what policies cost per operation. */
 #include "bench/bench.h"
-#include "cmd_replay.h"
+#include "shared.h"
 
 struct options {
 	struct frag_policy_texts policies;

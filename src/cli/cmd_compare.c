@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cufrag compare: traces through several policies; table, charts, report. */
-#include "cmd_replay.h"
+#include "shared.h"
 
 static const char *const defaults[] = {
 	"recorded",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cufrag diagnose: leak, fragmentation, spike, or nothing at all; and the lines. */
-#include "cmd_diagnose.h"
+#include "shared.h"
 
 #include "cli/show_answer.h"
 #include "explain/diagnose/memlog.h"

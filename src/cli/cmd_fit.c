@@ -6,7 +6,7 @@
 #include <frag/opt.h>
 #include <frag/replay.h>
 
-#include "cli/cmd_record.h"
+#include "cli/program.h"
 #include "cli/show_answer.h"
 #include "plan/fit/fit_cards.h"
 #include "plan/fit/fit_vary.h"

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * cufrag gen: synthetic traces. A kind is one line of `kinds` and one function.
- */
+/* cufrag gen: a longer trace, made from a recording. */
 #include <stdlib.h>
 #include <string.h>
 
 #include <frag/opt.h>
 #include "trace/gen/gen_repeat.h"
-#include "cli/common.h"
+#include "cli/show_answer.h"
 
 struct options {
 	const char *output;
@@ -47,32 +45,20 @@ static int repeat(const struct frag_cli *cli, const struct options *o, struct fr
 		err);
 }
 
-static const struct kind {
-	const char *name;
-	int (*make)(const struct frag_cli *cli, const struct options *o, struct frag_err *err);
-} kinds[] = {
-	{ "repeat", repeat },
-};
-
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
+	static const char *const kinds[] = { "repeat", NULL };
 	const struct options *o = values;
-	const char *names[FRAG_ARRAY_LEN(kinds) + 1] = { NULL };
-	const char *name = cli->operands[0], *near;
+	const char *name = cli->operands[0], *near = frag_nearest(name, kinds);
 
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(kinds); i++) {
-		names[i] = kinds[i].name;
-		if (strcmp(name, names[i]) != 0)
-			continue;
-		if (!o->output)
-			return frag_fail(err, FRAG_EUSAGE, "no output file; name it with -o");
-		return kinds[i].make(cli, o, err);
-	}
-	near = frag_nearest(name, names);
-	if (near)
-		return frag_fail(err, FRAG_EUSAGE, "unknown kind '%.60s'; did you mean '%s'?", name,
-				 near);
-	return frag_fail(err, FRAG_EUSAGE, "unknown kind of trace '%.60s'; use repeat", name);
+	if (strcmp(name, kinds[0]) != 0)
+		return frag_fail(err, FRAG_EUSAGE,
+				 near ? "unknown kind '%.60s'; did you mean '%s'?"
+				      : "unknown kind of trace '%.60s'; use repeat",
+				 name, near);
+	if (!o->output)
+		return frag_fail(err, FRAG_EUSAGE, "no output file; name it with -o");
+	return repeat(cli, o, err);
 }
 
 /* "250000", "100M": with k, M and G for powers of ten, as events are counted. */

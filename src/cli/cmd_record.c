@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cufrag record: runs a program and keeps the history of its GPU memory. */
-#include "cmd_record.h"
+#include "program.h"
+#include "show_answer.h"
 
 #include <stdlib.h>
 #include <string.h>

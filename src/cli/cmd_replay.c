@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cufrag replay: one trace through one policy, with all there is to know about it. */
-#include "cmd_replay.h"
+#include "shared.h"
 
 #include <frag/base.h>
 

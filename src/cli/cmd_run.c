@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cufrag run: a PyTorch program with a policy of this repository as its allocator. */
 
-#include "cli/cmd_record.h"
+#include "cli/program.h"
 
 struct options {
 	struct frag_pretend pretend; /* first: its rows count from here */

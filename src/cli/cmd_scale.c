@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "cli/cmd_record.h"
+#include "cli/program.h"
 #include "cli/show_answer.h"
 #include "plan/scale/prediction.h"
 

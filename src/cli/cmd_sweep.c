@@ -120,8 +120,7 @@ static void tell(void *cli, enum frag_recording_stage stage, const char *path,
 		frag_cli_settle_tell(cli, trace);
 }
 
-/* One card or limit is that of the command line, as for every other command: recordings are opened
- * with it. */
+/* One card or limit is that of the command line: recordings are opened with it. */
 static int take_one(struct frag_sweep *s, struct frag_cli *cli, struct frag_err *err)
 {
 	if (s->limits_count == 1)

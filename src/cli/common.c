@@ -2,9 +2,9 @@
 /* Messages, devices, the date and notes about recordings. */
 #include "common.h"
 
+#include "answer/answer.h"
 #include "base/clean.h"
 #include "recording/estimate.h"
-#include "show_answer.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -257,16 +257,4 @@ void frag_cli_settle_tell(const struct frag_cli *cli, const struct frag_trace *t
 			frag_cli_detail(cli, "device %u: %s", dev->ordinal,
 					frag_settled_text(&dev->settled, text, sizeof(text)));
 	}
-}
-
-int frag_cli_show_written(const struct frag_cli *cli, const struct frag_written *w,
-			  struct frag_err *err)
-{
-	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
-
-	frag_written_answer(&a, w);
-	a.quiet = !strcmp(w->file, "-");
-	for (size_t i = 0; a.quiet && i < a.parts_count; i++)
-		frag_cli_note(cli, "%s", a.parts[i].text);
-	return frag_cli_show_answer(cli, &a, err);
 }

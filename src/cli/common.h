@@ -28,7 +28,6 @@
 #include "recording/policy_texts.h"
 #include "recording/recording.h"
 #include "recording/target.h"
-#include "recording/written.h"
 
 enum frag_cli_device { FRAG_CLI_DEVICE_SIM, FRAG_CLI_DEVICE_CUDA, FRAG_CLI_DEVICE_NULL };
 
@@ -93,8 +92,7 @@ void frag_cli_detail(const struct frag_cli *cli, const char *fmt, ...)
 /* "reading run.pickle" as a line of progress, until frag_progress_end. name may be NULL. */
 void frag_cli_show(struct frag_progress *p, const char *what, const char *name);
 
-/* Opens what --device and the card options say. A real card takes --capacity as the part of it
- * that may be used. */
+/* Opens what --device and the card options say. Of a real card, --capacity is the usable part. */
 int frag_cli_open_device(const struct frag_cli *cli, struct frag_device **out,
 			 struct frag_err *err);
 /* The same for device number `dev` of a trace: with several cards, and none named, one each; where
@@ -142,8 +140,5 @@ int frag_cli_spec(const struct frag_cli *cli, const struct frag_recording *r, co
 
 /* With --verbose: what the file says about itself, and what settling found. */
 void frag_cli_settle_tell(const struct frag_cli *cli, const struct frag_trace *trace);
-/* What was written: printed, or as notes where the trace itself goes to standard output. */
-int frag_cli_show_written(const struct frag_cli *cli, const struct frag_written *w,
-			  struct frag_err *err);
 
 #endif

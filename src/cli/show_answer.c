@@ -81,3 +81,15 @@ int frag_cli_show_answer(const struct frag_cli *cli, struct frag_answer *a, stru
 	later = frag_cli_print_answer(cli, a, rc ? &other : err);
 	return rc ?: later;
 }
+
+int frag_cli_show_written(const struct frag_cli *cli, const struct frag_written *w,
+			  struct frag_err *err)
+{
+	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
+
+	frag_written_answer(&a, w);
+	a.quiet = !strcmp(w->file, "-");
+	for (size_t i = 0; a.quiet && i < a.parts_count; i++)
+		frag_cli_note(cli, "%s", a.parts[i].text);
+	return frag_cli_show_answer(cli, &a, err);
+}

@@ -5,6 +5,7 @@
 
 #include "answer/answer.h"
 #include "common.h"
+#include "recording/written.h"
 
 /*
  * Writes --json, --csv and --out DIR (DIR/COMMAND.html), then prints the text, unless one of them
@@ -15,6 +16,10 @@ int frag_cli_show_answer(const struct frag_cli *cli, struct frag_answer *a, stru
 
 /* The same without --out, for a command that writes pages of its own. */
 int frag_cli_print_answer(const struct frag_cli *cli, struct frag_answer *a, struct frag_err *err);
+
+/* What was written: printed, or as notes where the trace itself goes to standard output. */
+int frag_cli_show_written(const struct frag_cli *cli, const struct frag_written *w,
+			  struct frag_err *err);
 
 /* The command line as a shell takes it: "cufrag fit run.cft". Errors: out->failed. */
 void frag_cli_add_command_line(const struct frag_cli *cli, struct frag_text *out);

@@ -38,8 +38,7 @@ int frag_nvml_open(struct frag_nvml **out, struct frag_err *err);
 unsigned frag_nvml_count(const struct frag_nvml *n);
 /* Reads card i, from 0. Never fails as a whole: a card may be lost and come back. */
 void frag_nvml_read(struct frag_nvml *n, unsigned i, struct frag_nvml_card *out);
-/* Reads instance k of card i, from 0 to FRAG_NVML_INSTANCES - 1. False: there is no such instance
- * now. */
+/* Reads instance k of card i, from 0 to FRAG_NVML_INSTANCES - 1. False: there is none now. */
 bool frag_nvml_read_instance(struct frag_nvml *n, unsigned i, unsigned k,
 			     struct frag_nvml_card *out);
 void frag_nvml_close(struct frag_nvml *n); /* NULL is allowed */

@@ -80,8 +80,7 @@ struct frag_sweep {
 	char *const *operands;
 	size_t operands_count;
 	struct frag_policy_texts policies;
-	struct frag_limit
-		*limits; /* texts owned; "none" has no limit; count 0: that of the target */
+	struct frag_limit *limits; /* texts owned; "none": no limit; count 0: the target's */
 	size_t limits_count, limits_cap;
 	const struct frag_gpu **cards; /* count 0: the card of the target */
 	size_t cards_count, cards_cap;
@@ -163,9 +162,7 @@ int frag_sweep_run(struct frag_sweep *s, struct frag_answer *a, struct frag_rows
 #define FRAG_SWEEP_FAILURE(F, P, S) \
 	F(S, TEXT, path, "trace", "its path") \
 	F(S, TEXT, error, "why it failed", "what went wrong")
-struct frag_sweep_failure {
-	FRAG_ROW_MEMBERS(FRAG_SWEEP_FAILURE)
-};
+FRAG_ROW_STRUCT(frag_sweep_failure, FRAG_SWEEP_FAILURE);
 extern const struct frag_shape frag_sweep_shape;
 /* What came of it. skipped: were there already; passed: files in folders that are not traces. */
 int frag_sweep_answer(const struct frag_sweep *s, struct frag_store *store, size_t skipped,

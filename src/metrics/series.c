@@ -111,8 +111,7 @@ void frag_series_add_loss(struct frag_recorder *rec, const struct frag_loss *los
 
 	if (s->losses_count && s->losses[s->losses_count - 1].event == loss->event)
 		s->losses_count--;
-	/* Samples away from window ends could fill the array; drops the newest, which matters
-	 * least. */
+	/* Samples off window ends could fill the array; drops the newest, which matters least. */
 	if (s->losses_count == s->cap)
 		s->losses_count--;
 	s->losses[s->losses_count++] = *loss;

@@ -35,8 +35,7 @@ struct frag_monitor_options {
 struct frag_monitor_process {
 	uint64_t bytes; /* as the driver says; UINT64_MAX = it does not */
 	struct frag_live_device held;
-	uint64_t
-		start; /* of the process, in ticks since boot: tells it from a later one of its number */
+	uint64_t start; /* of the process, in ticks since boot: a later one has another */
 	unsigned pid, uid;
 	char name[32], user[32]; /* "" = not known; made harmless */
 	char command[400];	 /* its command line, cut; "" = not known; made harmless */
@@ -106,8 +105,7 @@ struct frag_monitor {
 	const struct frag_monitor_options *o;
 	struct frag_nvml *nvml;
 	struct frag_monitor_round round;
-	struct frag_monitor_past
-		past[FRAG_MONITOR_CARDS]; /* of the card in the same place of the round */
+	struct frag_monitor_past past[FRAG_MONITOR_CARDS]; /* of the round's card there */
 	struct frag_monitor_trail trails[FRAG_MONITOR_TRAILS];
 	struct frag_monitor_watch watch;
 	struct frag_monitor_told told;

@@ -117,8 +117,7 @@ static int search(struct frag_placing *p, struct work *w, uint64_t spent_ns, str
 	return rc ? rc : note(p, "branch and bound", height, frag_clock_ns() - begin, err);
 }
 
-/* Greedy placements, then (while the target is not reached) a better order, and for small traces
- * the search. */
+/* Greedy placements, then up to the target a better order, and for small traces a search. */
 static int place(struct frag_placing *p, struct work *w, struct frag_err *err)
 {
 	bool small = p->b.count <= SEARCH_MAX;

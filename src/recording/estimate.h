@@ -19,9 +19,7 @@
 	F(S, BYTES, other_peak_live_bytes, NULL, "the same with other values") \
 	F(S, COUNT, requests, NULL, "requests of the recording") \
 	F(S, COUNT, other_requests, NULL, "requests with other values")
-struct frag_again {
-	FRAG_ROW_MEMBERS(FRAG_AGAIN_ROW)
-};
+FRAG_ROW_STRUCT(frag_again, FRAG_AGAIN_ROW);
 
 /* A place of the program that got a value from the card. */
 #define FRAG_PLACE_ROW(F, P, S) \
@@ -29,9 +27,7 @@ struct frag_again {
 	F(S, TEXT, what, NULL, "the operator that handed it out") \
 	F(S, TEXT, values, NULL, "computed, invented or given") \
 	F(S, COUNT, count, NULL, "how often")
-struct frag_place {
-	FRAG_ROW_MEMBERS(FRAG_PLACE_ROW)
-};
+FRAG_ROW_STRUCT(frag_place, FRAG_PLACE_ROW);
 
 /* A rank that ran and stands for all that are alike (--ranks roles). */
 #define FRAG_ROLE_ROW(F, P, S) \
@@ -40,9 +36,7 @@ struct frag_place {
 	F(S, TEXT, alike, NULL, "of these, ran as a check and asked for the same memory") \
 	F(S, TEXT, unlike, NULL, \
 	  "of these, ran as a check and did not; they are in the recording, too")
-struct frag_role_row {
-	FRAG_ROW_MEMBERS(FRAG_ROLE_ROW)
-};
+FRAG_ROW_STRUCT(frag_role_row, FRAG_ROLE_ROW);
 
 #define FRAG_ESTIMATE_ROW(F, P, S) \
 	F(S, TEXT, card, NULL, "the pretended card") \
@@ -55,9 +49,7 @@ struct frag_role_row {
 	F(S, OBJECT, again, NULL, "a second run with other values", .of = &frag_again_shape) \
 	F(S, LIST, roles, NULL, "ranks that stand for others", .of = &frag_role_shape) \
 	F(S, LIST, places, NULL, "places that values reached", .of = &frag_place_shape)
-struct frag_estimate {
-	FRAG_ROW_MEMBERS(FRAG_ESTIMATE_ROW)
-};
+FRAG_ROW_STRUCT(frag_estimate, FRAG_ESTIMATE_ROW);
 extern const struct frag_shape frag_estimate_shape;
 
 /* What the note says; NULL for a recording of a card, or where memory is short (a->failed). */

@@ -60,8 +60,7 @@ int frag_policy_texts_check(const struct frag_policy_texts *p, uint32_t *flags,
 	return 0;
 }
 
-/* Every policy that can run on its own with its defaults on any trace;
- * none that holds nothing. */
+/* Every policy that runs alone with its defaults on any trace; none that holds nothing. */
 static int add_all(struct frag_policy_texts *p, struct frag_err *err)
 {
 	size_t count;

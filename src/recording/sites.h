@@ -24,8 +24,7 @@ struct frag_sites {
 	size_t count;
 	uint32_t *of_stack; /* [stacks_count] */
 	size_t stacks_count;
-	uint8_t *
-		frame_own; /* [frames_count]: 3 the user's Python, 2 C or C++ with a line, 1 Python of others, 0 neither */
+	uint8_t *frame_own; /* [frames_count]: 3 user's Python, 2 C with a line, 1 Python, 0 none */
 };
 
 /*

@@ -30,9 +30,7 @@ FRAG_ROW(device_row, "written_device", DEVICE_ROW, "one device of a written trac
 	  .precision = 2) \
 	F(S, LIST, devices, device_rows(a, w->trace), NULL, "devices of the trace", \
 	  .of = &device_row_shape)
-struct written_row {
-	FRAG_ROW_MEMBERS(WRITTEN_ROW)
-};
+FRAG_ROW_STRUCT(written_row, WRITTEN_ROW);
 FRAG_VALUED_SHAPE(, frag_written_shape, written_row, "written", WRITTEN_ROW,
 		  "a trace that was written");
 

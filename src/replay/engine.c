@@ -151,8 +151,7 @@ static int ask(struct frag_run *run, const struct frag_event *e, struct frag_blo
 	return rc;
 }
 
-/* The use of memory at a refused request. The largest hole may need a walk, done for charts and
- * reports. */
+/* The use of memory at a refused request. The largest hole may need a walk (charts, reports). */
 static void look_refused(struct frag_run *run, uint64_t time_us, struct frag_loss *out)
 {
 	if (run->opt.losses)

@@ -71,14 +71,12 @@ struct frag_run {
 	struct frag_result r;
 };
 
-/* Additional settings of the environment for frag_run_create: a listener for the policy's segment
- * events, and more. */
+/* More of the environment for frag_run_create: a listener for segment events, and more. */
 struct frag_run_hooks {
 	frag_journal_fn journal;
 	void *journal_ctx;
 	bool (*recorded_next)(void *ctx, bool release, frag_addr_t addr); /* see policy.h */
-	const struct frag_initial_state
-		*initial; /* start from this state (if the policy has `restore`) */
+	const struct frag_initial_state *initial; /* start from it, if the policy can */
 };
 int frag_run_create_hooked(const struct frag_policy_spec *spec, struct frag_device *dev,
 			   const struct frag_trace_dev *dev_hdr, const struct frag_run_options *opt,

@@ -14,9 +14,7 @@
 	F(S, LIST, formats, NULL, "of `list formats`", .of = &format_shape) \
 	F(S, LIST, gpus, NULL, "of `list gpus`", .of = &gpu_shape) \
 	F(S, LIST, metrics, NULL, "of `list metrics`", .of = &metric_shape)
-struct frag_known {
-	FRAG_ROW_MEMBERS(FRAG_KNOWN)
-};
+FRAG_ROW_STRUCT(frag_known, FRAG_KNOWN);
 extern const struct frag_shape frag_known_shape;
 
 /* One kind of thing. Adds its rows to `known`, and what people read, to the answer. */
@@ -30,9 +28,7 @@ int frag_known_gpus(struct frag_answer *a, struct frag_known *known, struct frag
 	F(S, TEXT, name, "metric", "key in JSON, column in CSV") \
 	F(S, TEXT, unit, "unit", "B, ns, 1/s; null = a plain number") \
 	F(S, TEXT, help, "meaning", "what it counts")
-struct frag_known_metric {
-	FRAG_ROW_MEMBERS(FRAG_KNOWN_METRIC)
-};
+FRAG_ROW_STRUCT(frag_known_metric, FRAG_KNOWN_METRIC);
 void frag_known_metrics(struct frag_answer *a, struct frag_known *known,
 			const struct frag_known_metric *rows, size_t count);
 

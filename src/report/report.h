@@ -99,8 +99,7 @@ struct frag_report {
 /* Is this metric measured on the host clock? */
 bool frag_report_is_host(const struct frag_metric_info *info);
 
-/* Indices of s->results: completed first, then by requests refused, by peak reserved, and as asked
- * for. out: s->count. */
+/* Indices of s->results: completed, requests refused, peak reserved, as asked. out: s->count. */
 void frag_section_order(const struct frag_section *s, size_t *out);
 /* Does a come before b? Policies that failed or refused reserved less only because of that. */
 bool frag_result_better(const struct frag_result *a, const struct frag_result *b);
@@ -121,8 +120,7 @@ void frag_section_card_kind(const struct frag_section *s, struct frag_text *out)
 double frag_section_driver_ratio(const struct frag_section *s, const struct frag_result *r);
 /* What the job cost on this card for the time it was recorded; 0 = not known. */
 double frag_section_job_price(const struct frag_section *s, const struct frag_gpu *gpu);
-/* Largest lower bound among the results (those that stopped early saw less of the trace);
- * 0 = not to be shown. */
+/* Largest lower bound of results (early stops saw less of the trace); 0 = not shown. */
 uint64_t frag_section_bound(const struct frag_section *s);
 /* The null policy and the null device: no candidates. */
 bool frag_result_reserved_nothing(const struct frag_result *r);

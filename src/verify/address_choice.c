@@ -90,8 +90,7 @@ static void see_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_blo
 		c->other_bytes = bytes;
 }
 
-/* there, here: addresses of the chosen block; other_…: addresses of the block that the other replay
- * took. */
+/* there, here: addresses of the chosen block; other_…: of the other replay's block. */
 static void tell(struct tie *t, const struct change_watch *w, frag_addr_t there, frag_addr_t here)
 {
 	frag_addr_t other_there = translate(&t->here, here, &t->there);

@@ -31,8 +31,7 @@ struct change_list {
 
 /* False: host memory is short; nothing was added. */
 bool changes_add(struct change_list *list, const struct change *change);
-/* Sorts by kind, bytes, address, because the order within an event has no meaning: releases follow
- * addresses. */
+/* Sorts by kind, bytes, address: order in an event means nothing, releases follow addresses. */
 void changes_sort(struct change_list *list);
 /* <0, 0, >0 by kind and bytes, which do not depend on addresses. */
 int change_compare(const struct change *a, const struct change *b);

@@ -30,8 +30,7 @@ static void differ(struct follow *f, enum follow_diff diff, frag_addr_t want, fr
 	f->r->got = got;
 }
 
-/* If a history began late, the order of its initial free blocks is not recorded, but its choices
- * show it. */
+/* If a history began late, the order of free blocks is unknown, but its choices show it. */
 static bool recorded_next(void *ctx, bool release, frag_addr_t addr)
 {
 	const struct follow *f = ctx;

@@ -174,8 +174,7 @@ static bool segment_is_open(const struct follow *f)
 	const struct frag_evidence *e = r->seen < f->td->seen_count ? &f->td->seen[r->seen] : NULL;
 	bool recorded = e && e->before == r->event;
 
-	/* both take memory: uncertain if pages were recorded and are mapped here in an initial
-	 * reservation */
+	/* both take memory: uncertain if recorded pages are in an initial reservation here */
 	if (r->diff == FOLLOW_SEGMENT && recorded && !r->got_release && !follow_is_release(e))
 		return e->kind == FRAG_SEEN_SEGMENT_MAP && in_old_range(f, r->got);
 	if (r->event < f->td->events_count && missed(f) && size_is_open(f, f->td->addrs[r->event]))

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Beginnings of initial reservations, inferred from pages mapped below them; see
- * reservation_starts.h. */
+/* Beginnings of initial reservations, from pages mapped below; see reservation_starts.h. */
 #include "reservation_starts.h"
 
 #include "trace/build/build.h"

@@ -98,8 +98,7 @@ static bool forced(const struct resolve *r, const struct follow_refusal *f)
 		return true;
 	if (r->limit_bytes != UINT64_MAX)
 		return false; /* the policy would have refused without asking the driver */
-	/* unknown limit: it can force a retry only above the bytes that the recording reached
-	 * elsewhere */
+	/* unknown limit: forces a retry only above what the recording reached elsewhere */
 	return f->held_bytes + f->bytes > r->peak_seen_bytes;
 }
 

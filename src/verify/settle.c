@@ -121,8 +121,7 @@ static bool explained(const struct settle *s)
 
 /* ---- the limit ---- */
 
-/* The largest total that the limit allowed: the held bytes plus the segment that a request then
- * took. */
+/* The largest total that the limit allowed: held bytes plus a segment then taken. */
 static uint64_t least_limit(const struct settle *s)
 {
 	const struct frag_trace_dev *td = s->td;

@@ -39,8 +39,7 @@ static void fill(const struct frag_trace_dev *td, struct follow_report *r,
 	r->counters = NULL;
 }
 
-/* PyTorch does not record its memory limit nor, up to 2.2, its settings; without them a replay
- * differs. */
+/* PyTorch records neither its memory limit nor, up to 2.2, its settings; a replay needs them. */
 static void hint_at_missing(const struct frag_trace *trace, uint64_t limit_bytes, const char *conf,
 			    struct frag_verify_result *out)
 {

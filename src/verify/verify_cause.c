@@ -15,8 +15,7 @@
 #include "follow.h"
 #include "address_choice.h"
 
-/* Compares one event on the simulated card with the same event on the card; `out`: the
- * difference. */
+/* Compares an event on the simulated card with that on the card; `out`: the difference. */
 static bool same_event(const struct card_replay *card, size_t *cursor, const struct change_watch *w,
 		       char *out, size_t cap)
 {
@@ -40,8 +39,7 @@ static bool same_event(const struct card_replay *card, size_t *cursor, const str
 	return false;
 }
 
-/* For example, a given address is not free: the simulated card is in another state than the
- * card. */
+/* For example, a given address is not free: the simulated card's state differs. */
 static int as_answer(int rc, const struct frag_err *err, char *out, size_t cap)
 {
 	if (rc != FRAG_EDEVICE)

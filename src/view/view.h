@@ -61,24 +61,18 @@ struct frag_lane {
 	F(S, COUNT, frames, NULL, "blob of the names of frames, each ended by 0") \
 	F(S, COUNT, stacks, NULL, "blob of the stacks: call sites, and frames of each") \
 	F(S, COUNT, sites, NULL, "blob of the names of call sites, each ended by 0")
-struct frag_view_file {
-	FRAG_ROW_MEMBERS(FRAG_VIEW_FILE_ROW)
-};
+FRAG_ROW_STRUCT(frag_view_file, FRAG_VIEW_FILE_ROW);
 
 #define FRAG_NOTE_ROW(F, P, S) \
 	F(S, COUNT, lane, "lane", "place in lanes") \
 	F(S, COUNT, event, "event", "the event to which it refers") \
 	F(S, TEXT, text, "note", "one sentence")
-struct frag_view_note {
-	FRAG_ROW_MEMBERS(FRAG_NOTE_ROW)
-};
+FRAG_ROW_STRUCT(frag_view_note, FRAG_NOTE_ROW);
 
 #define FRAG_VIEW_CARD_ROW(F, P, S) \
 	F(S, TEXT, name, NULL, "of the card") \
 	F(S, BYTES, room_bytes, NULL, "that a process may reserve on it")
-struct frag_view_card {
-	FRAG_ROW_MEMBERS(FRAG_VIEW_CARD_ROW)
-};
+FRAG_ROW_STRUCT(frag_view_card, FRAG_VIEW_CARD_ROW);
 
 #define FRAG_VIEW_ROW(F, P, S) \
 	F(S, LIST, lanes, NULL, "a device of a recording under a policy", .of = &frag_lane_shape) \

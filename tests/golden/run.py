@@ -4,11 +4,13 @@
 
     run.py [--rewrite] PROGRAM [TRACE...]
 
-Golden counts: what every policy reserves, refuses and asks of the driver on every bundled trace is what golden.csv has.
-A new policy or trace gets its rows by `make baseline` (--rewrite); a changed number needs its reason in the commit.
-Recordings of PyTorch's own allocator (SHARED_TRACES; too big for the repository, skipped where absent): each is followed
-event by event, with the counters that PyTorch printed, under the limit and release that it shows; and a replay under the
-settings, or the release, of another recording of the same requests reaches the peak that was recorded there."""
+Golden counts: what every policy reserves, refuses and asks of the driver on every bundled trace is
+what golden.csv has. A new policy or trace gets its rows by `make baseline` (--rewrite); a changed
+number needs its reason in the commit. Recordings of PyTorch's own allocator (SHARED_TRACES; too
+big for the repository, skipped where absent): each is followed event by event, with the counters
+that PyTorch printed, under the limit and release that it shows; and a replay under the settings,
+or the release, of another recording of the same requests reaches the peak that was recorded
+there."""
 import csv
 import glob
 import hashlib
@@ -26,17 +28,21 @@ sys.path.insert(0, "tests/support")
 from checks import check, done, skip  # noqa: E402
 
 GOLDEN = "tests/golden/golden.csv"
-PYTORCH = ["expandable_segments:True", "max_split_size_mb:128", "roundup_power2_divisions:4", "garbage_collection_threshold:0.6"]
-COLUMNS = "policy trace device_ordinal completed peak_reserved_bytes ooms_count driver_calls_count".split()
+PYTORCH = ["expandable_segments:True", "max_split_size_mb:128", "roundup_power2_divisions:4",
+           "garbage_collection_threshold:0.6"]
+COLUMNS = ("policy trace device_ordinal completed peak_reserved_bytes ooms_count "
+           "driver_calls_count").split()
 SHARED = os.environ.get("SHARED_TRACES", "../shared/traces")
 CARD = 150109880320
 QUICK = bool(os.environ.get("FRAG_TEST_QUICK"))
 STRIDE = 12 if QUICK else 1  # every n-th recording of the releases
 PROGRAM = os.path.abspath([w for w in sys.argv[1:] if w != "--rewrite"][0])
 
-# what was recorded under other settings than NAME.default; the peaks of a second device are not in the notes
+# what was recorded under other settings than NAME.default; the peaks of a second device are not in
+# the notes
 WHAT_IF = {
-    "gnn": "expandable split128 pow2 gc round bigseg default", "varlen": "expandable pow2 gc default",
+    "gnn": "expandable split128 pow2 gc round bigseg default",
+    "varlen": "expandable pow2 gc default",
     "vision": "expandable default", "serve": "expandable default", "gpt2": "expandable default",
     "fsdp2": "expandable default", "modelpar": "expandable default", "moe": "default"}
 SECOND_DEVICE = {"modelpar.expandable": 4448 << 20, "modelpar.default": 5180 << 20}
@@ -44,11 +50,13 @@ NOT_COMPARABLE = {"varlen.split128": "other processes filled the card",
                   "moe.pow2list": "57,233 allocations against 57,187"}
 # the least peak that was recorded without a limit: tune finds one that is as low
 BEST = {"traces/varlen.default.cft": 22900899840, "traces/vision.default.cft": 9244246016,
-        "traces/serve.default.cft": 3147825152, SHARED + "/torch/moe.default.pickle.xz": 11418992640}
+        "traces/serve.default.cft": 3147825152,
+        SHARED + "/torch/moe.default.pickle.xz": 11418992640}
 
 
 def run(*words):
-    return subprocess.run([PROGRAM, *map(str, words)], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    return subprocess.run([PROGRAM, *map(str, words)], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, check=False)
 
 
 def answer(*words):
@@ -69,7 +77,8 @@ def each(function, things):
 
 def counts(traces, rewrite):
     policies = ";".join(["all", *("pytorch:" + p for p in PYTORCH)])
-    ran = run("compare", *traces, "--policies", policies, "--on-oom=skip", "--no-host", "--csv", "-")
+    ran = run("compare", *traces, "--policies", policies, "--on-oom=skip", "--no-host", "--csv",
+              "-")
     rows = list(csv.DictReader(io.StringIO(ran.stdout)))
     check("compare of all policies", ran.returncode in (0, 1) and rows, ran.stderr[-300:])
     text = io.StringIO()
@@ -89,7 +98,8 @@ def counts(traces, rewrite):
     for row in sorted(got | wanted):
         check(f"{row[0]} on {row[1]}, device {row[2]}", row in got and row in wanted,
               f"{'new or changed' if row in got else 'gone or changed'}: {','.join(row)}")
-    # a metric that is 0 in every run is none, or its sum was forgotten (the host's are measured, and not here)
+    # a metric that is 0 in every run is none, or its sum was forgotten (the host's are measured,
+    # and not here)
     with open("src/metrics/metrics.def", encoding="utf-8") as file:
         metrics = re.findall(r"^FRAG_METRIC_[A-Z0-9]*\(([a-z0-9_]*),", file.read(), re.M)
     for name in metrics if len(traces) > 1 else ():
@@ -130,7 +140,8 @@ class Recording:
         """What verify says of each device; "": all of it was followed."""
         said = answer("verify", self.path, "--counters", *how)["devices"]
         differ = [d for d in said if not d["identical"] or any(
-            d[f"{what}_count"] != d[f"{what}_identical_count"] for what in ("allocs", "segment_events", "ooms", "final_blocks"))]
+            d[f"{what}_count"] != d[f"{what}_identical_count"]
+            for what in ("allocs", "segment_events", "ooms", "final_blocks"))]
         fault = differ[0]["first_difference"] or "counts differ" if differ else ""
         if not fault and not any(d["allocs_count"] for d in said):
             fault = "it has no allocs"
@@ -143,7 +154,8 @@ class Recording:
 
 
 def as_printed(recording):
-    """Followed, with the counters that PyTorch printed of the process's own first device; small as a .cft."""
+    """Followed, with the counters that PyTorch printed of the process's own first device; small as
+    a .cft."""
     said, fault = recording.follow("--limit", recording.limit)
     with tempfile.NamedTemporaryFile(suffix=".cft") as file:
         os.remove(file.name)
@@ -152,30 +164,39 @@ def as_printed(recording):
         if entries >= 6000 and os.path.getsize(file.name) > 4 * entries:
             return f"{os.path.getsize(file.name)} bytes as a .cft of {entries} entries"
     stats, own = recording.notes.get("stats"), [d for d in said if d["allocs_count"]]
-    if fault or not stats or not recording.whole()[0] or own[0] is not said[0] and len(said) > 1 and own[0]["device"]:
+    other = own and own[0] is not said[0] and own[0]["device"]
+    if fault or other or not stats or not recording.whole()[0]:
         return fault
-    # empty_cache() with nothing to give back leaves no entry, only one more synchronisation in the counters
-    both = {k: v for k, v in own[0]["counters"].items() if k in stats and k != "num_sync_all_streams"}
+    # empty_cache() with nothing to give back leaves no entry, only one more synchronisation in the
+    # counters
+    both = {k: v for k, v in own[0]["counters"].items() if k in stats
+            and k != "num_sync_all_streams"}
     wrong = [f"{k} is {v}, recorded {stats[k]}" for k, v in both.items() if v != stats[k]]
     return wrong[0] if wrong else "" if len(both) == 121 else f"{len(both)} counters"
 
 
 def limits(recording, scratch):
-    """The limit of a recording is taken where a file beside it says it, and found where that says twice as much."""
+    """The limit of a recording is found; taken where a file beside it says it; and found where
+    that says twice as much."""
     copy = os.path.join(scratch, recording.name + ".pickle")
     if not os.path.exists(copy + ".xz"):
         os.symlink(os.path.abspath(recording.path), copy + ".xz")
-    for times, source in ((1, "recorded"), (2, "inferred")):
+    for times, source in ((0, "inferred"), (1, "recorded"), (2, "inferred")):
         fraction = recording.fraction * times
-        with open(copy + ".meta.json", "w", encoding="utf-8") as file:
-            json.dump({"cufrag_meta": 1, "devices": [{"ordinal": 0, "name": "NVIDIA H200", "total_bytes": CARD,
-                                                      "limit_fraction": fraction}]}, file)
-        said = answer("compare", copy + ".xz", "--policies", "recorded", "--optimum", "off", "--no-host")
+        card = {"ordinal": 0, "name": "NVIDIA H200", "total_bytes": CARD,
+                "limit_fraction": fraction}
+        if times:
+            with open(copy + ".meta.json", "w", encoding="utf-8") as file:
+                json.dump({"cufrag_meta": 1, "devices": [card]}, file)
+        said = answer("compare", copy + ".xz", "--policies", "recorded", "--optimum", "off",
+                      "--no-host")
         said = said["traces"][0]["recording"]
         refuted = int(fraction * CARD) if times == 2 else None
-        if not (said["identical"] and said["limit_source"] == source and said["limit_refuted_bytes"] == refuted and
-                (said["limit_bytes"] == recording.limit and not said["assumed_trims_count"] if times == 1 else
-                 said["limit_low_bytes"] <= recording.limit <= said["limit_high_bytes"])):
+        right = (said["limit_bytes"] == recording.limit and not said["assumed_trims_count"]
+                 if times == 1 else
+                 said["limit_low_bytes"] <= recording.limit <= said["limit_high_bytes"])
+        if not (right and said["identical"] and said["limit_source"] == source and
+                said["limit_refuted_bytes"] == refuted):
             return f"{times} x the limit: {said}"
     return ""
 
@@ -212,7 +233,8 @@ def torch_recordings():
         skip(f"{name.split('.', maxsplit=1)[0]} as {name}: {why}")
     for path, recorded in BEST.items():
         best = answer("tune", path, "--space", "pytorch", "--budget", 60)["best"]
-        check(f"tune finds the best of {path}", best["completed"] and best["peak_reserved_bytes"] <= recorded,
+        check(f"tune finds the best of {path}", best["completed"]
+              and best["peak_reserved_bytes"] <= recorded,
               f"{best['policy']}: {best['peak_reserved_bytes']}, recorded {recorded}")
 
 
@@ -225,15 +247,18 @@ def as_recorded(recording):
     whole, info = recording.whole()
     recording.late = any(d["began_late"] for d in info["devices"])
     exported = run("export", recording.path, "--to", "csv", "-o", "-", "--quiet").stdout
-    asked = (line.split(",", 7)[5:7] for line in exported.splitlines() if ",alloc," in line or ",refused," in line)
+    asked = (line.split(",", 7)[5:7] for line in exported.splitlines() if ",alloc," in line
+             or ",refused," in line)
     recording.requests = hashlib.sha256("\n".join(map(",".join, asked)).encode()).digest()
     if fault:
         return fault
-    number = [tuple(map(int, r.split("."))) for r in (*info["torch"], recording.release or info["torch"][0])]
+    number = [tuple(map(int, r.split(".")))
+              for r in (*info["torch"], recording.release or info["torch"][0])]
     if not number[0] <= number[2] <= number[1]:
         return f"read as release {info['torch']}"
     got = said[0]["peak_reserved_bytes"]
-    return f"peak {got}, recorded {recording.peak}" if whole and recording.peak not in (0, got) else ""
+    right = not whole or recording.peak in (0, got)
+    return "" if right else f"peak {got}, recorded {recording.peak}"
 
 
 def as_others(recording, recordings):
@@ -241,7 +266,8 @@ def as_others(recording, recordings):
     found, count, conf = {}, 0, [word for word in recording.given if word.startswith("--conf=")]
     for like in recordings:
         # addresses that only the pretended card's placement gives cannot come from another one
-        if (like.work != recording.work or not like.release or like.late or like.requests != recording.requests or
+        if (like.work != recording.work or not like.release or like.late
+            or like.requests != recording.requests or
                 "FAKECARD_PLACE" in (like.notes.get("fakecard") or {})):
             continue
         limit = like.given[like.given.index("--limit") + 1] if "--limit" in like.given else "1.0"
@@ -254,7 +280,8 @@ def as_others(recording, recordings):
 
 
 def releases():
-    recordings = [Recording(p) for folder in ("versions", "pools") for p in sorted(glob.glob(f"{SHARED}/{folder}/*.pickle.xz"))]
+    recordings = [Recording(p) for folder in ("versions", "pools")
+                  for p in sorted(glob.glob(f"{SHARED}/{folder}/*.pickle.xz"))]
     recordings = [r for r in recordings if r.notes]
     if not recordings:
         skip("recordings of other releases: absent")
@@ -264,7 +291,8 @@ def releases():
     for recording in some:
         check(f"release: {recording.name}", not faults[recording], faults[recording])
     likes, compared = list(faults), 0
-    for recording, (count, fault) in each(lambda r: as_others(r, likes), [r for r in some if r.release]):
+    for recording, (count, fault) in each(lambda r: as_others(r, likes),
+                                          [r for r in some if r.release]):
         compared += count
         if count or fault:
             check(f"{recording.name} under the other releases", not fault, fault)

@@ -43,8 +43,7 @@ static bool run_on(unsigned core)
 	return !sched_setaffinity(0, sizeof(one), &one);
 }
 
-/* Times every step-th core that the program may use. Returns the fastest; CPU_SETSIZE: all
- * failed. */
+/* Times every step-th usable core. Returns the fastest; CPU_SETSIZE: all failed. */
 static unsigned fastest(struct cuda_core *k, unsigned step)
 {
 	unsigned best = CPU_SETSIZE, seen = 0;

@@ -162,8 +162,7 @@ int frag_cuda_make_ready(void *priv, uint64_t given_back_bytes, struct frag_err 
  */
 void frag_cuda_core_choose(struct cuda *c);
 void frag_cuda_core_release(struct cuda *c);
-/* Time of a cudaMalloc and a cudaFree of 4 MiB on the chosen core now; 0: no core was chosen, or no
- * room. */
+/* Time of a cudaMalloc and cudaFree of 4 MiB on the chosen core; 0: no core, or no room. */
 uint64_t frag_cuda_core_pair(struct cuda *c);
 
 /* ---- the parts ------------------------------------------------------------------- */

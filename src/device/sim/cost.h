@@ -69,8 +69,7 @@ struct frag_cost {
 /* Name of an item as a profile file spells it. */
 const char *frag_cost_name(unsigned item);
 
-/* How many times as long an item takes on a host `ratio` times as slow as the profile's
- * (frag_cost_host_ratio). */
+/* Times as long as an item takes on a host `ratio` times as slow (frag_cost_host_ratio). */
 double frag_cost_host_times(unsigned item, uint64_t bytes, double ratio);
 
 /* Beyond the first point: see frag_cost_ns. */

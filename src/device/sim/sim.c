@@ -18,8 +18,7 @@
 
 #include <stdio.h>
 
-/* The card of the bundled recordings: H200, driver 580.159.04, cudaMemGetInfo after creating a
- * context. */
+/* The card of the bundled recordings: H200, driver 580.159.04, with a context. */
 #define H200_TOTAL 150109880320ull
 #define H200_CONTEXT 552402944ull
 
@@ -201,53 +200,45 @@ int frag_sim_open(const struct frag_sim_config *cfg, struct frag_device **out, s
 	return 0;
 }
 
+/* pre: a simulated device. */
+static struct sim *own(const struct frag_device *dev)
+{
+	FRAG_ASSERT(dev->ops == &sim_ops);
+	return dev->priv;
+}
+
 void frag_sim_local(struct frag_device *dev, uint64_t bytes, uint64_t behind)
 {
-	struct sim *sim = dev->priv;
-
-	FRAG_ASSERT(dev->ops == &sim_ops);
-	frag_simplace_local(&sim->place, bytes, behind);
+	frag_simplace_local(&own(dev)->place, bytes, behind);
 }
 
 void frag_sim_hold(struct frag_device *dev, uint64_t bytes)
 {
-	struct sim *sim = dev->priv;
 	struct piece *forever;
 
-	FRAG_ASSERT(dev->ops == &sim_ops);
-	(void)frag_simplace_cut(&sim->place, bytes, &forever, NULL);
+	(void)frag_simplace_cut(&own(dev)->place, bytes, &forever, NULL);
 }
 
 void frag_sim_hold_mapped(struct frag_device *dev, uint64_t bytes)
 {
-	struct sim *sim = dev->priv;
-
-	FRAG_ASSERT(dev->ops == &sim_ops);
-	frag_simplace_map(&sim->place, bytes);
+	frag_simplace_map(&own(dev)->place, bytes);
 }
 
 frag_addr_t frag_sim_host_take(struct frag_device *dev, uint64_t bytes)
 {
-	struct sim *sim = dev->priv;
-
-	FRAG_ASSERT(dev->ops == &sim_ops);
-	return frag_simplace_host_take(&sim->place, bytes);
+	return frag_simplace_host_take(&own(dev)->place, bytes);
 }
 
 void frag_sim_host_give(struct frag_device *dev, frag_addr_t addr, uint64_t bytes)
 {
-	struct sim *sim = dev->priv;
-
-	FRAG_ASSERT(dev->ops == &sim_ops);
-	frag_simplace_host_give(&sim->place, addr, bytes);
+	frag_simplace_host_give(&own(dev)->place, addr, bytes);
 }
 
 uint64_t frag_sim_occupy(struct frag_device *dev, uint64_t bytes)
 {
-	struct sim *sim = dev->priv;
+	struct sim *sim = own(dev);
 	uint64_t ns = 0;
 
-	FRAG_ASSERT(dev->ops == &sim_ops);
 	if (!frag_sim_take(sim, bytes, &ns))
 		return bytes;
 	bytes = sim->capacity_bytes - sim->used_bytes;
@@ -257,6 +248,5 @@ uint64_t frag_sim_occupy(struct frag_device *dev, uint64_t bytes)
 
 void frag_sim_vacate(struct frag_device *dev, uint64_t bytes)
 {
-	FRAG_ASSERT(dev->ops == &sim_ops);
-	frag_sim_give(dev->priv, bytes);
+	frag_sim_give(own(dev), bytes);
 }

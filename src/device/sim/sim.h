@@ -108,8 +108,7 @@ static inline uint64_t frag_sim_cost(const struct sim *sim, unsigned item, uint6
 	return (uint64_t)((double)ns * frag_cost_host_times(item, bytes, sim->cfg.host_ratio));
 }
 
-/* Recorded time after which queued work is done; `usual`: if the card's configuration does not
- * say. */
+/* Recorded time after which queued work is done; `usual`: if the card does not say. */
 static inline uint64_t frag_sim_lag(const struct sim *sim, uint64_t usual)
 {
 	if (sim->cfg.work_idle)

@@ -55,8 +55,7 @@ static void ages_release(struct ages *g)
 	*g = (struct ages){ 0 };
 }
 
-/* Makes room for the leaves that one call can need: packs, and doubles if more than half are
- * open. */
+/* Makes room for the leaves of one call: packs, and doubles if more than half are open. */
 static bool ages_reserve(struct ages *g)
 {
 	struct ages bigger = { .leaves = FRAG_MAX(g->leaves, AGES_FIRST) };

@@ -83,8 +83,7 @@ int frag_simmempool_alloc(struct pool *p, uint64_t bytes, uint32_t stream, uint6
 /* Returns the requested bytes, 0 if addr is not live. Errors: FRAG_ENOMEM. */
 int frag_simmempool_free(struct pool *p, uint64_t addr, uint32_t stream, uint64_t now_ns,
 			 uint64_t *asked, struct frag_err *err);
-/* Returns wholly free pages to the card until `keep` are left or none can go. Returns their
- * number. */
+/* Returns wholly free pages until `keep` are left or none can go. Returns their number. */
 uint64_t frag_simmempool_trim(struct pool *p, uint64_t keep_pages);
 /* The frees of one stream are complete: flushes, and trims to keep_pages after each piece. */
 uint64_t frag_simmempool_sync(struct pool *p, uint32_t stream, uint64_t keep_pages);

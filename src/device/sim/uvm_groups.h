@@ -21,8 +21,7 @@
 /* uvm_perf_prefetch_threshold: a subtree is fetched if more than this share is resident */
 #define UVM_DENSITY_PERCENT 51u
 
-/* Number of bits set; without the popcnt instruction, which the oldest machines lack, and without a
- * call. */
+/* Number of bits set, without the popcnt instruction, which old machines lack, or a call. */
 static inline unsigned frag_uvm_count(uint32_t mask)
 {
 	mask -= mask >> 1 & 0x55555555u;

@@ -136,8 +136,7 @@ void frag_uvm_resident_add(struct uvm_resident *b, frag_addr_t addr, uint64_t by
 
 	*p = (struct uvm_piece){ .bytes = bytes };
 	frag_addr_map_put(&b->live, addr, p);
-	/* on known cards, a request of 2 MiB or less never crosses a page; otherwise it gets its
-	 * own region */
+	/* on known cards, a request up to 2 MiB never crosses a page, or has its own region */
 	if (addr % UVM_BLOCK + bytes <= UVM_BLOCK) {
 		p->page = page_of(b, addr / UVM_BLOCK);
 		p->page->live_count++;

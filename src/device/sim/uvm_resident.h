@@ -51,8 +51,7 @@ bool frag_uvm_resident_reserve(struct uvm_resident *b);
 
 /* pre (add, touch): reserved. Constant time, whatever the size. */
 void frag_uvm_resident_add(struct uvm_resident *b, frag_addr_t addr, uint64_t bytes);
-/* The first `bytes` of a request were prefetched, or touched by a kernel. pre: 0 < bytes <= size of
- * the request. */
+/* The first `bytes` were prefetched, or touched by a kernel. pre: 0 < bytes <= size. */
 void frag_uvm_resident_touch(struct uvm_resident *b, frag_addr_t addr, uint64_t bytes,
 			     bool prefetch);
 /* pre: live. */

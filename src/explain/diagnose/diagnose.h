@@ -44,9 +44,7 @@ const char *frag_finding_text(enum frag_finding_kind kind);
 	P(S, TEXT, label, "number", "what it is") \
 	P(S, TEXT, text, "value", "with its unit", .right = true) \
 	F(S, REAL, value, NULL, "value")
-struct frag_number {
-	FRAG_ROW_MEMBERS(FRAG_NUMBER_ROW)
-};
+FRAG_ROW_STRUCT(frag_number, FRAG_NUMBER_ROW);
 extern const struct frag_shape frag_number_shape;
 
 #define FRAG_FINDING_ROW(F, P, S) \

@@ -81,9 +81,7 @@ struct frag_change {
 	F(S, BYTES, first_step_before_bytes, NULL, "its live peak") \
 	F(S, BYTES, first_step_after_bytes, NULL, "its live peak") \
 	F(S, LIST, sites, NULL, "changed, the largest change first", .of = &site_shape)
-struct frag_comparison {
-	FRAG_ROW_MEMBERS(FRAG_COMPARISON_ROW)
-};
+FRAG_ROW_STRUCT(frag_comparison, FRAG_COMPARISON_ROW);
 
 extern const struct frag_shape frag_comparison_shape;
 /* Borrows both sides. top: call sites shown. *out: what was found. Errors: FRAG_ENOMEM. */

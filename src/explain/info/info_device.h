@@ -15,9 +15,7 @@
 	F(S, COUNT, event, NULL, "that reached it") \
 	F(S, US, time_us, NULL, "of that event") \
 	F(S, COUNT, steps_done_count, NULL, "before it")
-struct frag_info_peak_row {
-	FRAG_ROW_MEMBERS(FRAG_INFO_PEAK_ROW)
-};
+FRAG_ROW_STRUCT(frag_info_peak_row, FRAG_INFO_PEAK_ROW);
 
 /* The facts that people read come first, then those of JSON. */
 #define FRAG_INFO_DEVICE_ROW(F, P, S) \
@@ -68,9 +66,7 @@ struct frag_info_peak_row {
 	F(S, OBJECT, recording, NULL, "result of its replay", .of = &frag_settled_shape) \
 	F(S, OBJECT, ended_out_of_memory, NULL, "so that its need is unknown; null: it did not", \
 	  .of = &frag_ending_shape)
-struct frag_info_device_row {
-	FRAG_ROW_MEMBERS(FRAG_INFO_DEVICE_ROW)
-};
+FRAG_ROW_STRUCT(frag_info_device_row, FRAG_INFO_DEVICE_ROW);
 extern const struct frag_shape frag_info_device_shape;
 
 /* Rows of all devices; infos[r->trace->devs_count]. None where memory is short (a->failed). */

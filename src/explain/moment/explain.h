@@ -86,9 +86,7 @@ struct frag_row {
 	F(S, BYTES, bytes, NULL, "that the change frees or unpins, or the limit that it needs") \
 	F(S, COUNT, tried_count, NULL, "settings that were tried, if none served it") \
 	F(S, RATIO, ratio, NULL, "by which the batch is smaller")
-struct frag_remedy {
-	FRAG_ROW_MEMBERS(FRAG_REMEDY_ROW)
-};
+FRAG_ROW_STRUCT(frag_remedy, FRAG_REMEDY_ROW);
 
 #define FRAG_REFUSAL_ROW(F, P, S) \
 	F(S, TEXT, verdict, NULL, "leak if memory accumulates, else the verdict of diagnose") \
@@ -117,18 +115,14 @@ struct frag_refused_request {
 	P(S, RATIO, share_ratio, "share", "of all live bytes", .precision = 1) \
 	P(S, COUNT, blocks_count, "blocks", "of this kind") \
 	P(S, TEXT, rule, "rule", "how blocks of this kind behave")
-struct frag_kind_row {
-	FRAG_ROW_MEMBERS(FRAG_KIND_ROW)
-};
+FRAG_ROW_STRUCT(frag_kind_row, FRAG_KIND_ROW);
 
 #define FRAG_HIGHEST_ROW(F, P, S) \
 	F(S, TEXT, site, NULL, "the call site that holds most at that moment; null: none") \
 	F(S, BYTES, bytes, NULL, "that it has") \
 	F(S, BYTES, all_bytes, NULL, "of all") \
 	F(S, RATIO, share_ratio, NULL, "bytes of all_bytes")
-struct frag_highest {
-	FRAG_ROW_MEMBERS(FRAG_HIGHEST_ROW)
-};
+FRAG_ROW_STRUCT(frag_highest, FRAG_HIGHEST_ROW);
 
 /* Active or non-releasable bytes of the largest call sites, over time. */
 #define FRAG_CURVES 8u
@@ -187,9 +181,7 @@ struct frag_curves {
 	  .of = &frag_highest_shape) \
 	F(S, OBJECT, non_releasable_highest, NULL, \
 	  "of non-releasable memory over time; null without --out", .of = &frag_highest_shape)
-struct frag_moment {
-	FRAG_ROW_MEMBERS(FRAG_MOMENT_ROW)
-};
+FRAG_ROW_STRUCT(frag_moment, FRAG_MOMENT_ROW);
 
 struct frag_explained {
 	struct frag_moment m;

@@ -15,9 +15,6 @@
 
 #include "explain/diagnose/diagnose.h"
 
-#define TUNE_EVENTS 12000000u /* replayed by tune, at most */
-#define TUNE_MIN 12u
-#define TUNE_MAX 60u
 #define SHRINK_EVENTS 8000000u
 #define SHRINK_ROUNDS 7
 #define SMALLEST_BATCH 0.05
@@ -215,28 +212,19 @@ static int setting(const struct trial *t, struct frag_err *err)
 {
 	const struct frag_case *c = &t->x->in;
 	struct frag_trace_dev upto = *frag_events_dev(&c->events);
-	const struct frag_trace_dev *unit = &upto;
-	const char *const space = "pytorch";
 	struct frag_plan_env env = { .threads = c->threads, .card = c->target.card };
-	struct frag_tune_options opt = { .spaces = &space,
-					 .spaces_count = 1,
-					 .baseline = "pytorch",
-					 .budget = TUNE_EVENTS / (t->x->m.event + 1),
-					 .seed = c->target.seed };
 	FRAG_AUTO(frag_tune_release) struct frag_tune tune = { 0 };
 	struct frag_remedy best = { 0 };
 	enum outcome out = REFUSED;
 
 	if (c->events.path || strcmp(frag_policy_spec_ops(c->spec)->name, "pytorch") != 0)
 		return 0;
-	opt.budget = FRAG_MIN(FRAG_MAX(opt.budget, (uint64_t)TUNE_MIN), (uint64_t)TUNE_MAX);
 	upto.events_count = (size_t)t->x->m.event;
 	if (!upto.events_count)
 		return 0;
 	frag_case_run_options(c, &env.run);
 	env.run.skip_oom = false;
-	opt.release = env.run.source_release ? env.run.source_release : upto.source_release;
-	FRAG_TRY(frag_tune_run(&env, &unit, 1, &opt, &tune, err));
+	FRAG_TRY(frag_tune_settings(&env, &upto, c->target.seed, &tune, err));
 	for (unsigned changed = 0; out != SERVED && changed < 8; changed++)
 		for (size_t i = 0; out != SERVED && i < tune.tries_count; i++)
 			if (tune.tries[i].changed_count == changed)

@@ -190,8 +190,7 @@ struct frag_device_ops {
 			     uint64_t *ns, struct frag_err *err);
 	void (*managed_usage)(void *priv, struct frag_managed_usage *out);
 
-	/* Fence: marks the work queued on a stream so far. fence_done: *done = all of it has
-	 * run. */
+	/* Fence: marks the work queued on a stream. fence_done: *done = all of it has run. */
 	int (*fence_record)(void *priv, uint32_t stream, uint64_t *fence, uint64_t *ns,
 			    struct frag_err *err);
 	int (*fence_done)(void *priv, uint64_t fence, uint64_t lag_ns, bool *done, uint64_t *ns,
@@ -200,8 +199,7 @@ struct frag_device_ops {
 		    struct frag_err *err);
 	int (*mem_info)(void *priv, uint64_t *free_bytes, uint64_t *total_bytes, uint64_t *ns,
 			struct frag_err *err);
-	/* Physical bytes now taken through this device (segments, handles, pools, resident managed
-	 * memory). */
+	/* Physical bytes taken through this device (segments, handles, pools, resident managed). */
 	uint64_t (*reserved)(void *priv);
 
 	/* Optional, for devices with real memory. wait: wait until all work so far is done. */
@@ -352,8 +350,7 @@ int frag_dev_content_fault(struct frag_device *dev, bool wait, struct frag_conte
 int frag_dev_make_ready(struct frag_device *dev, uint64_t given_back_bytes, struct frag_err *err);
 /* False if the device has no other source to ask. */
 bool frag_dev_observed(struct frag_device *dev, struct frag_dev_observed *out);
-/* Speed of the host during the run: the mean of pair_ns and pair_after_ns, of those known; 0 =
- * unknown. */
+/* Speed of the host: the mean of the known of pair_ns and pair_after_ns; 0 = unknown. */
 uint64_t frag_dev_host_pair(const struct frag_dev_observed *seen);
 
 /*
@@ -511,8 +508,7 @@ void frag_catalog_release(struct frag_catalog *c);
 
 /* What a process may reserve on this card without context and headroom; 0 if nothing is left. */
 uint64_t frag_gpu_room(const struct frag_gpu *gpu, const struct frag_headroom *headroom);
-/* The first card with enough room: the cheapest if all have a price, else the smallest; NULL =
- * none. */
+/* The first card with room: the cheapest if all have a price, else the smallest; or NULL. */
 const struct frag_gpu *frag_catalog_pick(const struct frag_catalog *c, uint64_t reserved_bytes,
 					 const struct frag_headroom *headroom);
 

@@ -76,8 +76,7 @@ int frag_code_exit(int code);
 		if (FRAG_UNLIKELY(!(memory))) \
 			return frag_fail_nomem((err), (what)); \
 	} while (0)
-/* Allocates `count` zeroed elements of the type that `ptr` points to; returns from the function on
- * failure. */
+/* Allocates `count` zeroed elements of what `ptr` points to; on failure the function returns. */
 #define FRAG_TRY_CALLOC(ptr, count, what, err) \
 	do { \
 		(ptr) = frag_host_calloc((count), sizeof(*(ptr))); \

@@ -51,8 +51,7 @@ struct frag_loss {
 	uint64_t waiting_bytes;	       /* granted, waiting for a stream */
 	uint64_t non_releasable_bytes; /* free in segments (pages) with live blocks */
 	uint64_t releasable_bytes;
-	uint64_t
-		other_bytes; /* reserved but not held by the policy's own blocks (driver rounding) */
+	uint64_t other_bytes; /* reserved, but not in the policy's own blocks (rounding) */
 	uint64_t reserved_bytes;
 	uint64_t largest_free_bytes;
 };

@@ -31,8 +31,7 @@ struct frag_opt {
 	const char *key;
 	size_t offset;		/* of the field in the params struct */
 	uint64_t def, min, max; /* BYTES, UINT, BOOL (0/1), ENUM */
-	uint64_t
-		unit; /* BYTES: a multiple of it, or FRAG_OPT_POW2; 0 = any. 0 and "max" always pass */
+	uint64_t unit; /* BYTES: a multiple of it, or FRAG_OPT_POW2; 0 = any. 0, "max" pass */
 	double fdef, fmin, fmax;  /* DOUBLE */
 	const char *sdef;	  /* STRING */
 	const char *const *words; /* ENUM: NULL-terminated */
@@ -103,8 +102,7 @@ bool frag_opt_balanced(const char *text, size_t n);
 const char *frag_opt_type_name(enum frag_opt_type type);
 /* "256 to 1MiB", "1 or more", "true, false", the words; "" for texts. Returns the needed length. */
 size_t frag_opt_range(const struct frag_opt *opt, char *buf, size_t cap);
-/* Is the table valid: unique keys, help present, fields inside the params, defaults in range?
- * Errors: FRAG_ECHECK. */
+/* Is the table valid: unique keys, help, fields in the params, defaults? Errors: FRAG_ECHECK. */
 int frag_opt_check(const struct frag_opt *opts, size_t params_size, struct frag_err *err);
 
 /*

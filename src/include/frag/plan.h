@@ -47,8 +47,7 @@ struct frag_fit_gap {
 	uint64_t first_bytes, last_bytes;
 };
 
-/* One policy on one device of one trace. Capacities are totals of the card: usable memory, context
- * and margin. */
+/* A policy on a device of a trace. Capacities are of the card: usable, context and margin. */
 struct frag_fit {
 	bool complete;		       /* the search was not interrupted */
 	bool possible;		       /* it completes on a card that is large enough */
@@ -158,6 +157,10 @@ struct frag_tune {
 int frag_tune_run(const struct frag_plan_env *env, const struct frag_trace_dev *const *units,
 		  size_t units_count, const struct frag_tune_options *opt, struct frag_tune *out,
 		  struct frag_err *err);
+/* The settings of PyTorch for one unit, as many tries as its length allows: what explain and advise
+ * offer. */
+int frag_tune_settings(const struct frag_plan_env *env, const struct frag_trace_dev *dev,
+		       uint64_t seed, struct frag_tune *out, struct frag_err *err);
 void frag_tune_release(struct frag_tune *t);
 
 /* ---- the optimum: bound and offline placement ----------------------------- */
@@ -301,8 +304,7 @@ int frag_step_plan_make_with(const struct frag_trace_dev *dev, const struct frag
 int frag_step_plan_make(const struct frag_trace_dev *dev, uint32_t train, double slack,
 			uint64_t budget_ns, const struct frag_watch *watch,
 			struct frag_step_plan *out, struct frag_err *err);
-/* Writes the text for --policy planned:plan=FILE; the file is complete or absent. comment: one
- * line. */
+/* Writes the text for --policy planned:plan=FILE, complete or absent. comment: one line. */
 int frag_step_plan_write(const struct frag_step_plan *p, const char *comment, const char *path,
 			 struct frag_err *err);
 void frag_step_plan_release(struct frag_step_plan *p);

@@ -257,8 +257,7 @@ struct frag_policy_ops {
 
 	/* Optional. What a trim returns: a clause, lower case. */
 	const char *trims;
-	/* Optional. What the rules were checked against: the version, and whether it was run or
-	 * read. */
+	/* Optional. What the rules were checked against: the version, and whether run or read. */
 	const char *checked;
 };
 
@@ -290,8 +289,7 @@ const struct frag_policy_ops *frag_policy_spec_core(const struct frag_policy_spe
  * from their defaults ("name:key:value" if the policy has a `conf`). Borrowed. */
 const char *frag_policy_spec_text(const struct frag_policy_spec *spec);
 const char *frag_policy_spec_echo(const struct frag_policy_spec *spec);
-/* The options for ops->conf_variable; "" = the defaults, NULL = the variable cannot express them.
- * Borrowed. */
+/* The options for ops->conf_variable; "" = defaults, NULL = it cannot express them. Borrowed. */
 const char *frag_policy_spec_conf(const struct frag_policy_spec *spec);
 
 /* One running instance. env is copied. */

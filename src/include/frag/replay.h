@@ -43,11 +43,9 @@ struct frag_run_options {
 	enum frag_fill fill;	 /* FRAG_ENOTSUP at create if the device has no contents */
 	uint64_t work_ns;	 /* every alloc queues this much work on its stream; 0 = none */
 	bool paced;		 /* wait for each event's recorded time */
-	/* For whole replays (frag_replay_sim): non-zero ends the replay early with FRAG_EINTR; NULL
-	 * = never. */
+	/* For whole replays (frag_replay_sim): non-zero ends it with FRAG_EINTR; NULL = never. */
 	const volatile sig_atomic_t *stop;
-	/* Called now and then, on the replaying thread, with the number of further events done; may
-	 * be NULL. */
+	/* Called on the replaying thread with the number of further events done; may be NULL. */
 	void (*progress)(void *ctx, uint64_t events);
 	void *progress_ctx;
 };
@@ -104,8 +102,7 @@ struct frag_verify_result {
 	char first_difference[400]; /* "" if none; undetermined: why, from which event on */
 	enum frag_verify_cause cause;
 	char cause_text[900]; /* and what shows it; "" if FRAG_CAUSE_NONE */
-	struct frag_counter
-		*counters; /* the policy's own statistics at the end, as in struct frag_result */
+	struct frag_counter *counters; /* the policy's own, as in struct frag_result */
 	uint64_t peak_reserved_bytes;
 };
 void frag_verify_result_release(struct frag_verify_result *r);
@@ -154,15 +151,13 @@ int frag_resolve(struct frag_trace *trace, uint32_t dev, const struct frag_sim_c
  */
 int frag_settle(struct frag_trace *trace, const struct frag_sim_config *card, uint64_t limit_bytes,
 		bool only, struct frag_err *err);
-/* Sets the recording's settings to `conf`, whatever the file says. Errors: FRAG_EUSAGE,
- * FRAG_ENOMEM. */
+/* Sets the recording's settings to `conf`. Errors: FRAG_EUSAGE, FRAG_ENOMEM. */
 int frag_settings_use(struct frag_trace *trace, const char *conf, struct frag_err *err);
 /* "limit 16.78 GiB, inferred: between 16.70 GiB and 16.80 GiB; verified identical", or the
  * difference and its event; "" if there is nothing to report. */
 char *frag_settled_text(const struct frag_settled *s, char *buf, size_t size);
 
-/* The limit of a device of a recording: the one with an identical replay, else the file's;
- * UINT64_MAX = none known. */
+/* The limit of a recording's device: with an identical replay, else the file's; UINT64_MAX. */
 uint64_t frag_settled_limit(const struct frag_trace *trace, uint32_t dev);
 /* Can a replay of the recorded settings start from the initial state (frag_run_options.restore)?
  * Only under the limit, and on a card, with which it is identical. */

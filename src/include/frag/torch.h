@@ -21,8 +21,7 @@ struct frag_trace_settings;
 #define FRAG_TORCH_TEXT(minor) FRAG_TORCH_TEXT_(minor)
 #define FRAG_TORCH_RANGE "2.1 to 2." FRAG_TORCH_TEXT(FRAG_TORCH_NEWEST_MINOR)
 
-/* "2.13", "2.13.0", "2.13.0+cu130". Errors: FRAG_EUSAGE for anything else, and for releases with
- * unknown rules. */
+/* "2.13", "2.13.0", "2.13.0+cu130". Errors: FRAG_EUSAGE, also for unknown releases. */
 int frag_torch_parse(const char *text, unsigned *release, struct frag_err *err);
 /* "2.13". buf of at least 16. Returns buf. */
 char *frag_torch_format(unsigned release, char *buf, size_t cap);
@@ -31,8 +30,7 @@ char *frag_torch_format(unsigned release, char *buf, size_t cap);
 int frag_torch_settings(const char *conf, unsigned release, struct frag_trace_settings *out,
 			struct frag_err *err);
 
-/* The oldest release that knows every key in these settings; FRAG_TORCH_OLDEST also if the text
- * cannot be parsed. */
+/* The oldest release that knows every key here; FRAG_TORCH_OLDEST if it cannot be parsed. */
 unsigned frag_torch_conf_since(const char *conf);
 
 #endif

@@ -86,8 +86,7 @@ void frag_launch_folder_remove(const char *folder);
 int frag_launch_read(const char *path, struct frag_trace **out, struct frag_err *err);
 /* All NAME.csv and NAME.cft of the folder as one trace. Errors: FRAG_EINPUT if nothing is there. */
 int frag_launch_gather(const char *folder, struct frag_trace **out, struct frag_err *err);
-/* Takes away the shared pages of recorded processes that were killed. True if a NAME.PID.csv or
- * .cft holds events. */
+/* Removes shared pages of killed recorded processes. True if a NAME.PID.csv or .cft has events. */
 bool frag_launch_forget_pages(const char *folder);
 /* Tells the user what libraries took for themselves, if a file of the folder says so. */
 void frag_launch_note_left_out(const struct frag_launch *l, const char *folder);

@@ -17,8 +17,7 @@
 struct frag_record_way {
 	const char *name;    /* as messages call it: the option that asks for it */
 	const char *heading; /* of its options in --help */
-	/* The flag that asks for it, a bool that begins the struct; NULL: it is taken where no way
-	 * is asked for. */
+	/* The flag that asks for it, a bool first in the struct; NULL: if no way is asked for. */
 	const struct frag_arg *asks;
 	const struct frag_arg *rows; /* its other options */
 	size_t options_size;	     /* of the struct that the rows fill; it begins as zeros */

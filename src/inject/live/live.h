@@ -123,8 +123,7 @@ FRAG_LIVE_ENTRY void frag_live_reset_accumulated(int device);
 struct frag_live_part {
 	uint64_t addr, bytes;
 	uint64_t requested; /* of a live block; 0 else */
-	uint64_t
-		stream; /* cudaStream_t of a live block; of a segment: that it was taken on, 0 = not known */
+	uint64_t stream; /* cudaStream_t of a live block or of a segment's taking, 0 = not known */
 	struct frag_live_pool_id pool;
 	uint32_t kind;	  /* 0 segment, 1 block */
 	uint32_t state;	  /* block: 0 live, 1 waiting for a stream, 2 free */
@@ -168,8 +167,7 @@ struct frag_live_event {
 FRAG_LIVE_ENTRY void frag_live_history(uint64_t max_entries, uint32_t actions, int clear);
 /* Returns how many there are, oldest first; fills at most `cap`. */
 FRAG_LIVE_ENTRY size_t frag_live_history_read(int device, struct frag_live_event *out, size_t cap);
-/* Called without a lock at each request and each free; returns a number that identifies its origin.
- * NULL: none. */
+/* Called without a lock at each request and free; a number of its origin. NULL: none. */
 FRAG_LIVE_ENTRY void frag_live_on_context(uint32_t (*alloc)(void), uint32_t (*free)(void));
 
 /* Called before an out of memory is raised, without a lock: PyTorch's observer. NULL: none. */

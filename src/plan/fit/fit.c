@@ -48,8 +48,7 @@ static uint64_t margin_of(const struct search *s, uint64_t total)
 	return s->margin + (uint64_t)(s->env->margin_fraction * (double)total);
 }
 
-/* The smallest capacity that leaves this many pages to the process: whole pages above context and
- * margin. */
+/* The smallest capacity with this many pages for the process: above context and margin. */
 static uint64_t capacity_of(const struct search *s, uint64_t pages)
 {
 	uint64_t fixed = s->context + s->margin, need = fixed + pages * FRAG_PAGE;

@@ -62,8 +62,7 @@ int frag_fit_cards_search(struct frag_fit_cards *f, const struct frag_policy_tex
 			  unsigned threads, struct frag_err *err);
 void frag_fit_cards_release(struct frag_fit_cards *f);
 
-/* Do these recordings speak for card g? UNKNOWN: they do not say their card, or the card is none of
- * the known ones. */
+/* Do these recordings speak for card g? UNKNOWN: they name no card, or g is no known one. */
 enum frag_fit_basis {
 	FRAG_FIT_UNKNOWN,
 	FRAG_FIT_RECORDED,
@@ -76,8 +75,7 @@ const struct frag_fit_cards *frag_fit_judge(const struct frag_fit_cards *f, size
 /* May card g be enough or not, for all that is known? */
 bool frag_fit_open(const struct frag_fit_cards *f, size_t g);
 
-/* What card g has for the process beside what is kept; what the policy reserves where nothing is
- * short. Bytes. */
+/* What card g has for the process; what the policy reserves if nothing is short. Bytes. */
 uint64_t frag_fit_room(const struct frag_fit_cards *f, size_t g, const struct frag_headroom *kept);
 uint64_t frag_fit_peak(const struct frag_fit_cards *f, const struct frag_fit_row *row);
 /* Does it run on card g with room for its peak and all that is to stay free? */

@@ -125,8 +125,7 @@ static void run_attempt(void *ctx, size_t i)
 
 /* ---- a round ----------------------------------------------------------------------- */
 
-/* The next height to try on the way to the target: 10, 5, 2, 1 % above it, then half of the
- * rest. */
+/* The next height on the way to the target: 10, 5, 2, 1 % above it, then half the rest. */
 static uint64_t milestone(uint64_t height, uint64_t target)
 {
 	static const unsigned percent[] = { 10, 5, 2, 1 };

@@ -85,8 +85,7 @@ static size_t insert(struct tree *t, size_t base, size_t n, uint32_t item)
 	return n + 1;
 }
 
-/* Collects the distinct items on the floor of the section, by rank, at choices[base]. SIZE_MAX: no
- * memory. */
+/* The distinct items on the section's floor, by rank, at choices[base]. SIZE_MAX: no memory. */
 static size_t list_candidates(struct tree *t, uint32_t section, size_t base)
 {
 	const struct tree_problem *p = t->p;

@@ -129,8 +129,7 @@ static void walk(const struct pair *p, size_t *i, size_t *j)
 	}
 }
 
-/* Matches the rest between two matches: each request with the first possible one after the previous
- * match. */
+/* Matches the rest between two matches: each request with the first possible one. */
 static void fill_gaps(const struct pair *p)
 {
 	size_t i = 0, j = 0;

@@ -153,8 +153,7 @@ static double similarity(const struct step_maker *m, uint32_t k, uint32_t l)
 	return all_a + all_b > 0 ? common / FRAG_MAX(all_a, all_b) : 1;
 }
 
-/* The smallest distance to an earlier step equal to the last trained one; else the distance to the
- * most similar step. */
+/* The smallest distance to an earlier step equal to the last trained, else to the nearest. */
 static void find_period(struct step_maker *m, double *best)
 {
 	*best = -1;

@@ -17,6 +17,10 @@
 #include "tune_order.h"
 #include "tune_space.h"
 
+/* frag_tune_settings: events replayed, at most, but at least so many tries, and at most */
+#define SETTINGS_EVENTS 12000000ull
+#define SETTINGS_MIN 12ull
+#define SETTINGS_MAX 60ull
 #define NONE SIZE_MAX
 #define IDLE_STARTS_MAX \
 	64u /* random starts without a new setting, after which the space counts as
@@ -165,8 +169,7 @@ static int enter_code(struct tune *t, const struct frag_tune_space *s, uint64_t 
 
 /* ---- replays --------------------------------------------------------------------- */
 
-/* The smallest card, by bisection between live and reserved bytes. Unlike fit, does not search for
- * gaps in the range. */
+/* The smallest card, by bisection between live and reserved bytes, without gaps as in fit. */
 static int bisect_card(struct tune *t, const struct frag_policy_spec *spec, size_t unit,
 		       uint64_t peak, uint64_t *capacity, struct frag_err *err)
 {
@@ -424,6 +427,23 @@ int frag_tune_run(const struct frag_plan_env *env, const struct frag_trace_dev *
 	for (size_t u = 0; u < units_count; u++)
 		t.bounds[u] = frag_probe_peak_live(units[u], 512);
 	return search(&t, out, err) ?: take_results(&t, out, err);
+}
+
+int frag_tune_settings(const struct frag_plan_env *env, const struct frag_trace_dev *dev,
+		       uint64_t seed, struct frag_tune *out, struct frag_err *err)
+{
+	const char *const space = "pytorch";
+	uint64_t tries = SETTINGS_EVENTS / (dev->events_count + 1);
+	const struct frag_tune_options opt = {
+		.spaces = &space,
+		.spaces_count = 1,
+		.baseline = "pytorch",
+		.budget = FRAG_MIN(FRAG_MAX(tries, SETTINGS_MIN), SETTINGS_MAX),
+		.release = env->run.source_release ? env->run.source_release : dev->source_release,
+		.seed = seed,
+	};
+
+	return frag_tune_run(env, &dev, 1, &opt, out, err);
 }
 
 void frag_tune_release(struct frag_tune *t)

@@ -48,8 +48,7 @@ struct frag_advice {
 	struct frag_advice_peaks before, after;
 	struct frag_advice_cost cost;
 	const char *card; /* the smallest that fits, or NULL */
-	struct frag_curve
-		curve; /* with the better setting; of edited recordings, only for the best */
+	struct frag_curve curve; /* with the better setting; edited: only for the best */
 };
 
 /* Reserved bytes with the better of both settings. */

@@ -13,8 +13,7 @@
 struct block {
 	const struct frag_instance *at;
 	size_t first, end; /* lives */
-	uint64_t
-		next_back; /* where the last work of the next block's backward pass begins; 0: no next block */
+	uint64_t next_back; /* where the next block's backward pass last works; 0: none */
 	size_t twice; /* a block that is kept and also recomputed; SIZE_MAX: none */
 };
 

@@ -2,26 +2,13 @@
 /* Settings of the allocator, and another allocator: only an environment variable changes. */
 #include "edit.h"
 
-#define EVENTS_MAX 12000000u /* replayed by the search, at most */
-#define TRIES_MIN 12u
-#define TRIES_MAX 60u
-
 static int tuned(struct frag_advice_plan *p, struct frag_err *err)
 {
-	const char *const space = "pytorch";
-	const struct frag_trace_dev *dev = p->story->dev;
-	struct frag_tune_options opt = { .spaces = &space,
-					 .spaces_count = 1,
-					 .baseline = "pytorch",
-					 .budget = FRAG_MAX(EVENTS_MAX / (dev->events_count + 1),
-							    (size_t)TRIES_MIN),
-					 .release = dev->source_release };
 	FRAG_AUTO(frag_tune_release) struct frag_tune tune = { 0 };
 	FRAG_AUTO(frag_text_release) struct frag_text what = { 0 };
 	const struct frag_tune_try *best;
 
-	opt.budget = FRAG_MIN(opt.budget, (uint64_t)TRIES_MAX);
-	FRAG_TRY(frag_tune_run(&p->env, &dev, 1, &opt, &tune, err));
+	FRAG_TRY(frag_tune_settings(&p->env, p->story->dev, 0, &tune, err));
 	best = tune.tries_count ? &tune.tries[0] : NULL;
 	if (!best || !best->conf || !best->completed)
 		return 0;

@@ -28,8 +28,7 @@ enum frag_phase { FRAG_PHASE_FORWARD, FRAG_PHASE_BACKWARD, FRAG_PHASE_OPTIMIZER 
 struct frag_life {
 	uint64_t born, died; /* events; FRAG_NEVER */
 	uint64_t bytes;
-	uint64_t
-		back; /* of a saved block, else FRAG_NEVER; the number of events: the recording ended before */
+	uint64_t back; /* of a saved block, else FRAG_NEVER; number of events: never reached */
 	uint32_t stack, span;
 };
 

@@ -49,7 +49,7 @@ static bool counts(enum nogpu_beside what)
 /*
  * The first kernel took 92 MiB. A program with a single kernel takes as much if that kernel can
  * fail an assertion, as many of PyTorch's can, whatever the limits of stack, heap and printf
- * (git 5ad4044c:./first_kernel.cu of results/layout). Assumed to be proportional to the threads that the card can
+ * (results/layout/serving.md). Assumed to be proportional to the threads that the card can
  * hold; in steps of 2 MiB, 350 to 356 bytes give 92 MiB.
  */
 #define ASSERT_BYTES 352u
@@ -133,4 +133,31 @@ void frag_nogpu_beside_give(struct nogpu_held *own)
 	if (own->bytes)
 		frag_sim_vacate(frag_nogpu_sim(own->device), own->bytes);
 	own->bytes = 0;
+}
+
+/* ---- addresses of libraries -------------------------------------------------------------- */
+
+/*
+ * Mapped by NVIDIA's libraries, which are absent here, at their first work: by cuBLAS at its first
+ * handle, by cuDNN at its first plan (engines, heuristics, run-time engines, graphs). Measured with
+ * CUDA 13.0, cuDNN 9.19 (results/nogpu/local_memory.md).
+ */
+static const uint64_t mapped[NOGPU_LOADED_COUNT][4] = {
+	[NOGPU_LOADED_CUBLAS] = { 43 * FRAG_MIB, 32 * FRAG_MIB },
+	[NOGPU_LOADED_CUDNN] = { 241 * FRAG_MIB, 65 * FRAG_MIB, 35 * FRAG_MIB, 7 * FRAG_MIB },
+};
+
+void frag_nogpu_host_load(enum nogpu_loaded what)
+{
+	static bool done[NOGPU_LOADED_COUNT];
+	NOGPU_LOCKED;
+	const int ordinal = frag_nogpu_device();
+	struct frag_device *sim = frag_nogpu_places(ordinal);
+
+	if (done[what] || !sim)
+		return;
+	done[what] = true;
+	frag_nogpu_host_look(frag_nogpu_host_space(ordinal));
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(mapped[what]) && mapped[what][i]; i++)
+		frag_sim_host_take(sim, mapped[what][i]);
 }

@@ -16,106 +16,34 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Patterns for fnmatch; the first match counts. */
-struct behaviour {
-	const char *pattern;
-	bool nothing; /* succeeds; else an error */
-};
-
-static const struct behaviour behaviours[] = {
-	/* runtime */
-	{ "cudaLaunch*", true },
-	{ "__cudaLaunchKernel*", true },
-	{ "__cudaRegister*", true },
-	{ "__cudaUnregister*", true },
-	{ "cudaStreamQuery", true },
-	{ "cudaStreamDestroy", true },
-	{ "cudaGraphLaunch", true },
-	{ "cudaGraphUpload", true },
-	{ "cudaFuncSet*", true },
-	{ "cudaDeviceSet*", true },
-	{ "cudaDeviceReset", true },
-	{ "cudaInitDevice", true },
-	{ "cudaSetDeviceFlags", true },
-	{ "cudaDeviceEnablePeerAccess", true },
-	{ "cudaHostRegister", true },
-	{ "cudaHostUnregister", true },
-	{ "cudaMemAdvise*", true },
-	{ "cudaMemPrefetchAsync*", true },
-	{ "cudaMemcpyToSymbol*", true },
-	{ "cudaMemPoolSetAccess", true },
-	{ "cudaProfiler*", true },
-	{ "cudaThreadExchangeStreamCaptureMode", true },
-	{ "cudaStreamUpdateCaptureDependencies*", true },
-	/* driver */
-	{ "cuInit", true },
-	{ "cuLaunch*", true },
-	{ "cuLogsUnregisterCallback", true },
-	{ "cuFuncSet*", true },
-	{ "cuCtxSet*", true },
-	{ "cuCtxPushCurrent*", true },
-	{ "cuCtxDestroy*", true },
-	{ "cuCtxSynchronize", true },
-	{ "cuDevicePrimaryCtxRelease*", true },
-	{ "cuDevicePrimaryCtxReset*", true },
-	{ "cuDevicePrimaryCtxSetFlags*", true },
-	{ "cuModuleUnload", true },
-	{ "cuMemHostRegister*", true },
-	{ "cuMemHostUnregister", true },
-	{ "cuMemPrefetchAsync*", true },
-	{ "cuMemAdvise*", true },
-	{ "cuStreamQuery", true },
-	{ "cuLibraryUnload", true },
-	{ "cuMemSetAccess", true },
-	{ "cuStreamDestroy*", true },
-	{ "cuStreamWriteValue*", true },
-	{ "cuStreamWaitValue*", true },
-	{ "cuEventDestroy*", true },
-	{ "cuTensorMapEncode*", true },
-	{ "cuTensorMapReplace*", true },
-	/* libraries: getters fail, computations and setters do nothing */
-	{ "cublas*Get*", false },
-	{ "cublas*Create*", false },
-	{ "cublas*", true },
-	{ "cudnn*Get*", false },
-	{ "cudnn*Find*", false },
-	{ "cudnn*Create*", false },
-	{ "cudnn*", true },
-	{ "cusparseLt*", false },
-	{ "cusparseCreateIdentityPermutation", true },
-	{ "cusparse*Create*", false },
-	{ "cusparse*Get*", false },
-	{ "cusparse*ufferSize*", false },
-	{ "cusparse*", true },
-	{ "cusolver*Create*", false },
-	{ "cusolver*Get*", false },
-	{ "cusolver*ufferSize*", false },
-	{ "cusolver*", true },
-	{ "cufftDestroy", true },
-	{ "cufftSet*", true },
-	{ "cufft*Exec*", true },
-	{ "curandSet*", true },
-	{ "curandDestroy*", true },
-	{ "curandGenerate*", true },
-	{ "nvrtcCompileProgram", true },
-	{ "nvrtcAddNameExpression", true },
-	{ "nvrtcDestroyProgram", true },
-	{ "nccl*Get*", false },
-	{ "ncclCommInit*", false },
-	{ "nccl*Create*", false },
-	{ "ncclCommGrow", false },
-	{ "ncclCommMemStats", false },
-	{ "ncclCommShrink", false },
-	{ "ncclCommWindowRegister", false },
-	{ "nccl*", true },
-	{ "nvmlInit*", true },
-	{ "nvmlShutdown", true },
-	{ "nvtx*", true },
-	{ "cuptiActivity*", true },
-	{ "cuptiEnable*", true },
-	{ "cuptiUnsubscribe", true },
-	{ "cuptiFinalize", true },
-};
+/* Patterns for fnmatch of calls that succeed; behind a "!", of those that do not. The first match
+ * counts. Of the libraries, getters fail, computations and setters do nothing. */
+static const char behaviours[] =
+	"cudaLaunch* __cudaLaunchKernel* __cudaRegister* __cudaUnregister* cudaStreamQuery "
+	"cudaStreamDestroy cudaGraphLaunch cudaGraphUpload cudaFuncSet* cudaDeviceSet* "
+	"cudaDeviceReset cudaInitDevice cudaSetDeviceFlags cudaDeviceEnablePeerAccess "
+	"cudaHostRegister cudaHostUnregister cudaMemAdvise* cudaMemPrefetchAsync* "
+	"cudaMemcpyToSymbol* cudaMemPoolSetAccess cudaProfiler* "
+	"cudaThreadExchangeStreamCaptureMode cudaStreamUpdateCaptureDependencies* "
+	"cuInit cuLaunch* cuLogsUnregisterCallback cuFuncSet* cuCtxSet* cuCtxPushCurrent* "
+	"cuCtxDestroy* cuCtxSynchronize cuDevicePrimaryCtxRelease* cuDevicePrimaryCtxReset* "
+	"cuDevicePrimaryCtxSetFlags* cuModuleUnload cuMemHostRegister* cuMemHostUnregister "
+	"cuMemPrefetchAsync* cuMemAdvise* cuStreamQuery cuLibraryUnload cuMemSetAccess "
+	"cuStreamDestroy* cuStreamWriteValue* cuStreamWaitValue* cuEventDestroy* "
+	"cuTensorMapEncode* cuTensorMapReplace* "
+	"!cublas*Get* !cublas*Create* cublas* "
+	"!cudnn*Get* !cudnn*Find* !cudnn*Create* cudnn* "
+	"!cusparseLt* cusparseCreateIdentityPermutation !cusparse*Create* !cusparse*Get* "
+	"!cusparse*ufferSize* cusparse* "
+	"!cusolver*Create* !cusolver*Get* !cusolver*ufferSize* cusolver* "
+	"cufftDestroy cufftSet* cufft*Exec* "
+	"curandSet* curandDestroy* curandGenerate* "
+	"nvrtcCompileProgram nvrtcAddNameExpression nvrtcDestroyProgram "
+	"!nccl*Get* !ncclCommInit* !nccl*Create* !ncclCommGrow !ncclCommMemStats "
+	"!ncclCommShrink !ncclCommWindowRegister nccl* "
+	"nvmlInit* nvmlShutdown "
+	"nvtx* "
+	"cuptiActivity* cuptiEnable* cuptiUnsubscribe cuptiFinalize";
 
 /* Each library's "not supported", by prefix of the name; the first match counts. */
 static const struct {
@@ -175,9 +103,13 @@ static void write_down(const char *name)
 
 bool frag_nogpu_is_nothing(const char *name)
 {
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(behaviours); i++)
-		if (!fnmatch(behaviours[i].pattern, name, 0))
-			return behaviours[i].nothing;
+	char pattern[64];
+	int length;
+
+	for (const char *at = behaviours; sscanf(at, " %63s%n", pattern, &length) == 1;
+	     at += length)
+		if (!fnmatch(pattern + (*pattern == '!'), name, 0))
+			return *pattern != '!';
 	return false;
 }
 

@@ -7,8 +7,10 @@
  * Programming Guide 13.0, "Technical Specifications per Compute Capability".
  */
 #include "nogpu.h"
+#include "protocol_list.inc"
 
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,34 +71,39 @@ static int cards_used(void)
 	return FRAG_MIN(used, NOGPU_CARDS_MAX);
 }
 
+#define KEY(key, member) \
+	{ \
+		key, offsetof(struct nogpu_card, member), sizeof(card.member) \
+	}
+static const struct {
+	const char *key;
+	size_t at, bytes;
+} keys[] = {
+	KEY("total", total_bytes),
+	KEY("context", context_bytes),
+	KEY("libraries", libraries),
+	KEY("count", count),
+	KEY("sms", sms),
+	KEY("l2", l2_bytes),
+	KEY("bus", bus_bits),
+	KEY("clock", clock_khz),
+	KEY("nvlink", nvlink),
+};
+
 static void take(const char *key, const char *value)
 {
 	unsigned long long n = strtoull(value, NULL, 10);
 
 	if (!strcmp(key, "name"))
 		snprintf(card.name, sizeof(card.name), "%s", value);
-	else if (!strcmp(key, "total"))
-		card.total_bytes = n;
-	else if (!strcmp(key, "context"))
-		card.context_bytes = n;
-	else if (!strcmp(key, "libraries"))
-		card.libraries = n;
-	else if (!strcmp(key, "count"))
-		card.count = (int)FRAG_MIN(n, NOGPU_CARDS_MAX);
-	else if (!strcmp(key, "least"))
-		card.count = FRAG_MAX((int)FRAG_MIN(n, NOGPU_CARDS_MAX), cards_used());
 	else if (!strcmp(key, "cc"))
 		sscanf(value, "%d.%d", &card.major, &card.minor);
-	else if (!strcmp(key, "sms"))
-		card.sms = (int)n;
-	else if (!strcmp(key, "l2"))
-		card.l2_bytes = n;
-	else if (!strcmp(key, "bus"))
-		card.bus_bits = (int)n;
-	else if (!strcmp(key, "clock"))
-		card.clock_khz = (int)n;
-	else if (!strcmp(key, "nvlink"))
-		card.nvlink = n;
+	else if (!strcmp(key, "least"))
+		card.count = FRAG_MAX((int)FRAG_MIN(n, NOGPU_CARDS_MAX), cards_used());
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(keys); i++) /* little endian; bools are 0 or 1 */
+		if (!strcmp(key, keys[i].key))
+			memcpy((char *)&card + keys[i].at, &n, keys[i].bytes);
+	card.count = FRAG_MIN(card.count, NOGPU_CARDS_MAX);
 }
 
 static void read_card(void)
@@ -255,6 +262,30 @@ NOGPU_VALUE_OF(12, int, cudaGetDeviceProperties_v2, (void *out, int device),
 NOGPU_VALUE_OF(13, int, cudaGetDeviceProperties, (void *out, int device),
 	       fill_properties(out, PROPERTIES13_BYTES, true, device))
 
+/* ---- --values computed --------------------------------------------------------------- */
+
+static bool in_full;
+
+static void read_values(void)
+{
+	const char *way = getenv(CUFRAG_NOGPU_VALUES);
+
+	in_full = way && !strcmp(way, "computed");
+}
+
+bool frag_nogpu_in_full(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, read_values);
+	return in_full;
+}
+
+bool frag_nogpu_copies(uint64_t bytes, uint64_t most)
+{
+	return bytes <= most || frag_nogpu_in_full();
+}
+
 /* ---- which devices ------------------------------------------------------------------ */
 
 static _Thread_local int current_device, last_error;
@@ -296,6 +327,15 @@ NOGPU_ENTRY(int, cudaDeviceGetStreamPriorityRange, (int *least, int *greatest))
 	if (greatest)
 		*greatest = -5;
 	return NOGPU_OK;
+}
+
+#define HANDLE_BYTES 4096u /* opaque, but some libraries copy descriptors */
+
+int frag_nogpu_handle(void **out)
+{
+	*out = calloc(1, HANDLE_BYTES);
+	return *out ? NOGPU_OK
+		    : NOGPU_OUT_OF_MEMORY; /* the libraries' "no resources" is 1, 2 or 3 */
 }
 
 /* ---- versions and texts -------------------------------------------------------------- */

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Streams, events and captures. In a process with streams of its own or with other ranks, an event
- * is ready when its work is over by the modelled clock (below), else at once. Captures matter, too:
- * while a stream is captured, the allocator uses a private pool and records its events later. As on
- * a card, waiting for captured work is refused and invalidates the capture.
- *
- * Handles below 16 are CUDA's own streams (default, legacy, per thread), which share one state.
+ * is ready when its work is over by the modelled clock (card_clock.c), else at once. Captures matter,
+ * too: while a stream is captured, the allocator uses a private pool and records its events later.
+ * As on a card, waiting for captured work is refused and invalidates the capture.
  */
+#include "card_clock.h"
 #include "entries.h"
-#include "pretend/talk/moment.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,39 +14,14 @@
 
 #include <frag/clock.h>
 
-struct stream {
-	uint64_t capture;   /* graph that it is captured into, 0 = none; first member (graph.c) */
-	bool lost;	    /* the capture is invalid */
-	int device;	    /* on which the capture began */
-	uint64_t awaits;    /* waits for all transfers up to this number (await.h) */
-	struct moment busy; /* end of its work on the modelled clock */
-	int priority;
-	struct stream *next;
-};
 struct event {
 	uint64_t capture; /* capture of its stream when it was recorded */
-	uint64_t awaits;
 	struct moment done;
 	uint64_t at_ns; /* host clock */
 	uint64_t worked_ns;
 };
-static struct stream default_stream;
-static struct stream *streams = &default_stream; /* list of all; nothing is removed */
-
-static struct stream *stream_of(void *handle)
-{
-	return (uintptr_t)handle < 16 ? &default_stream : handle;
-}
 
 /* ---- streams ------------------------------------------------------------------------ */
-
-static void enlist(struct stream *s)
-{
-	NOGPU_LOCKED;
-
-	s->next = streams;
-	streams = s;
-}
 
 /* Clocks of ranks start together, with their group. */
 static bool is_rank(void)
@@ -66,7 +39,7 @@ NOGPU_ENTRY(int, cudaStreamCreateWithPriority, (void **out, unsigned flags, int 
 	if (!s)
 		return frag_nogpu_error(NOGPU_OUT_OF_MEMORY);
 	s->priority = priority;
-	enlist(s);
+	clock_enlist(s);
 	if (!is_rank())
 		frag_nogpu_streams_begin();
 	frag_nogpu_beside_take(NOGPU_BESIDE_STREAM, NULL);
@@ -74,7 +47,7 @@ NOGPU_ENTRY(int, cudaStreamCreateWithPriority, (void **out, unsigned flags, int 
 	return NOGPU_OK;
 }
 NOGPU_ANSWER(cudaStreamGetPriority, (void *stream, int *priority),
-	     *priority = stream_of(stream)->priority)
+	     *priority = clock_stream(stream)->priority)
 
 /* ---- captures ------------------------------------------------------------------------- */
 
@@ -89,7 +62,7 @@ NOGPU_ENTRY(int, cudaStreamBeginCapture, (void *stream, int mode))
 {
 	NOGPU_LOCKED;
 
-	take_part(stream_of(stream), frag_nogpu_graph_number(), false);
+	take_part(clock_stream(stream), frag_nogpu_graph_number(), false);
 	return NOGPU_OK;
 }
 /* Ends it for every stream that joined; returns its number, and whether it was invalid. */
@@ -99,7 +72,7 @@ static uint64_t end_capture(const struct stream *of, bool *lost)
 	uint64_t number = of->capture;
 
 	*lost = number && of->lost;
-	for (struct stream *s = streams; s; s = s->next)
+	for (struct stream *s = clock_streams(); s; s = s->next)
 		if (s->capture == number)
 			s->capture = 0;
 	return number;
@@ -107,7 +80,7 @@ static uint64_t end_capture(const struct stream *of, bool *lost)
 NOGPU_ENTRY(int, cudaStreamEndCapture, (void *stream, void **out))
 {
 	bool lost;
-	uint64_t number = end_capture(stream_of(stream), &lost);
+	uint64_t number = end_capture(clock_stream(stream), &lost);
 
 	*out = NULL;
 	if (lost) {
@@ -123,11 +96,11 @@ static int capture_status(const struct stream *s)
 	return s->capture ? 1 + s->lost : 0;
 }
 NOGPU_ANSWER(cudaStreamIsCapturing, (void *stream, int *status),
-	     *status = capture_status(stream_of(stream)))
+	     *status = capture_status(clock_stream(stream)))
 NOGPU_ENTRY(int, cudaStreamGetCaptureInfo_v2,
 	    (void *stream, int *status, uint64_t *id, void **graph, void ***nodes, size_t *count))
 {
-	struct stream *s = stream_of(stream);
+	struct stream *s = clock_stream(stream);
 
 	*status = capture_status(s);
 	if (id)
@@ -166,120 +139,6 @@ NOGPU_ENTRY(int, cuThreadExchangeStreamCaptureMode, (int *mode))
 	return NOGPU_OK;
 }
 
-/* ---- the modelled clock --------------------------------------------------------------- */
-
-/*
- * Where streams matter, work takes time: the host's clock is at the work that it launches, a
- * stream's at the work that it has done. The allocator holds back blocks that another stream still
- * uses, which decides the peak of FSDP, pipelines and prefetched batches. Captured work takes no
- * time. With a single stream, all work is over at once.
- */
-/*
- * Measured on H100 and H200 (results/nogpu/durations.md, ranks.md): an operator costs the host 27
- * to 67 us in Python, PyTorch and the driver, 21 to 47 if autograd's engine calls it; all-gathers,
- * reduce-scatters and messages of 8 to 260 MB arrived at 211 to 262 GB/s.
- */
-#define HOST_OP_NS 45000u
-#define HOST_BACKWARD_NS 35000u
-#define ASK_NS 500u
-#define LINK_BYTES_PER_NS 250u
-#define LINK_NS 10000u
-#define COPY_NS 5000u
-#define COPY_HOST_NS 12000u
-/* Up to this size, a copy to the card is staged (CUDA Runtime API, "API synchronization
- * behavior"). */
-#define STAGED_BYTES 65536u
-
-static _Atomic bool streams_matter;
-static _Atomic uint64_t host_ns;
-/* True for threads that launch work; all others see every event as complete, except NCCL's
- * watchdog. */
-static _Thread_local bool works;
-
-void frag_nogpu_streams_begin(void)
-{
-	streams_matter = true;
-}
-
-const _Atomic bool *frag_nogpu_streams(void)
-{
-	return &streams_matter;
-}
-
-/* Publishes the earliest start of this host's next work: each launch takes at least so long (NCCL's
- * longer). Without that, two ranks at the same moment would wait for each other. */
-static void publish(void)
-{
-	talk_clock_own()->host_ns = host_ns + HOST_BACKWARD_NS;
-}
-
-static void keep_busy(void *stream, uint64_t ns, uint64_t on_host_ns, struct moment *begins)
-{
-	struct stream *s = stream_of(stream);
-	struct moment now;
-
-	works = true;
-	host_ns += on_host_ns;
-	if (s->capture)
-		return;
-	now = (struct moment){ .ns = host_ns };
-	moment_max(&s->busy, &now);
-	if (begins)
-		moment_max(begins, &s->busy);
-	moment_add(&s->busy, ns);
-}
-
-uint64_t frag_nogpu_sent(void *stream, uint64_t bytes, struct moment *begins)
-{
-	const uint64_t ns = LINK_NS + bytes / LINK_BYTES_PER_NS;
-
-	keep_busy(stream, ns, 0, begins);
-	return ns;
-}
-
-uint64_t frag_nogpu_now(void)
-{
-	return host_ns;
-}
-
-uint64_t frag_nogpu_done(void *stream)
-{
-	return FRAG_MAX(host_ns, stream_of(stream)->busy.ns);
-}
-
-/* Bytes per ns measured on an H200 (results/nogpu/durations.md); for pinned memory of older cards,
- * the rate of their PCIe. */
-static uint64_t copied_per_ns(bool to_card, bool pinned)
-{
-	int major = frag_nogpu_card()->major;
-
-	if (!pinned)
-		return to_card ? 8 : 15;
-	return major >= 9 ? 55 : major == 8 ? 25 : 12;
-}
-
-void frag_nogpu_copied(void *stream, uint64_t bytes, bool to_card, bool pinned)
-{
-	keep_busy(stream, COPY_NS + bytes / copied_per_ns(to_card, pinned), COPY_HOST_NS, NULL);
-	if (!pinned && (!to_card || bytes > STAGED_BYTES)) {
-		publish();
-		host_ns = FRAG_MAX(host_ns, moment_wait(&stream_of(stream)->busy));
-	}
-}
-
-/* Total modelled work of the card, seen by programs that time their kernels (cufrag_values.cpp). */
-static _Atomic uint64_t worked_ns;
-
-void frag_nogpu_work(void *stream, uint64_t ns, uint64_t all_ns, bool backward)
-{
-	worked_ns = all_ns;
-	if (!streams_matter)
-		return;
-	keep_busy(stream, ns, backward ? HOST_BACKWARD_NS : HOST_OP_NS, NULL);
-	publish();
-	moment_tell();
-}
-
 /* ---- events --------------------------------------------------------------------------- */
 
 NOGPU_ENTRY(int, cudaEventCreateWithFlags, (void **out, unsigned flags))
@@ -292,12 +151,12 @@ NOGPU_ENTRY(int, cudaEventRecord, (void *event, void *stream))
 {
 	struct event *e = event;
 
-	e->capture = stream_of(stream)->capture;
-	e->awaits = stream_of(stream)->awaits;
-	e->done = (struct moment){ .ns = host_ns };
-	moment_max(&e->done, &stream_of(stream)->busy);
+	e->capture = clock_stream(stream)->capture;
+	e->done.ns = frag_nogpu_now();
+	e->done.awaits = 0;
+	clock_join(&e->done, &clock_stream(stream)->busy);
 	e->at_ns = frag_clock_ns();
-	e->worked_ns = worked_ns;
+	e->worked_ns = clock_worked();
 	return NOGPU_OK;
 }
 /* Without modelled work between two events, the program is comparing kernels (cuDNN's search,
@@ -322,64 +181,15 @@ NOGPU_ENTRY(int, cudaStreamWaitEvent, (void *stream, void *event, unsigned flags
 	NOGPU_LOCKED;
 	const struct event *e = event;
 
-	for (const struct stream *s = streams; s && e->capture && !stream_of(stream)->capture;
-	     s = s->next)
+	for (const struct stream *s = clock_streams();
+	     s && e->capture && !clock_stream(stream)->capture; s = s->next)
 		if (s->capture == e->capture) /* the capture is active */
-			take_part(stream_of(stream), e->capture, s->lost);
-	stream_of(stream)->awaits = FRAG_MAX(stream_of(stream)->awaits, e->awaits);
-	moment_max(&stream_of(stream)->busy, &e->done);
+			take_part(clock_stream(stream), e->capture, s->lost);
+	clock_join(&clock_stream(stream)->busy, &e->done);
 	return NOGPU_OK;
 }
 
-/* ---- waiting for other ranks ---------------------------------------------------------- */
-
-struct nogpu_ranks frag_nogpu_ranks;
-
-struct moment *frag_nogpu_stream_awaits(void *stream, uint64_t number)
-{
-	struct stream *s = stream_of(stream);
-
-	s->awaits = FRAG_MAX(s->awaits, number);
-	return &s->busy;
-}
-
-/* Advances the host's clock to the end of this moment. */
-static int wait_until(struct moment *m, uint64_t awaits)
-{
-	int rc;
-
-	publish();
-	rc = frag_nogpu_ranks.settle_until ? frag_nogpu_ranks.settle_until(awaits) : 0;
-	host_ns = FRAG_MAX(host_ns, rc ? 0 : moment_wait(m));
-	return frag_nogpu_error(rc);
-}
-
-static struct moment all_done(void)
-{
-	NOGPU_LOCKED;
-	struct moment m = { 0 };
-
-	for (struct stream *s = streams; s; s = s->next)
-		moment_max(&m, &s->busy);
-	return m;
-}
-
-void frag_nogpu_host_takes(uint64_t ns)
-{
-	if (streams_matter)
-		host_ns += ns;
-}
-
-void frag_nogpu_wait_idle(void)
-{
-	struct moment all;
-
-	if (!streams_matter)
-		return;
-	publish();
-	all = all_done();
-	host_ns = FRAG_MAX(host_ns, moment_wait(&all));
-}
+/* ---- the host waits ------------------------------------------------------------------- */
 
 /* Invalidates the active capture of this number, or (0) any on this device, because the program
  * queries its completion. */
@@ -389,7 +199,7 @@ static bool lose_capture(uint64_t number)
 	int device = frag_nogpu_device();
 	bool lost = false;
 
-	for (struct stream *s = streams; s; s = s->next)
+	for (struct stream *s = clock_streams(); s; s = s->next)
 		if (s->capture && (number ? s->capture == number : s->device == device))
 			lost = s->lost = true;
 	return lost;
@@ -397,28 +207,25 @@ static bool lose_capture(uint64_t number)
 
 NOGPU_ENTRY(int, cudaStreamSynchronize, (void *stream))
 {
-	struct stream *s = stream_of(stream);
+	struct stream *s = clock_stream(stream);
 
 	if (s->capture && lose_capture(s->capture))
 		return frag_nogpu_error(NOGPU_CAPTURE_UNSUPPORTED);
 	frag_nogpu_pools_wait(stream, false);
-	return wait_until(&s->busy, s->awaits);
+	return frag_nogpu_error(clock_wait(&s->busy, NOGPU_WAIT));
 }
 NOGPU_ENTRY(int, cudaEventSynchronize, (struct event * event))
 {
 	if (event->capture && lose_capture(event->capture))
 		return frag_nogpu_error(NOGPU_CAPTURED_EVENT);
-	return wait_until(&event->done, event->awaits);
+	return frag_nogpu_error(clock_wait(&event->done, NOGPU_WAIT));
 }
 NOGPU_ENTRY(int, cudaDeviceSynchronize, (void))
 {
-	struct moment all;
-
 	if (lose_capture(0))
 		return frag_nogpu_error(NOGPU_CAPTURE_UNSUPPORTED);
 	frag_nogpu_pools_wait(NULL, true);
-	all = all_done();
-	return wait_until(&all, UINT64_MAX);
+	return frag_nogpu_error(clock_wait_all(NOGPU_WAIT));
 }
 /*
  * NCCL's watchdog polls ten times a second and releases the tensors of finished work: on average
@@ -441,25 +248,22 @@ static bool is_watchdog(void)
 static bool watchdog_sees(struct event *e)
 {
 	static _Thread_local uint64_t seen_host_ns, since_ns;
-	const uint64_t host = host_ns, now = frag_clock_ns();
+	const uint64_t host = frag_nogpu_now(), now = frag_clock_ns();
 
-	if (host != seen_host_ns)
+	if (host != seen_host_ns || frag_nogpu_ranks.waiting)
 		since_ns = now;
 	seen_host_ns = host;
-	return now - since_ns > STILL_NS ||
-	       moment_passed(&e->done, host - FRAG_MIN(host, WATCH_NS));
+	return now - since_ns > STILL_NS || (!clock_settle(&e->done, NOGPU_LOOK) &&
+					     e->done.ns <= host - FRAG_MIN(host, WATCH_NS));
 }
 
-/* Each poll advances the modelled clock. */
 NOGPU_ENTRY(int, cudaEventQuery, (struct event * event))
 {
 	if (event->capture && lose_capture(event->capture))
 		return frag_nogpu_error(NOGPU_CAPTURED_EVENT);
-	if (!streams_matter)
+	if (!*frag_nogpu_streams())
 		return NOGPU_OK;
-	if (!works)
-		return !is_watchdog() || watchdog_sees(event) ? NOGPU_OK : NOGPU_NOT_READY;
-	host_ns += ASK_NS;
-	publish();
-	return moment_over(&event->done, host_ns) ? NOGPU_OK : NOGPU_NOT_READY;
+	if (clock_works() ? clock_poll(&event->done) : !is_watchdog() || watchdog_sees(event))
+		return NOGPU_OK;
+	return NOGPU_NOT_READY;
 }

@@ -203,7 +203,7 @@ static int file_with(struct shareable *s)
 	if (!s || !s->at || s->fd >= 0)
 		return s ? s->fd : -1;
 	fd = lent_file(s->bytes);
-	if (fd >= 0 && lent_give(s->at, s->bytes, fd, 0))
+	if (fd >= 0 && frag_nogpu_lend(s->at, s->bytes, fd, 0))
 		s->fd = fd;
 	else if (fd >= 0)
 		close(fd);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Until withdrawn, copies of 4 or 8 bytes to the host return this count, as if a kernel had left it
- * (cufrag_values.cpp, data-dependent shapes). Copies of 16 bytes return the result of a search:
+ * (values/run.cpp, data-dependent shapes). Copies of 16 bytes return the result of a search:
  * found, at index 0. Per thread. */
 static _Thread_local uint64_t answer;
 static _Thread_local bool answering;
@@ -49,7 +49,7 @@ static uint64_t next_answer(void)
 		       : in_turn.counts[at / in_turn.every];
 }
 
-/* Tracks the origin of values (cufrag_values.cpp); told of copies to a card from the host (from is
+/* Tracks the origin of values (values/origins.cpp); told of copies to a card from the host (from is
  * NULL) or within cards. NULL: not tracked. */
 struct nogpu_values {
 	void (*arrived)(const void *to, const void *from);
@@ -92,33 +92,18 @@ void frag_nogpu_origin_set(const void *p, uint64_t bytes, uint32_t origin, bool 
 		values.set_origin(p, origin, lower);
 }
 
-void frag_nogpu_origins(const void *p, uint64_t bytes,
-			void (*put)(const void *p, uint64_t bytes, uint32_t origin))
+static void put_origin(const void *p, uint64_t bytes, uint32_t origin)
 {
+	frag_nogpu_lent_origin_set(p, bytes, origin, false);
+}
+
+bool frag_nogpu_lend(void *p, uint64_t bytes, int fd, uint64_t offset)
+{
+	if (!lent_give(p, bytes, fd, offset))
+		return false;
 	if (values.each)
-		values.each(p, bytes, put);
-}
-
-static bool in_full;
-
-static void read_values(void)
-{
-	const char *way = getenv(CUFRAG_NOGPU_VALUES);
-
-	in_full = way && !strcmp(way, "computed");
-}
-
-bool frag_nogpu_in_full(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, read_values);
-	return in_full;
-}
-
-bool frag_nogpu_copies(uint64_t bytes, uint64_t most)
-{
-	return bytes <= most || frag_nogpu_in_full();
+		values.each(p, bytes, put_origin);
+	return true;
 }
 
 /* What other ranks send to either place is there first. */
@@ -145,10 +130,9 @@ static void copy_out(char *to, const char *from, size_t bytes)
 
 static bool is_pinned(const void *p)
 {
-	uint64_t base, bytes;
-	int device;
+	struct nogpu_range r;
 
-	return frag_nogpu_range(p, &base, &bytes, &device);
+	return frag_nogpu_range(p, &r);
 }
 
 NOGPU_ENTRY(int, cudaMemcpyAsync,

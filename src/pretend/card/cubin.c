@@ -147,7 +147,19 @@ int frag_nogpu_frame_bytes(const void *handle)
 	return code_of(handle).local_bytes;
 }
 
-uint64_t frag_nogpu_stored(const void *handle)
+/* Marks what a kernel compiled at run time stores to as unknown. */
+NOGPU_ENTRY(int, cuLaunchKernel,
+	    (const void *kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+	     unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+	     void *stream, void **parameters))
 {
-	return code_of(handle).stored;
+	uint64_t stored = parameters ? code_of(kernel).stored : 0;
+	const void *p;
+
+	for (unsigned i = 0; stored; i++, stored >>= 1)
+		if (stored & 1) {
+			memcpy(&p, parameters[i], sizeof(p));
+			frag_nogpu_origin_set(p, 1, NOGPU_UNKNOWN, false);
+		}
+	return NOGPU_OK;
 }

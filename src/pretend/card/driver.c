@@ -39,8 +39,8 @@ NOGPU_ENTRY(int, cuDevicePrimaryCtxGetState, (int device, unsigned *flags, int *
  * of the allocation; all others are 0. */
 NOGPU_ENTRY(int, cuPointerGetAttribute, (void *out, int which, const void *p))
 {
-	int device, owner = frag_nogpu_owner(p);
-	uint64_t base, bytes;
+	int owner = frag_nogpu_owner(p);
+	struct nogpu_range r;
 
 	if (which == 1)
 		*(void **)out = NOGPU_CONTEXT(FRAG_MAX(owner, 0));
@@ -49,8 +49,8 @@ NOGPU_ENTRY(int, cuPointerGetAttribute, (void *out, int which, const void *p))
 	else if (which == 9)
 		*(int *)out = FRAG_MAX(owner, 0);
 	else if (which == 11 || which == 12)
-		if (frag_nogpu_range(p, &base, &bytes, &device))
-			*(uint64_t *)out = which == 11 ? base : bytes;
+		if (frag_nogpu_range(p, &r))
+			*(uint64_t *)out = which == 11 ? r.base : r.bytes;
 		else
 			return NOGPU_INVALID_VALUE;
 	else

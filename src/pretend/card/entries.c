@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The functions of entries.def, and helpers for their answers. */
 #include "entries.h"
-#include "pretend/talk/reduce.h"
 
 #include <stdio.h>
 #include <stdatomic.h>
@@ -17,17 +16,9 @@
 #define NVML_NOT_SUPPORTED 3
 #define CUPTI_NO_MORE_RECORDS 12 /* CUPTI_ERROR_MAX_LIMIT_REACHED */
 #define LT_RESULT_BYTES 96u	 /* cublasLtMatmulHeuristicResult_t */
-#define HANDLE_BYTES 4096u	 /* opaque, but some libraries copy descriptors */
 
 /* supported by nvrtc of CUDA 13.0 */
 static const int architectures[] = { 75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121 };
-
-int frag_nogpu_handle(void **out)
-{
-	*out = calloc(1, HANDLE_BYTES);
-	return *out ? NOGPU_OK
-		    : NOGPU_OUT_OF_MEMORY; /* the libraries' "no resources" is 1, 2 or 3 */
-}
 
 /* cuBLAS loads its kernels with the first handle: 79 to 113 ms in seven processes on H100s. */
 #define CUBLAS_NS 95000000u
@@ -115,4 +106,5 @@ static int fabric_of_one(unsigned char *out)
 #define HANDLE(name, args) NOGPU_VALUE(int, name, args, frag_nogpu_handle(out))
 #define ANSWER NOGPU_ANSWER
 #define VALUE NOGPU_VALUE
+#define SAME NOGPU_SAME
 #include "entries.def"

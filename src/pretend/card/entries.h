@@ -6,29 +6,27 @@
 
 #include "nogpu.h"
 
-struct event; /* stream.c */
+struct event; /* card_stream.c */
 
 /* Declarations for the rows of entries.def. */
 #define NOTHING(name) NOGPU_DECLARE(int, name, (void));
 #define HANDLE(name, args) NOGPU_DECLARE(int, name, args);
 #define ANSWER(name, args, ...) NOGPU_DECLARE(int, name, args);
 #define VALUE(type, name, args, ...) NOGPU_DECLARE(type, name, args);
+#define SAME(name, entry)
 #include "entries.def"
 #undef NOTHING
 #undef HANDLE
 #undef ANSWER
 #undef VALUE
-#undef QR_BATCHED
-#undef LEAST_SQUARES_BATCHED
+#undef SAME
 
 /* memory.c, vmm.c */
 NOGPU_DECLARE(int, cudaMalloc, (void **out, size_t bytes));
-NOGPU_DECLARE(int, cudaMallocManaged, (void **out, size_t bytes, unsigned flags));
 NOGPU_DECLARE(int, cudaFree, (void *p));
 NOGPU_DECLARE(int, cudaMemGetInfo, (size_t * free_bytes, size_t *total_bytes));
 NOGPU_DECLARE(int, cudaHostAlloc, (void **out, size_t bytes, unsigned flags));
 NOGPU_DECLARE(int, cudaFreeHost, (void *p));
-NOGPU_DECLARE(int, cuMemAlloc_v2, (void **out, size_t bytes));
 NOGPU_DECLARE(int, cuMemAddressReserve,
 	      (void **out, size_t bytes, size_t align, uint64_t hint, uint64_t flags));
 NOGPU_DECLARE(int, cuMemAddressFree, (void *p, size_t bytes));
@@ -43,13 +41,11 @@ NOGPU_DECLARE(int, cudaMemcpy2DAsync,
 	      (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
 	       size_t height, int kind, void *stream));
 NOGPU_DECLARE(int, cudaMemsetAsync, (void *to, int value, size_t bytes, void *stream));
-NOGPU_DECLARE(int, cuMemsetD32_v2, (void *to, uint32_t value, size_t count));
 __attribute__((visibility("default"))) void frag_nogpu_answer(bool on, uint64_t count);
 __attribute__((visibility("default"))) void
 frag_nogpu_answer_in_turn(const uint64_t *counts, uint64_t count, uint64_t every);
-/* stream.c */
+/* card_stream.c */
 NOGPU_DECLARE(int, cudaStreamCreateWithPriority, (void **out, unsigned flags, int priority));
-NOGPU_DECLARE(int, cudaStreamGetPriority, (void *stream, int *priority));
 NOGPU_DECLARE(int, cudaStreamBeginCapture, (void *stream, int mode));
 NOGPU_DECLARE(int, cudaStreamEndCapture, (void *stream, void **out));
 NOGPU_DECLARE(int, cudaStreamIsCapturing, (void *stream, int *status));
@@ -63,7 +59,6 @@ NOGPU_DECLARE(int, cudaEventQuery, (struct event * event));
 NOGPU_DECLARE(int, cudaStreamSynchronize, (void *stream));
 NOGPU_DECLARE(int, cudaEventSynchronize, (struct event * event));
 NOGPU_DECLARE(int, cudaDeviceSynchronize, (void));
-NOGPU_DECLARE(int, cudaEventElapsedTime, (float *ms, void *begin, void *end));
 /* graph.c */
 NOGPU_DECLARE(int, cudaGraphInstantiate, (void **out, void *graph, uint64_t flags));
 NOGPU_DECLARE(int, cudaGraphDestroy, (void *graph));
@@ -78,11 +73,8 @@ uint64_t frag_nogpu_graph_number(void);
 void *frag_nogpu_graph(uint64_t number);
 void frag_nogpu_graph_drop(uint64_t number);
 /* card.c */
-NOGPU_DECLARE(int, cudaDeviceGetAttribute, (int *value, int which, int device));
-NOGPU_DECLARE(int, cuDeviceGetUuid_v2, (unsigned char *out, int device));
 NOGPU_DECLARE(const char *, cudaGetErrorName, (int code));
 NOGPU_DECLARE(const char *, cudaGetErrorString, (int code));
-NOGPU_DECLARE(int, cudaGetLastError, (void));
 /* fft.c, nccl.c, solver.c */
 NOGPU_DECLARE(int, cufftMakePlan1d, (int plan, int n, int type, int batch, size_t *work_bytes));
 NOGPU_DECLARE(int, ncclCommInitRankScalable,

@@ -6,7 +6,7 @@
  * here they run before the call returns.
  *
  * A graph's handle begins with the number of its capture. During capture, the handle is the
- * stream's (stream.c).
+ * stream's (card_stream.c).
  */
 #include "entries.h"
 

@@ -38,7 +38,10 @@ struct list {
 	size_t count, room;
 };
 
-static struct list spaces[NOGPU_CARDS_MAX]; /* empty: not read yet */
+static struct space {
+	struct frag_device *sim; /* NULL: not open yet */
+	struct list held;	 /* empty: not read yet */
+} spaces[NOGPU_CARDS_MAX];
 
 static bool add(struct list *l, struct held h)
 {
@@ -213,18 +216,28 @@ static void take_new(struct frag_device *sim, const struct list *now, struct lis
 
 FRAG_COMPARE(compare, struct held, FRAG_ORDER(x->begin, y->begin))
 
+void *frag_nogpu_host_space(int ordinal)
+{
+	return &spaces[ordinal];
+}
+
+void frag_nogpu_host_begin(void *ctx, struct frag_device *sim)
+{
+	((struct space *)ctx)->sim = sim;
+	frag_nogpu_host_look(ctx);
+}
+
 void frag_nogpu_host_look(void *ctx)
 {
-	int ordinal = (int)(intptr_t)ctx;
-	struct list *held = &spaces[ordinal], now = { .at = NULL }, kept = { .at = NULL };
-	struct frag_device *sim = frag_nogpu_sim(ordinal);
+	struct space *s = ctx;
+	struct list *held = &s->held, now = { .at = NULL }, kept = { .at = NULL };
 
-	if (!look(held, &now)) {
+	if (!s->sim || !look(held, &now)) {
 		free(now.at);
 		return;
 	}
 	if (!held->count) {
-		first_look(sim, &now);
+		first_look(s->sim, &now);
 		*held = now;
 		return;
 	}
@@ -232,36 +245,11 @@ void frag_nogpu_host_look(void *ctx)
 	kept.room = 2 * held->count + 3 * now.count;
 	kept.at = frag_host_calloc(kept.room, sizeof(*kept.at));
 	if (kept.at) {
-		keep(sim, held, &now, &kept);
-		take_new(sim, &now, &kept);
+		keep(s->sim, held, &now, &kept);
+		take_new(s->sim, &now, &kept);
 		qsort(kept.at, kept.count, sizeof(*kept.at), compare);
 		free(held->at);
 		*held = kept;
 	}
 	free(now.at);
-}
-
-/*
- * Mapped by NVIDIA's libraries, which are absent here, at their first work: by cuBLAS at its first
- * handle, by cuDNN at its first plan (engines, heuristics, run-time engines, graphs). Measured with
- * CUDA 13.0, cuDNN 9.19 (results/nogpu/local_memory.md).
- */
-static const uint64_t mapped[NOGPU_LOADED_COUNT][4] = {
-	[NOGPU_LOADED_CUBLAS] = { 43 * FRAG_MIB, 32 * FRAG_MIB },
-	[NOGPU_LOADED_CUDNN] = { 241 * FRAG_MIB, 65 * FRAG_MIB, 35 * FRAG_MIB, 7 * FRAG_MIB },
-};
-
-void frag_nogpu_host_load(enum nogpu_loaded what)
-{
-	static bool done[NOGPU_LOADED_COUNT];
-	NOGPU_LOCKED;
-	const int ordinal = frag_nogpu_device();
-	struct frag_device *sim = frag_nogpu_places(ordinal);
-
-	if (done[what] || !sim)
-		return;
-	done[what] = true;
-	frag_nogpu_host_look((void *)(intptr_t)ordinal);
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(mapped[what]) && mapped[what][i]; i++)
-		frag_sim_host_take(sim, mapped[what][i]);
 }

@@ -36,22 +36,22 @@ static bool share(uint64_t low, uint64_t high)
 {
 	void *p = (void *)(uintptr_t)low;
 
-	return lent_give(p, high - low, own_file(), frag_nogpu_space_at(p));
+	return frag_nogpu_lend(p, high - low, own_file(), frag_nogpu_space_at(p));
 }
 
 NOGPU_ENTRY(int, cudaIpcGetMemHandle, (union handle * out, void *p))
 {
-	uint64_t base, bytes;
-	int device;
+	struct nogpu_range r;
 
 	memset(out, 0, sizeof(*out));
-	if (!frag_nogpu_range(p, &base, &bytes, &device) || device < 0)
+	if (!frag_nogpu_range(p, &r) || r.device < 0)
 		return frag_nogpu_error(NOGPU_INVALID_VALUE);
-	out->bytes = bytes;
-	out->offset = frag_nogpu_space_at((void *)(uintptr_t)base);
+	out->bytes = r.bytes;
+	out->offset = frag_nogpu_space_at((void *)(uintptr_t)r.base);
 	out->process = getpid();
 	NOGPU_LOCKED;
-	out->file = share(frag_round_down(base, LENT_PAGE), frag_round_up(base + bytes, LENT_PAGE))
+	out->file = share(frag_round_down(r.base, LENT_PAGE),
+			  frag_round_up(r.base + r.bytes, LENT_PAGE))
 			    ? own_file()
 			    : -1;
 	return NOGPU_OK;
@@ -84,14 +84,13 @@ NOGPU_ENTRY(int, cudaIpcOpenMemHandle, (void **out, union handle h, unsigned fla
 }
 NOGPU_ENTRY(int, cudaIpcCloseMemHandle, (void *p))
 {
-	uint64_t base, bytes;
-	int device;
+	struct nogpu_range r;
 
-	if (!frag_nogpu_range(p, &base, &bytes, &device))
+	if (!frag_nogpu_range(p, &r))
 		return frag_nogpu_error(NOGPU_INVALID_VALUE);
-	p = (void *)(uintptr_t)base;
-	frag_nogpu_forget(p, bytes);
-	return frag_nogpu_cuMemAddressFree(p, bytes);
+	p = (void *)(uintptr_t)r.base;
+	frag_nogpu_forget(p, r.bytes);
+	return frag_nogpu_cuMemAddressFree(p, r.bytes);
 }
 /* An event of another process is always complete: work takes no time. */
 NOGPU_ANSWER(cudaIpcGetEventHandle, (union handle * out, void *event), memset(out, 0, sizeof(*out)))

@@ -128,13 +128,52 @@ bool frag_nogpu_loads(const void *function)
 	       !atomic_exchange(&loaded[file], true);
 }
 
+/* ---- kernels of static runtimes (static_runtime.c), which these registered before ----------- */
+
+#define ADOPTED_MAX 1024u
+static struct {
+	uint64_t first, end;
+	int arch;
+} adopted[ADOPTED_MAX];
+static atomic_size_t adopted_count; /* only grows */
+
+/* The lowest of all source files, because a function cannot be matched to its file. */
+void frag_nogpu_adopt(uint64_t first, uint64_t end, const struct frag_nogpu_fatbin *list,
+		      size_t count)
+{
+	size_t n = adopted_count;
+	int lowest = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		int arch = frag_nogpu_arch_of(&list[i]);
+
+		lowest = arch && (!lowest || arch < lowest) ? arch : lowest;
+	}
+	if (n == ADOPTED_MAX)
+		return;
+	adopted[n].first = first;
+	adopted[n].end = end;
+	adopted[n].arch = lowest;
+	adopted_count = n + 1;
+}
+
+static int adopted_arch(const void *function)
+{
+	for (size_t i = adopted_count; i-- > 0;)
+		if ((uint64_t)function >= adopted[i].first && (uint64_t)function < adopted[i].end)
+			return adopted[i].arch;
+	return 0;
+}
+
+/* ---- attributes ---------------------------------------------------------------------------- */
+
 /* cudaFuncAttributes, the part that every version has: three sizes, then int
  * maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, cacheModeCA, maxDynamicShared. */
 NOGPU_ENTRY(int, cudaFuncGetAttributes, (void *out, const void *function))
 {
 	/* unregistered functions were compiled for the card */
 	int arch = (int)(kept(&functions, function) % FRAG_NOGPU_ARCHS)
-			   ?: frag_nogpu_adopted_arch(function) ?: capability();
+			   ?: adopted_arch(function) ?: capability();
 	const int registers = frag_nogpu_registers_by_name(frag_nogpu_name_of(function));
 	const int values[] = { 1024, registers, arch, arch, 0, 49152 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * See lent.h. A file has its pages, one byte per GRAIN bytes of them with the origin of the values
- * (enum Origin of cufrag_values.cpp), then a struct tail.
+ * (enum Origin of values/values.h), then a struct tail.
  */
 #include "lent.h"
 
@@ -195,11 +195,6 @@ void frag_nogpu_lent_origin_set(const void *p, uint64_t bytes, uint32_t origin, 
 		o[i] = lower ? FRAG_MIN(o[i], (unsigned char)origin) : (unsigned char)origin;
 }
 
-static void put_origin(const void *p, uint64_t bytes, uint32_t origin)
-{
-	frag_nogpu_lent_origin_set(p, bytes, origin, false);
-}
-
 /* ---- files --------------------------------------------------------------------------------- */
 
 static uint64_t tail_at(uint64_t room)
@@ -260,11 +255,8 @@ bool lent_give(void *p, uint64_t bytes, int fd, uint64_t offset)
 	const uint64_t low = (uint64_t)(uintptr_t)p;
 	struct tail t;
 
-	if (fd < 0 || !read_tail(fd, &t) || !store(low, low + bytes, fd, offset) ||
-	    !note(low, bytes, fd, offset, &t) || !map_over(p, bytes, MAP_SHARED, fd, offset))
-		return false;
-	frag_nogpu_origins(p, bytes, put_origin);
-	return true;
+	return fd >= 0 && read_tail(fd, &t) && store(low, low + bytes, fd, offset) &&
+	       note(low, bytes, fd, offset, &t) && map_over(p, bytes, MAP_SHARED, fd, offset);
 }
 
 void lent_take(void *to, uint64_t bytes, int fd, uint64_t offset)

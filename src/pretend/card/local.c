@@ -27,7 +27,6 @@ static const struct {
 	unsigned thread_bytes;
 	uint64_t behind_bytes;
 } needs[NOGPU_LOCAL_COUNT] = {
-	[NOGPU_LOCAL_CONTEXT] = { 1600, 0 },
 	[NOGPU_LOCAL_ASSERTS] = { 1952, 2 * FRAG_MIB },
 	[NOGPU_LOCAL_COLLECTIVE] = { 2672, 10 * FRAG_MIB },
 	[NOGPU_LOCAL_BROADCAST] = { 2720, 2 * FRAG_MIB },
@@ -57,16 +56,11 @@ bool frag_nogpu_asserts(const char *kernel)
 	return true;
 }
 
-uint64_t frag_nogpu_local_bytes(enum nogpu_local need)
-{
-	const struct nogpu_card *c = frag_nogpu_card();
-
-	return (uint64_t)c->sms * (uint64_t)c->threads_per_sm * needs[need].thread_bytes;
-}
-
 void frag_nogpu_local(enum nogpu_local need)
 {
 	static atomic_bool done[NOGPU_CARDS_MAX][NOGPU_LOCAL_COUNT];
+	const struct nogpu_card *c = frag_nogpu_card();
+	const uint64_t threads = (uint64_t)c->sms * (uint64_t)c->threads_per_sm;
 	const int device = frag_nogpu_device();
 	struct frag_device *sim;
 
@@ -75,7 +69,7 @@ void frag_nogpu_local(enum nogpu_local need)
 	NOGPU_LOCKED;
 	sim = frag_nogpu_places(device);
 	if (sim)
-		frag_sim_local(sim, frag_nogpu_local_bytes(need), needs[need].behind_bytes);
+		frag_sim_local(sim, threads * needs[need].thread_bytes, needs[need].behind_bytes);
 }
 
 /* PyTorch's first kernel also loads the code of all. */
@@ -109,16 +103,13 @@ struct config {
 	size_t shared_bytes;
 	void *stream;
 };
-#define LAUNCH(name) \
-	NOGPU_VALUE(int, name, \
-		    (const void *function, struct size grid, struct size block, void **parameters, \
-		     size_t shared_bytes, void *stream), \
-		    launched(function, parameters, stream))
-
-LAUNCH(cudaLaunchKernel)
-LAUNCH(cudaLaunchCooperativeKernel)
-LAUNCH(__cudaLaunchKernel)
-LAUNCH(__cudaLaunchKernel_ptsz)
+NOGPU_VALUE(int, cudaLaunchKernel,
+	    (const void *function, struct size grid, struct size block, void **parameters,
+	     size_t shared_bytes, void *stream),
+	    launched(function, parameters, stream))
+NOGPU_SAME(cudaLaunchCooperativeKernel, cudaLaunchKernel)
+NOGPU_SAME(__cudaLaunchKernel, cudaLaunchKernel)
+NOGPU_SAME(__cudaLaunchKernel_ptsz, cudaLaunchKernel)
 NOGPU_VALUE(int, cudaLaunchKernelExC,
 	    (const struct config *config, const void *function, void **parameters),
 	    launched(function, parameters, config->stream))

@@ -135,14 +135,10 @@ static int allocate(struct pool *own, void **out, uint64_t bytes, void *stream)
 	return take(own ? own : current_of(frag_nogpu_device()), out, bytes, stream);
 }
 
-NOGPU_VALUE(int, cudaMallocAsync, (void **out, size_t bytes, void *stream),
-	    frag_nogpu_error(allocate(NULL, out, bytes, stream)))
-NOGPU_VALUE(int, cudaMallocFromPoolAsync, (void **out, size_t bytes, void *pool, void *stream),
-	    frag_nogpu_error(allocate(pool, out, bytes, stream)))
-NOGPU_VALUE(int, cuMemAllocAsync, (void **out, size_t bytes, void *stream),
-	    allocate(NULL, out, bytes, stream))
-NOGPU_VALUE(int, cuMemAllocFromPoolAsync, (void **out, size_t bytes, void *pool, void *stream),
-	    allocate(pool, out, bytes, stream))
+NOGPU_PAIR(cudaMallocAsync, cuMemAllocAsync, (void **out, size_t bytes, void *stream),
+	   allocate(NULL, out, bytes, stream))
+NOGPU_PAIR(cudaMallocFromPoolAsync, cuMemAllocFromPoolAsync,
+	   (void **out, size_t bytes, void *pool, void *stream), allocate(pool, out, bytes, stream))
 
 static int give(void *p, void *stream)
 {
@@ -151,8 +147,7 @@ static int give(void *p, void *stream)
 	return !p || frag_nogpu_pool_give(p, stream) ? NOGPU_OK : NOGPU_INVALID_VALUE;
 }
 
-NOGPU_VALUE(int, cudaFreeAsync, (void *p, void *stream), frag_nogpu_error(give(p, stream)))
-NOGPU_VALUE(int, cuMemFreeAsync, (void *p, void *stream), give(p, stream))
+NOGPU_PAIR(cudaFreeAsync, cuMemFreeAsync, (void *p, void *stream), give(p, stream))
 
 /* ---- pools ------------------------------------------------------------------------- */
 
@@ -162,12 +157,10 @@ static int give_pool(void **out, struct pool *p)
 	return p ? NOGPU_OK : NOGPU_OUT_OF_MEMORY;
 }
 
-NOGPU_VALUE(int, cudaDeviceGetDefaultMemPool, (void **out, int device),
-	    give_pool(out, default_of(device)))
-NOGPU_VALUE(int, cudaDeviceGetMemPool, (void **out, int device), give_pool(out, current_of(device)))
-NOGPU_VALUE(int, cuDeviceGetDefaultMemPool, (void **out, int device),
-	    give_pool(out, default_of(device)))
-NOGPU_VALUE(int, cuDeviceGetMemPool, (void **out, int device), give_pool(out, current_of(device)))
+NOGPU_PAIR(cudaDeviceGetDefaultMemPool, cuDeviceGetDefaultMemPool, (void **out, int device),
+	   give_pool(out, default_of(device)))
+NOGPU_PAIR(cudaDeviceGetMemPool, cuDeviceGetMemPool, (void **out, int device),
+	   give_pool(out, current_of(device)))
 
 static int set_current(int device, struct pool *p)
 {
@@ -177,8 +170,8 @@ static int set_current(int device, struct pool *p)
 	return NOGPU_OK;
 }
 
-NOGPU_VALUE(int, cudaDeviceSetMemPool, (int device, void *pool), set_current(device, pool))
-NOGPU_VALUE(int, cuDeviceSetMemPool, (int device, void *pool), set_current(device, pool))
+NOGPU_PAIR(cudaDeviceSetMemPool, cuDeviceSetMemPool, (int device, void *pool),
+	   set_current(device, pool))
 
 /* A pool of the current card; the location in the properties is ignored. */
 static int make_pool(void **out)
@@ -190,8 +183,7 @@ static int make_pool(void **out)
 	return give_pool(out, p);
 }
 
-NOGPU_VALUE(int, cudaMemPoolCreate, (void **out, const void *properties), make_pool(out))
-NOGPU_VALUE(int, cuMemPoolCreate, (void **out, const void *properties), make_pool(out))
+NOGPU_PAIR(cudaMemPoolCreate, cuMemPoolCreate, (void **out, const void *properties), make_pool(out))
 
 /* Keeps the owner table: blocks may outlive their pool. */
 static int end_pool(struct pool *p)
@@ -205,8 +197,7 @@ static int end_pool(struct pool *p)
 	return NOGPU_OK;
 }
 
-NOGPU_VALUE(int, cudaMemPoolDestroy, (void *pool), end_pool(pool))
-NOGPU_VALUE(int, cuMemPoolDestroy, (void *pool), end_pool(pool))
+NOGPU_PAIR(cudaMemPoolDestroy, cuMemPoolDestroy, (void *pool), end_pool(pool))
 
 static int read_pool(const struct pool *p, int which, void *value)
 {
@@ -221,10 +212,8 @@ static int read_pool(const struct pool *p, int which, void *value)
 	return which <= USED_HIGH ? NOGPU_OK : NOGPU_INVALID_VALUE;
 }
 
-NOGPU_VALUE(int, cudaMemPoolGetAttribute, (void *pool, int which, void *value),
-	    frag_nogpu_error(read_pool(pool, which, value)))
-NOGPU_VALUE(int, cuMemPoolGetAttribute, (void *pool, int which, void *value),
-	    read_pool(pool, which, value))
+NOGPU_PAIR(cudaMemPoolGetAttribute, cuMemPoolGetAttribute, (void *pool, int which, void *value),
+	   read_pool(pool, which, value))
 
 /* A high-water mark is set to 0, which resets it to the current figure. */
 static int set_pool(struct pool *p, int which, const void *value)
@@ -240,10 +229,8 @@ static int set_pool(struct pool *p, int which, const void *value)
 	return NOGPU_OK;
 }
 
-NOGPU_VALUE(int, cudaMemPoolSetAttribute, (void *pool, int which, void *value),
-	    set_pool(pool, which, value))
-NOGPU_VALUE(int, cuMemPoolSetAttribute, (void *pool, int which, void *value),
-	    set_pool(pool, which, value))
+NOGPU_PAIR(cudaMemPoolSetAttribute, cuMemPoolSetAttribute, (void *pool, int which, void *value),
+	   set_pool(pool, which, value))
 
 static int trim(const struct pool *p, uint64_t keep_bytes)
 {
@@ -254,5 +241,5 @@ static int trim(const struct pool *p, uint64_t keep_bytes)
 	return NOGPU_OK;
 }
 
-NOGPU_VALUE(int, cudaMemPoolTrimTo, (void *pool, size_t keep_bytes), trim(pool, keep_bytes))
-NOGPU_VALUE(int, cuMemPoolTrimTo, (void *pool, size_t keep_bytes), trim(pool, keep_bytes))
+NOGPU_PAIR(cudaMemPoolTrimTo, cuMemPoolTrimTo, (void *pool, size_t keep_bytes),
+	   trim(pool, keep_bytes))

@@ -42,6 +42,18 @@
 		return __VA_ARGS__; \
 	}
 
+/* Another name for an entry, whatever its signature is. */
+#define NOGPU_SAME(name, entry) \
+	__attribute__((visibility("default"), naked)) void frag_nogpu_##name(void); \
+	void frag_nogpu_##name(void) \
+	{ \
+		__asm__("jmp frag_nogpu_" #entry "@PLT"); \
+	}
+/* A call of the runtime and of the driver, which leaves the runtime's last error alone. */
+#define NOGPU_PAIR(runtime, driver, args, ...) \
+	NOGPU_VALUE(int, runtime, args, frag_nogpu_error(__VA_ARGS__)) \
+	NOGPU_VALUE(int, driver, args, __VA_ARGS__)
+
 /* For one CUDA major, 12 or 13. */
 #define NOGPU_VALUE_OF(major, type, name, args, ...) \
 	__attribute__((visibility("default"))) type frag_nogpu##major##_##name args; \
@@ -75,7 +87,7 @@ enum nogpu_error {
 #define NOGPU_UPLOAD_MAX (8 * FRAG_MIB) /* from the host: indices, but not weights */
 /* True up to `most` bytes, and always with --values computed. */
 bool frag_nogpu_copies(uint64_t bytes, uint64_t most);
-/* --values computed: the card uses huge pages, and the bench keeps its own. */
+/* --values computed: the card uses huge pages. */
 bool frag_nogpu_in_full(void);
 
 /* The visible properties of a card, from CUFRAG_NOGPU, "key=value;…" (card.c). */
@@ -107,7 +119,7 @@ int frag_nogpu_device_set(int device);
 /* The program selected a missing card: record reports it. */
 void frag_nogpu_no_card(int device);
 
-/* ---- memory (memory.c, vmm.c, copy.c) */
+/* ---- memory (space.c, memory.c, card_vmm.c, copy.c) */
 
 /* 64 TiB: programs and their libraries lie above 85. */
 #define NOGPU_SPACE_BYTES (64ull * FRAG_GIB << 10)
@@ -115,8 +127,15 @@ void frag_nogpu_no_card(int device);
 uint64_t frag_nogpu_space_at(const void *p);
 /* Device of an address of the pretended cards, -1: host memory. Lock-free. */
 int frag_nogpu_owner(const void *p);
-/* The live segment or reservation around p. false: none. */
-bool frag_nogpu_range(const void *p, uint64_t *base, uint64_t *bytes, int *device);
+/* A live segment or reservation, or (device -1) pinned memory of the host. */
+struct nogpu_range {
+	uint64_t base, bytes;
+	int device;
+	bool managed;
+};
+/* The one that contains p. False, NULL: none. pre of the second: locked. */
+bool frag_nogpu_range(const void *p, struct nogpu_range *out);
+struct nogpu_range *frag_nogpu_range_of(const void *p);
 
 /* NOGPU_LOCKED holds the lock of all state to the end of the scope. */
 extern pthread_mutex_t frag_nogpu_mutex;
@@ -127,10 +146,12 @@ struct frag_device;
 struct frag_device *frag_nogpu_sim(int ordinal);
 /* The same, for calls that only affect addresses. pre: locked. */
 struct frag_device *frag_nogpu_places(int ordinal);
-/* Repeats the host's new mappings and unmappings in the simulated device. ctx: the card's ordinal.
- * pre: locked. */
+/* The host's address space, as the driver of one card sees it (host_space.c); repeats new mappings and
+ * unmappings in its simulated device. pre: locked. */
+void *frag_nogpu_host_space(int ordinal);
+void frag_nogpu_host_begin(void *ctx, struct frag_device *sim);
 void frag_nogpu_host_look(void *ctx);
-/* Libraries map memory at their first work (host_space.c). */
+/* Libraries map memory at their first work (beside.c). */
 enum nogpu_loaded { NOGPU_LOADED_CUBLAS, NOGPU_LOADED_CUDNN, NOGPU_LOADED_COUNT };
 void frag_nogpu_host_load(enum nogpu_loaded what);
 /* Conversion between addresses of the simulated device and of the program. */
@@ -146,7 +167,6 @@ bool frag_nogpu_pool_give(void *at, void *stream);
 void frag_nogpu_pools_wait(void *stream, bool all);
 /* Needs that make the driver move the current card's local memory (local.c). */
 enum nogpu_local {
-	NOGPU_LOCAL_CONTEXT, /* the driver's first */
 	NOGPU_LOCAL_ASSERTS,
 	NOGPU_LOCAL_COLLECTIVE,
 	NOGPU_LOCAL_BROADCAST,
@@ -154,7 +174,8 @@ enum nogpu_local {
 	NOGPU_LOCAL_COUNT
 };
 void frag_nogpu_local(enum nogpu_local need);
-uint64_t frag_nogpu_local_bytes(enum nogpu_local need); /* for all threads of a card */
+/* Local memory of a thread before the first such need. */
+#define NOGPU_CONTEXT_THREAD_BYTES 1600u
 /* Can any kernel of this one's source file fail an assertion? NULL: unknown, so true. */
 bool frag_nogpu_asserts(const char *kernel);
 /* A library reserves address space of the current card permanently. */
@@ -201,24 +222,15 @@ __attribute__((visibility("default"))) void frag_nogpu_clear(void *p, uint64_t b
 bool frag_nogpu_shared(const void *p, uint64_t bytes);
 __attribute__((visibility("default"))) bool frag_nogpu_foreign(const void *p);
 void frag_nogpu_unshare(void *p, uint64_t bytes);
-/* Host memory for the CPU's computing (bench.c). take returns NULL without room, give false for
- * foreign memory. writes makes the pages of a part of the card present before they are written. */
-__attribute__((visibility("default"))) void *frag_nogpu_bench_take(uint64_t bytes);
-__attribute__((visibility("default"))) bool frag_nogpu_bench_give(void *p);
-__attribute__((visibility("default"))) void frag_nogpu_bench_ready(void *p, uint64_t bytes);
-/* Before reading: backs unwritten parts with huge pages of zeros. */
-__attribute__((visibility("default"))) void frag_nogpu_bench_reads(const void *p, uint64_t bytes);
-
-/* ---- time (stream.c): the modelled clock of all kernels so far */
+/* ---- time: the modelled clock of all kernels so far (card_clock.c) */
 
 /* Adds an operator of this length to a stream, and all so far; is it called by C++, in a backward
  * pass, or by Python? Bytes sent to other ranks and awaited from them; the first call makes streams
  * matter. */
 __attribute__((visibility("default"))) void frag_nogpu_work(void *stream, uint64_t ns,
 							    uint64_t all_ns, bool backward);
-struct moment;
 /* begins (NULL: not wanted): when it began. Returns its duration once all have begun. */
-uint64_t frag_nogpu_sent(void *stream, uint64_t bytes, struct moment *begins);
+uint64_t frag_nogpu_sent(void *stream, uint64_t bytes, uint64_t *begins);
 void frag_nogpu_streams_begin(void);
 /* The host's position on the modelled clock, and the end of a stream's work so far. */
 uint64_t frag_nogpu_now(void);
@@ -248,33 +260,36 @@ int frag_nogpu_registers(const void *handle);
 int frag_nogpu_frame_bytes(const void *handle);
 #define NOGPU_USUAL_REGISTERS 32 /* if unknown */
 /* The source of code compiled at run time (nvrtc.c), NULL: other code. The parameters that one of
- * its kernels stores to, as a bit set; and the same by a kernel's handle. */
+ * its kernels stores to, as a bit set. */
 #define NOGPU_CUBIN_BYTES 64u /* a single byte would mean PTX only */
 const char *frag_nogpu_source_of(const void *image);
 uint64_t frag_nogpu_stored_by(const char *source, const char *kernel);
-uint64_t frag_nogpu_stored(const void *handle);
 
 /* Values at `to` now are those of `from`, NULL: of the host (copy.c). */
 void frag_nogpu_arrived(const void *to, const void *from, uint64_t bytes);
-/* Origins of values as cufrag_values.cpp grades them (enum Origin); these two are shared. */
+/* Origins of values as values/ grades them (enum Origin of values.h); these two are shared. */
 enum { NOGPU_UNKNOWN = 0, NOGPU_COMPUTED = 4 };
 uint32_t frag_nogpu_origin(const void *p, uint64_t bytes);
 /* lower: never raises the storage's origin. */
 void frag_nogpu_origin_set(const void *p, uint64_t bytes, uint32_t origin, bool lower);
-/* Calls back for each known origin in [p, p + bytes). */
-void frag_nogpu_origins(const void *p, uint64_t bytes,
-			void (*put)(const void *p, uint64_t bytes, uint32_t origin));
-/* The stream waits for what has this number (ranks/await.h). Returns when the stream has done all so far: to be made later. */
-struct moment;
-struct moment *frag_nogpu_stream_awaits(void *stream, uint64_t number);
+/* Moves memory into a file, as lent_give does (lent.h), with the origins of its values. */
+bool frag_nogpu_lend(void *p, uint64_t bytes, int fd, uint64_t offset);
+/* The stream's later work begins after `ns`, and (number > 0) after transfers up to this one. */
+void frag_nogpu_stream_awaits(void *stream, uint64_t ns, uint64_t number);
 
-/* What ranks/ puts in when it is loaded; NULL in a process without it. 0, or an error of CUDA's. */
+/* How long to wait for other ranks: not at all; unless they wait for this one; to the end. */
+enum nogpu_patience { NOGPU_LOOK, NOGPU_TRY, NOGPU_WAIT };
+
+/* Set by ranks/ when it is loaded; NULL without it. They return 0, or an error of CUDA's. */
 struct nogpu_ranks {
-	/* Waits until nothing that other ranks send is awaited at [p, p + bytes), or with a number up to this. */
+	/* Waits until no data of other ranks is awaited at [p, p + bytes). */
 	int (*settle)(const void *p, uint64_t bytes);
-	int (*settle_until)(uint64_t number);
-	/* A kernel is launched: one of PyTorch's symmetric memory talks to other ranks. */
+	/* Waits for transfers up to this number; *ns becomes at least their end. NOGPU_NOT_READY: one
+	 * has not come. */
+	int (*settle_until)(uint64_t number, enum nogpu_patience how, uint64_t *ns);
+	/* Called at each launch: kernels of PyTorch's symmetric memory communicate. */
 	int (*symmetric)(const void *function, void **parameters, void *stream);
+	_Atomic unsigned waiting; /* threads that wait for other ranks to begin a transfer */
 };
 extern struct nogpu_ranks frag_nogpu_ranks;
 
@@ -327,8 +342,5 @@ __attribute__((visibility("default"))) const char *frag_nogpu_loaded(void);
  * One thread at a time. */
 __attribute__((visibility("default"))) void
 frag_nogpu_adopt(uint64_t first, uint64_t end, const struct frag_nogpu_fatbin *files, size_t count);
-/* The architecture of the kernels of such a library, by one of its functions; 0: not one of
- * them. */
-int frag_nogpu_adopted_arch(const void *function);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernels compiled at run time, as by torch.jit: the image only holds a pointer to the source. They
- * do nothing, and bypass the dispatcher, so what they store must be marked unknown: stale memory
- * would pass for computed values. The source shows what they store: NAME[...] = .
+ * do nothing, and bypass the dispatcher, so what they store must be marked unknown (cubin.c): stale
+ * memory would pass for computed values. The source shows what they store: NAME[...] = .
  */
 #include "entries.h"
 
@@ -113,20 +113,4 @@ uint64_t frag_nogpu_stored_by(const char *source, const char *kernel)
 			stored |= 1ull << i;
 	}
 	return stored;
-}
-
-NOGPU_ENTRY(int, cuLaunchKernel,
-	    (const void *kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-	     unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
-	     void *stream, void **parameters))
-{
-	uint64_t stored = parameters ? frag_nogpu_stored(kernel) : 0;
-	const void *p;
-
-	for (unsigned i = 0; stored; i++, stored >>= 1)
-		if (stored & 1) {
-			memcpy(&p, parameters[i], sizeof(p));
-			frag_nogpu_origin_set(p, 1, NOGPU_UNKNOWN, false);
-		}
-	return NOGPU_OK;
 }

@@ -2,7 +2,7 @@
 /* cufrag advise: what to change in a program, with what each change saves. */
 
 #include "pretend/advise/trial.h"
-#include "cli/cmd_record.h"
+#include "cli/program.h"
 #include "cli/show_answer.h"
 
 struct options {

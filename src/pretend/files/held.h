@@ -54,11 +54,9 @@ extern struct frag_held_state *frag_held;
 bool frag_held_find(struct place *p, int dir, const char *path, bool links);
 /* The place of a descriptor of a file on disk; false: nothing to protect. */
 bool frag_held_find_fd(struct place *p, int fd);
-/* The path to use instead of `path`. NULL: see errno. *dir becomes AT_FDCWD if the path is
- * replaced. */
+/* The path to use for `path`. NULL: see errno. *dir: AT_FDCWD if it is replaced. */
 const char *frag_held_path(struct place *p, int *dir, const char *path, enum how how);
-/* Prepares for a new name: makes its folder in up. 0, or -1 and errno if the name is not
- * possible. */
+/* Prepares a new name: makes its folder in up. 0, or -1 and errno if it is impossible. */
 int frag_held_make_room(struct place *p);
 /* Copies the file to up, or an empty one if `empty`. 0, or -1 and errno. */
 int frag_held_copy(struct place *p, bool empty);

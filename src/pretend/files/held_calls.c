@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The C library's functions with a path, except those that open files or list folders; see
- * held.h. */
+/* The C library's functions with a path, but those that open files or list folders; see held.h. */
 #include "held.h"
 
 #include <alloca.h>

@@ -7,8 +7,7 @@
 #include "lib/random.h"
 
 #define ASSUMED_PER_CHECK 20u
-/* Pairs of points of a group that are compared to choose the next one: some milliseconds per
- * card. */
+/* Pairs of points of a group compared to choose the next one: some ms per card. */
 #define COMPARED_MAX (1u << 20)
 
 /* Does x need at most the memory of y, by the order of the axes? */

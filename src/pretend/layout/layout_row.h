@@ -88,9 +88,7 @@
 	F(S, TEXT, message, !ran && *r->message ? frag_answer_print(a, "%s", r->message) : NULL, \
 	  NULL, "why it failed") \
 	F(S, TEXT, line, line_of(x, layout, on->setting, a), NULL, "the command, with the setting")
-struct frag_layout_row {
-	FRAG_ROW_MEMBERS(FRAG_LAYOUT_ROW)
-};
+FRAG_ROW_STRUCT(frag_layout_row, FRAG_LAYOUT_ROW);
 
 /* Adds the chart of card c. rows: of all layouts, each on all its cards. */
 void frag_layout_map(const struct frag_layouts *x, size_t c, const struct frag_layout_row *rows,

@@ -111,8 +111,7 @@ static char without_underscore(char c)
 	return c == '_' ? '-' : c;
 }
 
-/* Is the word this option, alone or with its value? Underscores equal hyphens, as in most
- * parsers. */
+/* Is the word this option, alone or with its value? Underscores equal hyphens. */
 static bool is_option(const char *word, const char *option, size_t len)
 {
 	for (size_t i = 0; i < len; i++)

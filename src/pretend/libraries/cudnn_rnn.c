@@ -38,9 +38,7 @@ struct rnn_tensor {
 NOGPU_ANSWER(cudnnSetDropoutDescriptor,
 	     (float *d, void *h, float share, void *states, size_t bytes, unsigned long long seed),
 	     *d = share)
-NOGPU_ANSWER(cudnnRestoreDropoutDescriptor,
-	     (float *d, void *h, float share, void *states, size_t bytes, unsigned long long seed),
-	     *d = share)
+NOGPU_SAME(cudnnRestoreDropoutDescriptor, cudnnSetDropoutDescriptor)
 /* One generator for each thread that the card can run. */
 NOGPU_ENTRY(int, cudnnDropoutGetStatesSize, (void *h, size_t *bytes))
 {

@@ -47,4 +47,5 @@ static size_t product_bytes(const struct matrix *a, int algorithm)
 
 #define ANSWER NOGPU_ANSWER
 #define VALUE NOGPU_VALUE
+#define SAME NOGPU_SAME
 #include "sparse.def"

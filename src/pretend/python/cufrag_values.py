@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The library that computes values of small tensors, and marks the others as unknown.
 
-It is written against PyTorch's dispatcher (cufrag_values.cpp), and compiled once per wheel.
+It is written against PyTorch's dispatcher (values/), and compiled once per wheel.
 """
 import ctypes
 import fcntl
@@ -52,7 +52,7 @@ def make(card, torch, path, compiler):
     command = [compiler, "-O1", "-std=c++20" if release_of(torch) >= (2, 12) else "-std=c++17", "-fPIC", "-shared", "-fno-math-errno",
                "-D_GLIBCXX_USE_CXX11_ABI=%d" % torch.compiled_with_cxx11_abi(), "-I" + include,
                "-I" + os.path.join(include, "torch", "csrc", "api", "include"),
-               os.path.join(card.home, "cufrag_values.cpp"), "-o", temp, "-L" + os.path.join(card.package, "lib"),
+               os.path.join(card.home, "values", "values.cpp"), "-o", temp, "-L" + os.path.join(card.package, "lib"),
                "-lc10", "-ltorch_cpu", "-ldl", "-Wl,--unresolved-symbols=ignore-all"]
     result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                             env={k: v for k, v in os.environ.items() if not k.startswith(("CUFRAG_", "PYTHON"))})
@@ -74,9 +74,12 @@ class Values:
         self.steer = cufrag_steer.Steer(mode, card.package)
         callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.POINTER(ctypes.c_double))
         self.callback = callback(self.steer)
-        most_bytes, threads = (memory_of_a_rank(), threads_of_a_rank()) if mode == "computed" else (0, 1)
-        self.library.cufrag_values_start(card.core.encode(), mode.encode(), ctypes.c_ulonglong(protocol.NOGPU_SEED), *roof(),
-                                         ctypes.c_ulonglong(most_bytes), threads, self.callback)
+        operators = os.path.join(card.home, "values", "operators.csv")
+        self.begin()
+        self.library.cufrag_values_start.restype = ctypes.c_bool
+        if not self.library.cufrag_values_start(card.core.encode(), operators.encode(), mode.encode(),
+                                                ctypes.c_ulonglong(protocol.NOGPU_SEED), self.callback):
+            raise OSError("cannot read %s" % operators)
         self.library.cufrag_values_parts(ctypes.c_void_p(torch.UntypedStorage(2)[1:]._cdata))
 
     def switch(self, on):
@@ -113,24 +116,3 @@ class Values:
 
 def roof():
     return [ctypes.c_double(float(n)) for n in protocol.NOGPU_ROOF.split(",")]
-
-
-def memory_of_a_rank():
-    """Limit of host memory for computed values: --memory, else three quarters of the free memory,
-    shared by this machine's ranks."""
-    most = protocol.NOGPU_MEMORY
-    if not most:
-        with open("/proc/meminfo") as f:
-            most = sum(int(line.split()[1]) for line in f if line.startswith("MemAvailable")) * 1024 * 3 // 4
-    return most // ranks_here()
-
-
-def threads_of_a_rank():
-    """Threads for computing: the user's OMP_NUM_THREADS (torchrun sets 1), else the processors,
-    shared by this machine's ranks."""
-    asked = protocol.NOGPU_THREADS
-    return int(asked) if asked.isdigit() and int(asked) else max(len(os.sched_getaffinity(0)) // ranks_here(), 1)
-
-
-def ranks_here():
-    return max(int(os.environ.get("LOCAL_WORLD_SIZE", "1")), 1)

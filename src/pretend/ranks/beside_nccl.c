@@ -1,24 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory of a card for one NCCL group within a machine, computed as in NCCL's sources (2.21 to
- * 2.28: channel.cc, transport/p2p.cc, net.cc, nvls.cc, graph/connect.cc). Most is per channel; the
- * number of channels follows from the links and agrees with public logs.
- *
- * If NCCL uses cuMemCreate (the default since 2.19), each of its small tables takes that call's 2
- * MiB, three for each channel, and a ring is connected at the first collective. With
- * NCCL_CUMEM_ENABLE=0, as set by vLLM up to 0.10, tables are tiny, but rings, trees, multicast and
- * network buffers are made with the group. Connections for send and receive are made when first
+ * 2.28: channel.cc, transport/p2p.cc, net.cc, nvls.cc, graph/connect.cc). With cuMemCreate (the
+ * default since 2.19), each small table takes 2 MiB, three for each channel, and a ring is connected
+ * at the first collective. With NCCL_CUMEM_ENABLE=0, tables are tiny, but rings, trees, multicast
+ * and network buffers are made with the group. Connections for send and receive are made when first
  * used, on all their channels.
  *
- * Equal to all known figures: 388 MiB of a group of one rank, 590 of the first group of two and of
- * four H100, 484 of the second, 260 of a group of two that only sends, 516 where it only receives
- * (measured, results/layout/beside.csv and beside_ranks.csv); 544 and 688 MiB of the first of two
- * and of more A100 (NVIDIA/nccl issue 964); 512 MiB of network buffers (2363); 256 MiB of multicast
- * for eight H100 (a public log).
- *
- * Not modelled: network memory of groups across machines (they count as one machine), and multicast
- * with cuMem, which is connected when first chosen. Connections in groups of more than two ranks
- * are assumed to be the same.
+ * Equal to all figures of results/layout/beside.csv and beside_ranks.csv (H100), of NVIDIA/nccl
+ * issues 964 (A100) and 2363, and of a public log of eight H100. Not modelled: groups across
+ * machines, and multicast with cuMem.
  */
 #include "pretend/card/nogpu.h"
 

@@ -17,7 +17,6 @@
 
 #include "pretend/card/entries.h"
 #include "lib/grow.h"
-#include "pretend/talk/moment.h"
 #include "pretend/talk/reduce.h"
 
 /* Host time of a call or group of calls of NCCL by Python: schedules of pipelines, hooks of FSDP
@@ -38,12 +37,8 @@ static void host_takes(const struct comm *c)
 
 void nccl_sends(struct comm *c, void *stream, uint64_t bytes)
 {
-	struct moment begins = { 0 };
-
 	host_takes(c);
-	c->ns = frag_nogpu_sent(stream, bytes, c->talk ? &begins : NULL);
-	if (c->talk)
-		c->when = moment_when(&begins);
+	c->ns = frag_nogpu_sent(stream, bytes, c->talk ? &c->start : NULL);
 }
 
 static void works(struct comm *c, void *stream, uint64_t bytes)
@@ -64,7 +59,7 @@ int nccl_give(struct comm *c, int peer, enum talk_call call, const void *from, u
 	      uint32_t origin)
 {
 	bool said = talk_say(c->talk, peer, call, origin > NOGPU_UNKNOWN ? from : NULL, bytes,
-			     origin, c->when);
+			     origin, c->start);
 
 	return said ? NCCL_OK : NCCL_SYSTEM_ERROR;
 }
@@ -84,7 +79,7 @@ int nccl_give_all(struct comm *c, enum talk_call call, const void *from, uint64_
 
 static struct awaited *await_calls(struct comm *c, enum talk_call call, size_t parts)
 {
-	struct awaited *a = await_new(c->talk, call, parts);
+	struct awaited *a = transfer_new(c->talk, call, parts);
 
 	if (a) {
 		a->plays = c->plays;
@@ -205,6 +200,14 @@ static void note(const struct part *p)
 {
 	if (depth && !FRAG_GROW(group.list, group.count, group.room, "calls of a group", NULL))
 		group.list[group.count++] = *p;
+}
+
+/* From `peer`, which plays rank `of`; runs: it sends messages. */
+static void note_receive(struct comm *c, bool runs, enum talk_call call, void *to, uint64_t bytes,
+			 int peer, int of, void *stream)
+{
+	note(&(struct part){ runs ? c : NULL, call, NULL, to, bytes, peer, stream, c->ns,
+			     peer != of });
 }
 
 static const struct part *given_for(const struct part *awaited)
@@ -350,32 +353,48 @@ NOGPU_ENTRY(int, ncclRecv, (void *to, size_t count, int type, int peer, void *co
 	c->ns = frag_nogpu_sent(stream, bytes, NULL);
 	if (nccl_runs(c, peer) && !depth)
 		return nccl_begin(nccl_await_one(c, peer, TALK_SEND, to, bytes), stream);
-	note(&(struct part){ .comm = nccl_runs(c, peer) ? c : NULL,
-			     .call = TALK_SEND,
-			     .to = to,
-			     .bytes = bytes,
-			     .peer = peer,
-			     .stream = stream,
-			     .ns = c->ns });
+	note_receive(c, nccl_runs(c, peer), TALK_SEND, to, bytes, peer, peer, stream);
 	return NCCL_OK;
 }
 
 /* ---- collectives ------------------------------------------------------------------------ */
+
+/* A part for each rank, `step` bytes apart, or (0) the same for all: gives all, and reduces this
+ * rank's. */
+static int reduce_for_all(struct comm *c, enum talk_call call, const void *from, uint64_t step,
+			  void *to, size_t count, int type, int op, void *stream)
+{
+	uint64_t bytes = count * reduce_type_bytes(type);
+	const void *own = (const char *)from + (uint64_t)c->rank * step;
+	uint32_t origin;
+
+	if (!c->talk)
+		return move(own, to, count, type);
+	origin = known(from, step ? bytes * (uint64_t)c->ranks : bytes);
+	return nccl_give_all(c, call, from, bytes, step, origin)
+		       ?: await_reduction(c, call, own, origin, to, count, type, op, stream);
+}
+
+/* The same, and gathers the parts of all. */
+static int gather_for_all(struct comm *c, enum talk_call call, const void *from, uint64_t step,
+			  void *to, size_t count, int type, void *stream)
+{
+	uint64_t bytes = count * reduce_type_bytes(type);
+
+	FRAG_TRY(nccl_give_all(c, call, from, bytes, step,
+			       known(from, step ? bytes * (uint64_t)c->ranks : bytes)));
+	move_own(c, from, step, to, count, type);
+	return nccl_begin(nccl_await_all(c, call, to, bytes, bytes), stream);
+}
 
 NOGPU_ENTRY(int, ncclAllReduce,
 	    (const void *from, void *to, size_t count, int type, int op, struct comm *c,
 	     void *stream))
 {
 	uint64_t bytes = count * reduce_type_bytes(type);
-	uint32_t origin;
 
 	works(c, stream, 2 * bytes * (uint64_t)(c->ranks - 1) / (uint64_t)c->ranks);
-	if (!c->talk)
-		return move(from, to, count, type);
-	origin = known(from, bytes);
-	return nccl_give_all(c, TALK_ALL_REDUCE, from, bytes, 0, origin)
-		       ?: await_reduction(c, TALK_ALL_REDUCE, from, origin, to, count, type, op,
-					  stream);
+	return reduce_for_all(c, TALK_ALL_REDUCE, from, 0, to, count, type, op, stream);
 }
 NOGPU_ENTRY(int, ncclReduce,
 	    (const void *from, void *to, size_t count, int type, int op, int root, struct comm *c,
@@ -408,14 +427,7 @@ NOGPU_ENTRY(int, ncclBroadcast,
 		return nccl_give_all(c, TALK_BROADCAST, from, bytes, 0, known(from, bytes))
 			       ?: move(from, to, count, type);
 	if (!mine && c->talk && c->plays && depth && c->plays[root] != c->rank) {
-		note(&(struct part){ .comm = c,
-				     .call = TALK_BROADCAST,
-				     .to = to,
-				     .bytes = bytes,
-				     .peer = c->plays[root],
-				     .stream = stream,
-				     .ns = c->ns,
-				     .played = c->plays[root] != root });
+		note_receive(c, true, TALK_BROADCAST, to, bytes, c->plays[root], root, stream);
 		return NCCL_OK;
 	}
 	if (!mine && nccl_runs(c, root))
@@ -429,22 +441,17 @@ NOGPU_ENTRY(int, ncclBroadcast,
 NOGPU_VALUE(int, ncclBcast,
 	    (void *data, size_t count, int type, int root, void *comm, void *stream),
 	    frag_nogpu_ncclBroadcast(data, data, count, type, root, comm, stream))
+NOGPU_ANSWER(ncclRedOpCreatePreMulSum, (int *op, void *factor, int type, int residence, void *comm),
+	     *op = reduce_make(factor, type))
 /* The input starts at this rank's part; count is the output's. */
 NOGPU_ENTRY(int, ncclReduceScatter,
 	    (const void *from, void *to, size_t count, int type, int op, struct comm *c,
 	     void *stream))
 {
 	uint64_t bytes = count * reduce_type_bytes(type);
-	const void *own = (const char *)from + (uint64_t)c->rank * bytes;
-	uint32_t origin;
 
 	works(c, stream, bytes * (uint64_t)(c->ranks - 1));
-	if (!c->talk)
-		return move(own, to, count, type);
-	origin = known(from, bytes * (uint64_t)c->ranks);
-	return nccl_give_all(c, TALK_REDUCE_SCATTER, from, bytes, bytes, origin)
-		       ?: await_reduction(c, TALK_REDUCE_SCATTER, own, origin, to, count, type, op,
-					  stream);
+	return reduce_for_all(c, TALK_REDUCE_SCATTER, from, bytes, to, count, type, op, stream);
 }
 NOGPU_ENTRY(int, ncclAllGather,
 	    (const void *from, void *to, size_t count, int type, struct comm *c, void *stream))
@@ -452,11 +459,8 @@ NOGPU_ENTRY(int, ncclAllGather,
 	uint64_t ranks = (uint64_t)c->ranks, bytes = count * reduce_type_bytes(type);
 
 	works(c, stream, bytes * (ranks - 1));
-	if (c->talk) {
-		FRAG_TRY(nccl_give_all(c, TALK_ALL_GATHER, from, bytes, 0, known(from, bytes)));
-		move_own(c, from, 0, to, count, type);
-		return nccl_begin(nccl_await_all(c, TALK_ALL_GATHER, to, bytes, bytes), stream);
-	}
+	if (c->talk)
+		return gather_for_all(c, TALK_ALL_GATHER, from, 0, to, count, type, stream);
 	for (uint64_t i = 0; i < ranks && frag_nogpu_copies(bytes * ranks, NOGPU_COPY_MAX); i++)
 		move(from, (char *)to + i * bytes, count, type);
 	return NCCL_OK;
@@ -473,8 +477,5 @@ NOGPU_ENTRY(int, ncclAlltoAll,
 	nccl_sends(c, stream, bytes * (uint64_t)(c->ranks - 1));
 	if (!c->talk)
 		return move(from, to, count * (size_t)c->ranks, type);
-	FRAG_TRY(nccl_give_all(c, TALK_ALL_TO_ALL, from, bytes, bytes,
-			       known(from, bytes * (uint64_t)c->ranks)));
-	move_own(c, from, bytes, to, count, type);
-	return nccl_begin(nccl_await_all(c, TALK_ALL_TO_ALL, to, bytes, bytes), stream);
+	return gather_for_all(c, TALK_ALL_TO_ALL, from, bytes, to, count, type, stream);
 }

@@ -3,7 +3,7 @@
 #ifndef FRAG_NOGPU_NCCL_H
 #define FRAG_NOGPU_NCCL_H
 
-#include "await.h"
+#include "pretend/talk/await.h"
 #include "pretend/card/nogpu.h"
 
 #define NCCL_OK 0
@@ -19,8 +19,7 @@ struct comm {
 	unsigned splits;
 	struct nogpu_held held;
 	/* the current call: when it began, and its duration */
-	struct talk_when when;
-	uint64_t ns;
+	uint64_t start, ns;
 	bool kernels;	    /* PyTorch's kernels communicate instead of NCCL (symmetric.c) */
 	bool ring;	    /* is the ring connected? */
 	unsigned char *met; /* bit set of connections to and from each rank; NULL: none */
@@ -58,5 +57,8 @@ NOGPU_DECLARE(int, ncclAllReduce,
 	       void *stream));
 /* For kernels: a group that takes no memory of the card. NULL: no memory, or no other processes. */
 struct comm *nccl_group_of_kernels(const unsigned char *name, int ranks, int rank);
+
+/* Begins to handle kernels of PyTorch's symmetric memory. A constructor, so only tests call it. */
+void frag_nogpu_symmetric_begin(void);
 
 #endif

@@ -205,12 +205,10 @@ struct choice {
 /* Gathers the choices of all members; this rank's is at its place. */
 static int gather_choices(struct comm *c, struct choice *all)
 {
-	const struct talk_when at_once = { talk_start(0, true), 0 };
-
 	c->ns = 0;
 	for (int p = 0; p < c->ranks; p++)
 		if (p != c->rank && !talk_say(c->talk, p, TALK_SPLIT, &all[c->rank], sizeof(*all),
-					      NOGPU_COMPUTED, at_once))
+					      NOGPU_COMPUTED, 0))
 			return NCCL_SYSTEM_ERROR;
 	FRAG_TRY(nccl_begin(nccl_await_all(c, TALK_SPLIT, all, sizeof(*all), sizeof(*all)), NULL));
 	return frag_nogpu_settle(all, sizeof(*all) * (uint64_t)c->ranks) ? NCCL_SYSTEM_ERROR

@@ -14,7 +14,7 @@
 
 /* ---- the modelled clock -------------------------------------------------------------- */
 
-/* As cufrag_values.cpp writes them, ascending in both. */
+/* As values/clock.cpp writes them, ascending in both. */
 struct tick {
 	int64_t host_us, model_ns;
 };

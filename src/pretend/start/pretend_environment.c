@@ -62,8 +62,6 @@ void frag_pretend_environment(const struct frag_launch *l, const struct frag_inj
 		frag_launch_prepend("PATH", programs);
 	setenv(CUFRAG_NOGPU_CACHE, files->cache, 1);
 	setenv(CUFRAG_NOGPU_VALUES, values, 1);
-	/* the user's value, before launchers change it */
-	setenv(CUFRAG_NOGPU_THREADS, getenv("OMP_NUM_THREADS") ?: "", 1);
 	frag_launch_put_number(CUFRAG_NOGPU_SEED, l->target.seed);
 	/* it applies to the cards of this machine, unless pretended ones were counted */
 	if (!asked)
@@ -86,7 +84,6 @@ void frag_pretend_put_all(const struct pretend_job *j)
 	if (frag_target_limit(&j->l->target) != UINT64_MAX)
 		frag_launch_put_number(CUFRAG_RECORD_LIMIT, frag_target_limit(&j->l->target));
 	frag_pretend_environment(j->l, &j->files, j->o->gpus, j->gpus, j->o->values);
-	frag_launch_put_number(CUFRAG_NOGPU_MEMORY, j->o->memory_bytes);
 	frag_launch_put_path(CUFRAG_NOGPU_CALLS, j->folder, "calls");
 	if (!j->o->warm_caches)
 		frag_launch_put_path(CUFRAG_NOGPU_COMPILED, j->folder, "compiled");

@@ -375,7 +375,7 @@ int frag_pretend_parse_ranks(struct pretend_job *j, struct frag_err *err)
 
 int frag_pretend_run_ranks(struct pretend_job *j, char **program, int *status, struct frag_err *err)
 {
-	if (j->o->memory_bytes && !j->ranks_count && strcmp(j->o->values, "computed") != 0)
+	if (j->o->memory_bytes && !j->ranks_count)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "--memory needs --ranks: cufrag then starts the ranks, and they "
 				 "take turns");

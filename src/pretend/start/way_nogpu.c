@@ -32,8 +32,7 @@ const struct frag_arg frag_pretend_rows[] = {
 	{ FRAG_ARG_BYTES, "memory", FRAG_ARG_AT(struct frag_pretend, memory_bytes), .value = "SIZE",
 	  .min = FRAG_MIB, .max = UINT64_MAX, .rare = true,
 	  .help = "host memory for the ranks that run at the same time: ranks take turns, and an "
-		  "identical rank stands in for each one that waits. With --values computed, what "
-		  "all ranks may take together (default: three quarters of what is free)" },
+		  "identical rank stands in for each one that waits" },
 	{ FRAG_ARG_TEXT, "values", FRAG_ARG_AT(struct frag_pretend, values), .value = "FILE",
 	  .def = "rules", .rare = true,
 	  .help = "values to invent where no kernel computes them: rules (finite numbers, balanced "

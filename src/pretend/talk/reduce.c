@@ -3,24 +3,9 @@
 
 #include <string.h>
 
-/* int8, uint8, int32, uint32, int64, uint64, half, float, double, bfloat16, fp8 … */
-enum { INT8, UINT8, INT32, UINT32, INT64, UINT64, HALF, FLOAT, DOUBLE, BFLOAT16, TYPES };
-
-size_t reduce_type_bytes(int type)
-{
-	static const size_t bytes[TYPES] = { 1, 1, 4, 4, 8, 8, 2, 4, 8, 2 };
-
-	return type >= 0 && type < TYPES ? bytes[type] : 1;
-}
-
 #define KEPT 4096u
 static double factors[KEPT];
 static _Atomic unsigned made;
-
-bool reduce_known(int type, int op)
-{
-	return type >= 0 && type < TYPES && op >= REDUCE_SUM && (unsigned)op < REDUCE_MADE + made;
-}
 
 /* ---- numbers of 16 bits ------------------------------------------------------------------ */
 
@@ -89,101 +74,84 @@ static uint16_t float_to_bf16(float f)
 	 : op == REDUCE_MAX ? FRAG_MAX(a, b) \
 	 : op == REDUCE_MIN ? FRAG_MIN(a, b) \
 			    : (a) + (b))
-/* load and store convert between an element and the type that computes */
-#define REDUCTION(name, element, computed, load, store) \
-	static void reduce_##name(element *into, const element *from, size_t count, int op) \
+/* load and store convert between an element and the type that computes; ranks > 0: divides by them,
+ * else multiplies by the factor */
+#define NUMBERS(name, element, computed, load, store) \
+	static void reduce_##name(void *to, const void *from, size_t count, int op) \
 	{ \
 		for (size_t i = 0; i < count; i++) { \
-			computed a = load(into[i]), b = load(from[i]); \
+			computed a = load(((element *)to)[i]); \
+			computed b = load(((const element *)from)[i]); \
 \
-			into[i] = (element)store(COMBINE(a, b)); \
+			((element *)to)[i] = (element)store(COMBINE(a, b)); \
 		} \
-	}
-#define SCALING(name, element, computed, load, store) \
-	static void mean_##name(element *into, size_t count, int ranks) \
-	{ \
-		for (size_t i = 0; i < count; i++) \
-			into[i] = (element)store(load(into[i]) / (computed)ranks); \
 	} \
-	static double first_##name(const element *from) \
+	static void scale_##name(void *to, size_t count, int ranks, double factor) \
 	{ \
-		return (double)load(*from); \
+		for (size_t i = 0; i < count; i++) { \
+			computed a = load(((element *)to)[i]); \
+\
+			a = ranks ? a / (computed)ranks : (computed)((double)a * factor); \
+			((element *)to)[i] = (element)store(a); \
+		} \
 	} \
-	static void multiply_##name(element *into, size_t count, double factor) \
+	static double first_##name(const void *from) \
 	{ \
-		for (size_t i = 0; i < count; i++) \
-			into[i] = (element)store((computed)((double)load(into[i]) * factor)); \
+		return (double)load(*(const element *)from); \
 	}
 #define AS_IT_IS(x) (x)
-#define NUMBERS(...) \
-	REDUCTION(__VA_ARGS__) \
-	SCALING(__VA_ARGS__)
+__extension__ typedef __int128 int128;
 /* signed ones wrap, as on the card */
-NUMBERS(int8, int8_t, int, (int)(int8_t), AS_IT_IS)
+NUMBERS(int8, int8_t, int, AS_IT_IS, (int8_t))
 NUMBERS(uint8, uint8_t, int, AS_IT_IS, AS_IT_IS)
 NUMBERS(int32, int32_t, int64_t, AS_IT_IS, (int32_t))
 NUMBERS(uint32, uint32_t, uint64_t, AS_IT_IS, AS_IT_IS)
+NUMBERS(int64, int64_t, int128, AS_IT_IS, (int64_t))
+NUMBERS(uint64, uint64_t, uint64_t, AS_IT_IS, AS_IT_IS)
 NUMBERS(half, uint16_t, float, half_to_float, float_to_half)
 NUMBERS(float, float, float, AS_IT_IS, AS_IT_IS)
 NUMBERS(double, double, double, AS_IT_IS, AS_IT_IS)
 NUMBERS(bf16, uint16_t, float, bf16_to_float, float_to_bf16)
-NUMBERS(uint64, uint64_t, uint64_t, AS_IT_IS, AS_IT_IS)
 
-static void reduce_int64(int64_t *into, const int64_t *from, size_t count, int op)
-{
-	for (size_t i = 0; i < count; i++) {
-		int64_t a = into[i], b = from[i];
-
-		if (op == REDUCE_MAX || op == REDUCE_MIN)
-			into[i] = op == REDUCE_MAX ? FRAG_MAX(a, b) : FRAG_MIN(a, b);
-		else
-			into[i] = (int64_t)(op == REDUCE_PROD ? (uint64_t)a * (uint64_t)b
-							      : (uint64_t)a + (uint64_t)b);
+#define TYPE(name, bytes) \
+	{ \
+		bytes, reduce_##name, scale_##name, first_##name \
 	}
-}
-SCALING(int64, int64_t, int64_t, AS_IT_IS, AS_IT_IS)
+/* ncclDataType_t; FP8 comes after these */
+static const struct {
+	size_t bytes;
+	void (*reduce)(void *to, const void *from, size_t count, int op);
+	void (*scale)(void *to, size_t count, int ranks, double factor);
+	double (*first)(const void *from);
+} types[] = { TYPE(int8, 1),   TYPE(uint8, 1), TYPE(int32, 4), TYPE(uint32, 4), TYPE(int64, 8),
+	      TYPE(uint64, 8), TYPE(half, 2),  TYPE(float, 4), TYPE(double, 8), TYPE(bf16, 2) };
 
-#define EACH_TYPE(DO) \
-	DO(INT8, int8) \
-	DO(UINT8, uint8) \
-	DO(INT32, int32) \
-	DO(UINT32, uint32) \
-	DO(INT64, int64) \
-	DO(UINT64, uint64) \
-	DO(HALF, half) \
-	DO(FLOAT, float) \
-	DO(DOUBLE, double) \
-	DO(BFLOAT16, bf16)
+static bool is_number(int type)
+{
+	return type >= 0 && type < (int)FRAG_ARRAY_LEN(types);
+}
+
+size_t reduce_type_bytes(int type)
+{
+	return is_number(type) ? types[type].bytes : 1;
+}
+
+bool reduce_known(int type, int op)
+{
+	return is_number(type) && op >= REDUCE_SUM && (unsigned)op < REDUCE_MADE + made;
+}
 
 void reduce_with(void *into, const void *from, size_t bytes, int type, int op)
 {
-	size_t count = bytes / reduce_type_bytes(type);
-
-#define CASE(number, name) \
-	case number: \
-		reduce_##name(into, from, count, op); \
-		break;
-	switch (type) {
-		EACH_TYPE(CASE)
-	}
-#undef CASE
+	types[type].reduce(into, from, bytes / types[type].bytes, op);
 }
 
 int reduce_make(const void *factor, int type)
 {
-	unsigned n = made++;
-	double value = 1;
+	unsigned n = made++ % KEPT;
 
-#define CASE(number, name) \
-	case number: \
-		value = first_##name(factor); \
-		break;
-	switch (type) {
-		EACH_TYPE(CASE)
-	}
-#undef CASE
-	factors[n % KEPT] = value;
-	return REDUCE_MADE + (int)(n % KEPT);
+	factors[n] = is_number(type) ? types[type].first(factor) : 1;
+	return REDUCE_MADE + (int)n;
 }
 
 double reduce_factor(int op)
@@ -195,16 +163,7 @@ double reduce_factor(int op)
 
 void reduce_end(void *into, size_t bytes, int type, int op, int ranks, double factor)
 {
-	size_t count = bytes / reduce_type_bytes(type);
-
-#define CASE(number, name) \
-	case number: \
-		if (op == REDUCE_AVG) \
-			mean_##name(into, count, ranks); \
-		else if (factor != 1) \
-			multiply_##name(into, count, factor); \
-		break;
-	switch (type) {
-		EACH_TYPE(CASE)
-	}
+	if (op == REDUCE_AVG || factor != 1)
+		types[type].scale(into, bytes / types[type].bytes, op == REDUCE_AVG ? ranks : 0,
+				  factor);
 }

@@ -5,8 +5,8 @@
  *	NAME.R		empty; the first file of a member, and locked by the process of rank R while it is one
  *	NAME.R.P.0	messages of rank R for rank P: a struct head, then its bytes if carried, and so on
  *	NAME.R.P.1	the same for sends
- *	PID.clock	see talk_clock.h
- *	PID.waits	"pid of the process that PID waits for, number": a new number for each wait
+ *	PID.waits	"pid number file bytes": PID waits for that process, to write more than `bytes` into
+ *			this file; a new number for each wait
  *	R.present	pid of the process of the job's rank R, even if it joins no communicator
  *
  * Each file has one writer. The reader of NAME.R.P.N punches holes where it has read.
@@ -16,7 +16,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,22 +28,21 @@
 #include <unistd.h>
 
 #define CIRCLE_MOST 4096 /* processes to follow */
+#define PATH_ROOM 4300
 
 struct head {
 	uint64_t bytes;
 	uint32_t origin, carried;
 	uint64_t call; /* enum talk_call */
-	struct talk_when when;
-	long pid;
+	uint64_t start;
 };
 
 #define KINDS 2 /* of files to a rank: collectives, sends */
 
 struct line {
-	int out, in;		/* descriptors, -1: not open yet */
-	uint64_t heard;		/* bytes read of `in` */
-	uint64_t punched;	/* bytes punched out */
-	struct talk_peer *peer; /* NULL: unknown yet; only in the first kind */
+	int out, in;	  /* descriptors, -1: not open yet */
+	uint64_t heard;	  /* bytes read of `in` */
+	uint64_t punched; /* bytes punched out */
 };
 
 struct talk {
@@ -63,6 +65,18 @@ bool talk_possible(void)
 	return path && *path;
 }
 
+/* The path of a file in the folder. */
+__attribute__((format(printf, 2, 3))) static char *in_folder(char *path, const char *format, ...)
+{
+	int used = snprintf(path, PATH_ROOM, "%.4000s/", folder());
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(path + used, PATH_ROOM - (size_t)used, format, args);
+	va_end(args);
+	return path;
+}
+
 static struct line *line_of(struct talk *t, int peer, enum talk_call call)
 {
 	return &t->lines[KINDS * peer + (call == TALK_SEND)];
@@ -70,10 +84,9 @@ static struct line *line_of(struct talk *t, int peer, enum talk_call call)
 
 static int open_file(const struct talk *t, int from, int to, enum talk_call call, int flags)
 {
-	char path[4200];
+	char path[PATH_ROOM];
 
-	snprintf(path, sizeof(path), "%.4000s/%s.%d.%d.%d", folder(), t->name, from, to,
-		 call == TALK_SEND);
+	in_folder(path, "%s.%d.%d.%d", t->name, from, to, call == TALK_SEND);
 	return open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
@@ -83,7 +96,7 @@ static bool write_text(const char *path, const char *text, int *kept)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	static _Atomic unsigned writes;
-	char temp[4300];
+	char temp[PATH_ROOM + 32];
 	size_t len = strlen(text);
 	int fd;
 	bool ok;
@@ -114,14 +127,51 @@ static bool read_text(const char *path, char *text, size_t room)
 	return n > 0;
 }
 
+/* ---- the end of the recording -------------------------------------------------------------- */
+
+static char *_Atomic watched;
+
+/* The folder disappears when cufrag, or the launcher of the ranks, has ended. This process could
+ * not be recorded any more, and waiting ones would never end. */
+static void *watch(void *ctx)
+{
+	while (!access(watched, F_OK))
+		sleep(1);
+	dprintf(STDERR_FILENO, "cufrag: process %d ends, since the recording of its job is over\n",
+		(int)getpid());
+	_exit(1);
+	return ctx;
+}
+
+static void begin_watch(void)
+{
+	static pid_t begun; /* a forked process has no such thread yet */
+	sigset_t all, before;
+	pthread_t thread;
+
+	if (access(folder(), F_OK))
+		return;
+	if (!watched || strcmp(watched, folder()) != 0)
+		watched = strdup(folder()); /* the thread may still read the other one */
+	if (!watched || begun == getpid())
+		return;
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	if (!pthread_create(&thread, NULL, watch, NULL) && !pthread_detach(thread))
+		begun = getpid();
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* ---- messages ------------------------------------------------------------------------------ */
+
 struct talk *talk_join(const char *name, int ranks, int rank)
 {
 	struct talk *t;
-	char path[4200];
+	char path[PATH_ROOM];
 
 	if (ranks < 1 || rank < 0 || rank >= ranks)
 		return NULL;
-	talk_clock_make();
+	begin_watch();
 	t = frag_host_calloc(1, sizeof(*t) + KINDS * (size_t)ranks * sizeof(t->lines[0]));
 	if (!t)
 		return NULL;
@@ -130,8 +180,7 @@ struct talk *talk_join(const char *name, int ranks, int rank)
 	t->rank = rank;
 	for (int i = 0; i < KINDS * ranks; i++)
 		t->lines[i].out = t->lines[i].in = -1;
-	snprintf(path, sizeof(path), "%.4000s/%s.%d", folder(), name, rank);
-	if (write_text(path, "", &t->lock))
+	if (write_text(in_folder(path, "%s.%d", name, rank), "", &t->lock))
 		return t;
 	frag_host_free(t);
 	return NULL;
@@ -171,10 +220,10 @@ static bool write_all(int fd, struct iovec *part, int count)
 }
 
 bool talk_say(struct talk *t, int peer, enum talk_call call, const void *data, uint64_t bytes,
-	      uint32_t origin, struct talk_when when)
+	      uint32_t origin, uint64_t start)
 {
 	struct line *l = line_of(t, peer, call);
-	struct head head = { bytes, origin, data && bytes <= TALK_BYTES_MAX, call, when, getpid() };
+	struct head head = { bytes, origin, data && bytes <= TALK_BYTES_MAX, call, start };
 	struct iovec part[2] = { { &head, sizeof(head) }, { (void *)(uintptr_t)data, bytes } };
 
 	if (l->out < 0)
@@ -187,28 +236,19 @@ bool talk_say(struct talk *t, int peer, enum talk_call call, const void *data, u
 static long pid_of(const struct talk *t, int peer)
 {
 	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
-	char path[4200];
+	char path[PATH_ROOM];
 	long pid = -1;
 	int fd;
 
 	if (peer == t->rank)
 		return -1;
-	snprintf(path, sizeof(path), "%.4000s/%s.%d", folder(), t->name, peer);
+	in_folder(path, "%s.%d", t->name, peer);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd >= 0 && !fcntl(fd, F_GETLK, &lock))
 		pid = lock.l_type == F_UNLCK ? 0 : lock.l_pid;
 	if (fd >= 0)
 		close(fd);
 	return pid;
-}
-
-struct talk_peer *talk_peer(struct talk *t, int peer)
-{
-	struct line *l = &t->lines[KINDS * peer];
-
-	if (!l->peer)
-		l->peer = talk_peer_of(pid_of(t, peer));
-	return l->peer;
 }
 
 static bool read_at(int fd, void *to, size_t bytes, uint64_t at)
@@ -252,8 +292,7 @@ static bool take(struct line *l, struct talk_message *out)
 	*out = (struct talk_message){ .bytes = head.bytes,
 				      .origin = head.origin,
 				      .call = (enum talk_call)head.call,
-				      .when = head.when,
-				      .by = head.when.later ? talk_peer_of(head.pid) : NULL };
+				      .start = head.start };
 	if (head.carried) {
 		out->data = frag_host_calloc(1, FRAG_MAX(head.bytes, 1u));
 		out->carried =
@@ -292,59 +331,59 @@ enum talk_answer talk_hear(struct talk *t, int peer, enum talk_call call, struct
 
 /* ---- deadlocks ------------------------------------------------------------------------- */
 
-static void waits_path(char *path, size_t room, long pid)
+void talk_waits(struct talk *t, int peer, enum talk_call call)
 {
-	snprintf(path, room, "%.4000s/%ld.waits", folder(), pid);
-}
+	static _Atomic unsigned long number;
+	char path[PATH_ROOM], text[200];
 
-void talk_waits(struct talk *t, int peer)
-{
-	static unsigned long number;
-	char path[4200], text[64];
-
-	waits_path(path, sizeof(path), getpid());
-	if (peer < 0) {
-		unlink(path);
-		return;
-	}
-	snprintf(text, sizeof(text), "%ld %lu", pid_of(t, peer), ++number);
+	in_folder(path, "%d.waits", (int)getpid());
+	snprintf(text, sizeof(text), "%ld %lu %s.%d.%d.%d %" PRIu64, pid_of(t, peer), ++number,
+		 t->name, peer, t->rank, call == TALK_SEND, line_of(t, peer, call)->heard);
 	(void)write_text(path, text, NULL);
 }
 
-/* The process that this one waits for, or 0. */
-static long next_of(long pid)
+void talk_waits_end(void)
 {
-	char path[4200], text[64];
+	char path[PATH_ROOM];
 
-	waits_path(path, sizeof(path), pid);
-	return read_text(path, text, sizeof(text)) ? strtol(text, NULL, 10) : 0;
+	unlink(in_folder(path, "%d.waits", (int)getpid()));
 }
 
-bool talk_circle(struct talk *t, int peer)
+/* The process that this one waits for. 0: none, or its message is there. */
+static long next_of(long pid, uint64_t *chain)
 {
+	char path[PATH_ROOM], text[200], file[100];
+	unsigned long number;
+	uint64_t heard;
+	struct stat st;
+
+	if (!read_text(in_folder(path, "%ld.waits", pid), text, sizeof(text)) ||
+	    sscanf(text, "%ld %lu %99s %" SCNu64, &pid, &number, file, &heard) != 4)
+		return 0;
+	*chain = *chain * 1000003 + number;
+	return !stat(in_folder(path, "%s", file), &st) && (uint64_t)st.st_size > heard ? 0 : pid;
+}
+
+uint64_t talk_circle(struct talk *t, int peer)
+{
+	uint64_t chain = 1;
 	long pid = pid_of(t, peer);
 
-	for (int i = 0; pid > 0 && i < CIRCLE_MOST; i++, pid = next_of(pid))
+	for (int i = 0; pid > 0 && i < CIRCLE_MOST; i++, pid = next_of(pid, &chain))
 		if (pid == getpid())
-			return true;
-	return false;
+			return chain;
+	return 0;
 }
 
 /* ---- ranks that never come ---------------------------------------------------------------- */
 
-static void present_path(char *path, size_t room, long rank)
-{
-	snprintf(path, room, "%.4000s/%ld.present", folder(), rank);
-}
-
 /* pid of a rank of the job. 0: it has ended; -1: it has not started. */
 static long present(long rank)
 {
-	char path[4200], text[64];
+	char path[PATH_ROOM], text[64];
 	long pid;
 
-	present_path(path, sizeof(path), rank);
-	if (!read_text(path, text, sizeof(text)))
+	if (!read_text(in_folder(path, "%ld.present", rank), text, sizeof(text)))
 		return -1;
 	pid = strtol(text, NULL, 10);
 	return kill((pid_t)pid, 0) && errno == ESRCH ? 0 : pid;
@@ -353,14 +392,13 @@ static long present(long rank)
 void frag_nogpu_present(void)
 {
 	const char *rank = getenv("RANK");
-	char path[4200], text[64];
+	char path[PATH_ROOM], text[64];
 
 	if (!talk_possible() || !rank ||
 	    present(atol(rank)) > 0) /* child processes inherit its number */
 		return;
-	present_path(path, sizeof(path), atol(rank));
 	snprintf(text, sizeof(text), "%d", (int)getpid());
-	(void)write_text(path, text, NULL);
+	(void)write_text(in_folder(path, "%ld.present", atol(rank)), text, NULL);
 }
 
 static bool is_member(const struct talk *t, long pid)

@@ -9,7 +9,7 @@
 #ifndef FRAG_NOGPU_TALK_H
 #define FRAG_NOGPU_TALK_H
 
-#include "talk_clock.h"
+#include <frag/base.h>
 
 #define TALK_NAME_CHARS 33 /* 32 hexadecimal digits */
 /* A longer message means damage. */
@@ -34,11 +34,10 @@ enum talk_call {
 struct talk_message {
 	uint64_t bytes; /* size of the tensor */
 	enum talk_call call;
-	uint32_t origin;  /* of the values: cufrag_values.cpp, enum Origin */
+	uint32_t origin;  /* of the values: values/values.h, enum Origin */
 	uint32_t carried; /* 1: data has the values */
 	void *data;	  /* NULL: not carried; free with frag_host_free */
-	struct talk_when when;
-	const struct talk_peer *by; /* NULL: `when` is final */
+	uint64_t start;	  /* of the operation, on the modelled clock (card_clock.c) */
 };
 
 enum talk_answer { TALK_HERE, TALK_NOT_YET, TALK_ENDED };
@@ -50,24 +49,23 @@ struct talk *talk_join(const char *name, int ranks, int rank);
 void talk_leave(struct talk *t);
 /* Sends a message, and copies data at once; NULL: values unknown. False: writing failed. */
 bool talk_say(struct talk *t, int peer, enum talk_call call, const void *data, uint64_t bytes,
-	      uint32_t origin, struct talk_when when);
+	      uint32_t origin, uint64_t start);
 /* Receives the next message of `peer`: of a send, or of any collective, so out->call may differ.
  * TALK_ENDED: its process has ended, and all its messages were read. */
 enum talk_answer talk_hear(struct talk *t, int peer, enum talk_call call, struct talk_message *out);
 
-/* NULL: it has not started. */
-struct talk_peer *talk_peer(struct talk *t, int peer);
-
-/* Publishes the rank that this one waits for (deadlock detection); -1: none. */
-void talk_waits(struct talk *t, int peer);
-/* Does `peer` wait for this process, directly or through others? */
-bool talk_circle(struct talk *t, int peer);
+/* Publishes that this process waits for the next message of `peer` (deadlock detection). */
+void talk_waits(struct talk *t, int peer, enum talk_call call);
+void talk_waits_end(void);
+/* Does `peer` wait for this process, directly or through others? 0: no, or a message on the way
+ * ends that. The same number twice: all of them waited in between. */
+uint64_t talk_circle(struct talk *t, int peer);
 
 /* True if `peer` has not joined and all other ranks of the job have ended or are members. */
 bool talk_never(struct talk *t, int peer);
 /* This process is that of its rank, also if it never talks. */
 __attribute__((visibility("default"))) void frag_nogpu_present(void);
-/* From now on, who is not there has ended. */
+/* From now on, ranks that have not joined count as ended. */
 void talk_abandon(struct talk *t);
 
 #endif

@@ -15,8 +15,7 @@ struct frag_rewound {
 	size_t segments_count;
 	struct frag_initial_block *blocks; /* by address; slot = index */
 	size_t blocks_count;
-	uint64_t
-		uncertain; /* blocks that may be longer than `bytes`, which the file does not show */
+	uint64_t uncertain; /* blocks perhaps longer than `bytes`: the file does not show it */
 };
 
 /* Consecutive pages of expandable segments that were mapped at the start. */

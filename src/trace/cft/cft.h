@@ -92,8 +92,7 @@ struct frag_cft_model {
 	uint64_t time_us;		/* of the last event */
 	uint32_t *recent;		/* [FRAG_CFT_AGES]: slot by number of its alloc, modulo */
 	const struct frag_trace *trace; /* its counts of stacks and strings are checked */
-	const struct frag_trace_dev
-		*dev; /* and those of streams, pools, slots and initial blocks */
+	const struct frag_trace_dev *dev; /* and of streams, pools, slots, initial blocks */
 	uint32_t strings_count;
 	bool beginning; /* initial blocks may still come */
 };

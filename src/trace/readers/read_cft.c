@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a whole .cft trace into memory, with every event and index checked. A truncated or damaged
- * file gives nothing. */
+/* Reads and checks a whole .cft. A truncated or damaged file gives nothing. */
 #include <frag/trace.h>
 
 #include "trace/build/build.h"

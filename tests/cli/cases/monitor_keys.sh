@@ -26,6 +26,15 @@ def order(t):
     found = [int(w) for line in t.screen.text().split("\n") for w in line.split()[1:2] if w.isdigit() and int(w) in pids]
     return [pids.index(p) for p in found]
 
+def opened():
+    t = Terminal(command)
+    t.wait_for("gpu 0")
+    return t
+
+def asked(t):
+    t.type("T")
+    return t.wait_for("SIGTERM to pid")
+
 def comes(t, good):
     end = time.time() + 60
     while time.time() < end and not good():
@@ -100,8 +109,7 @@ t.type("T")
 check("the question", t.wait_for("SIGTERM to pid %d of [a-z]+, no GPU open\\?" % pids[1]))
 t.type("n")
 check("no", t.wait_for("pid %d was left alone" % pids[1]) and victims[1].poll() is None)
-t.type("T")
-t.wait_for("SIGTERM to pid")
+asked(t)
 t.type("q")
 check("q is no yes", t.wait_for("left alone") and victims[1].poll() is None)
 t.type("Ty")
@@ -110,8 +118,7 @@ t.type("\x1bOB")
 t.type("Ky")
 check("SIGKILL", t.wait_for("SIGKILL was sent to pid %d, " % pids[0]) and victims[0].wait(20) == -signal.SIGKILL)
 t.type("\x1bOB")
-t.type("T")
-t.wait_for("SIGTERM to pid")
+asked(t)
 last = victims[2]
 last.terminate()
 last.wait()
@@ -143,8 +150,7 @@ def clean(t):
     t.take()
     tail = t.raw[t.raw.rfind(b"\x1b[?1049h"):]
     return b"\x1b[?1049l" in tail and tail.rfind(b"\x1b[?25h") > tail.rfind(b"\x1b[?25l")
-t = Terminal(command)
-t.wait_for("gpu 0")
+t = opened()
 t.type("\x1a")
 check("Ctrl-Z", t.told() == "stopped cooked" and clean(t))
 t.screen.size(24, 100)
@@ -159,15 +165,13 @@ t.type("\x03")
 check("Ctrl-C", t.told() == "exit 0 cooked" and clean(t))
 t.close()
 for sig in "TERM", "HUP", "QUIT", "SEGV", "ABRT", "USR1", "ALRM":
-    t = Terminal(command)
-    t.wait_for("gpu 0")
+    t = opened()
     number = getattr(signal, "SIG" + sig)
     os.kill(t.pid, number)
     wanted = "exit 0 cooked" if sig in ("TERM", "HUP") else "signal %d cooked" % number
     check("SIG" + sig, t.told() == wanted and clean(t))
     t.close()
-t = Terminal(command)
-t.wait_for("gpu 0")
+t = opened()
 os.kill(t.pid, signal.SIGSTOP)  # so that both come at once
 t.told()
 for _ in range(2):
@@ -176,8 +180,7 @@ os.kill(t.pid, signal.SIGTERM)
 t.resume()
 check("two signals", t.told() in ("signal 2 cooked", "signal 15 cooked", "exit 0 cooked") and clean(t))
 t.close()
-t = Terminal(command)
-t.wait_for("gpu 0")
+t = opened()
 os.close(t.fd)
 check("the terminal went away", t.told() == "exit 0 gone")
 PY

@@ -3,7 +3,7 @@
 . "$DATA/made.sh"
 fake_cuda
 mkdir tmp folder.cft
-compiled odd "$DATA/odd_cuda.c"
+ln -s program odd
 for what in exec child kill abort _exit close chdir dies; do
 	"$CUFRAG" record --by preload -o odd.cft -- ./odd $what > out.txt 2>&1
 	echo "$what: exit $?: $(tail -n 1 out.txt)"
@@ -20,7 +20,7 @@ TMPDIR=$PWD/tmp "$CUFRAG" record --by preload -o odd.cft -- ./odd garbage > out.
 sed -E "s|'/[^']*/cuda|'FOLDER/cuda|; s|'/[^']*/cufrag-record[^']*'|FOLDER|; s/[0-9]+.csv/PID.csv/; s/line [0-9]+/line N/" out.txt
 ls tmp | sed 's/-[A-Za-z0-9]*$/-X/'; rm -r tmp/*
 # AddressSanitizer wants to be the first library, and is told that it need not
-if "$cc" -w -std=gnu17 -fsanitize=address -o asan "$DATA/odd_cuda.c" -ldl 2> /dev/null; then
+if "$cc" -w -std=gnu17 -fsanitize=address -o asan "$DATA/fake_cuda.c" -ldl 2> /dev/null; then
 	ASAN_OPTIONS=detect_leaks=0 "$CUFRAG" record --by preload -o asan.cft -- ./asan plain
 else
 	echo 'asan.cft: 1 device, 1 events'

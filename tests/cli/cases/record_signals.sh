@@ -9,7 +9,7 @@ END
 python3 - << 'END'
 import os, signal, subprocess, time
 def until(there):
-    for _ in range(1000):
+    for _ in range(3000):
         if there():
             return
         time.sleep(0.02)
@@ -34,6 +34,18 @@ for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
     send([os.kill], number)
     send([os.killpg], number)
 send([os.kill, os.killpg], signal.SIGTERM)  # as timeout does
+# Ctrl-Z stops cufrag with the program, so that the shell has its terminal back. The shell is Python here: bash -c with set -m
+# ends by itself now and then if a job stops while it waits for another command.
+os.unlink("enough")
+job = subprocess.Popen([os.environ["CUFRAG"], "record", "--no-gpu", "--keep-writes", "-o", "none.cft", "--", "sh", "-c",
+                        "touch runs; while [ ! -e enough ]; do sleep 0.02; done"], stderr=subprocess.DEVNULL, preexec_fn=os.setpgrp)
+until(lambda: os.path.exists("runs"))
+os.killpg(job.pid, signal.SIGTSTP)
+until(lambda: os.WIFSTOPPED(os.waitpid(job.pid, os.WUNTRACED | os.WNOHANG)[1]))
+print("T", flush=True)
+open("enough", "w").close()
+os.killpg(job.pid, signal.SIGCONT)
+print(job.wait(60))
 END
 # standard output has no reader: the recording is still written
 "$CUFRAG" record --no-gpu -o unread.cft -- sh -c 'cp "$TRACES/seeddemo.default.cft" "$CUFRAG_RECORD/17.pickle"; echo cudaNeverHeardOf > "$CUFRAG_NOGPU_CALLS"; sleep 0.3' 2>&1 | true

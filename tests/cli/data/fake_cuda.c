@@ -3,14 +3,16 @@
  * For the tests of record: with -DLIBRARY a libcuda.so.1 of a few calls, which loads what CUDA_INJECTION64_PATH
  * names as the driver does; without it a program that asks for memory through it. Its first word is the way:
  * linked (by name), dlsym, proc (as the runtime does: dlopen, then cuGetProcAddress for all), next (is RTLD_NEXT
- * still what it was).
+ * still what it was); or what it does that recorders do not expect (odd).
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 typedef uint64_t u64;
@@ -28,16 +30,24 @@ int cuInit(unsigned flags)
 		begin();
 	return (int)flags;
 }
-int cuCtxGetCurrent(void **out)
-{
-	*out = (void *)0x100;
-	return 0;
-}
-int cuCtxGetDevice(int *out)
-{
-	*out = 1;
-	return 0;
-}
+/* an entry that succeeds if GOOD */
+#define ENTRY(name, params, good) \
+	int name params \
+	{ \
+		return !(good); \
+	}
+ENTRY(cuCtxGetCurrent, (void **out), (*out = (void *)0x100) != NULL)
+ENTRY(cuCtxGetDevice, (int *out), (*out = 1))
+ENTRY(cuMemFreeAsync, (u64 p, void *stream), p &&stream)
+ENTRY(cuMemFree_v2, (u64 p), p != 0x66)
+ENTRY(cuMemCreate, (u64 * out, u64 bytes, const int *prop, u64 flags),
+      (*out = 0x55) && bytes && prop && !flags)
+ENTRY(cuMemMap, (u64 at, u64 bytes, u64 offset, u64 handle, u64 flags),
+      at &&bytes && !offset && handle == 0x55 && !flags)
+ENTRY(cuMemUnmap, (u64 at, u64 bytes), at &&bytes)
+ENTRY(cuMemRelease, (u64 handle), handle == 0x55)
+ENTRY(cuDevicePrimaryCtxReset_v2, (int device), device == 1)
+
 int cuMemAlloc_v2(u64 *out, u64 bytes)
 {
 	if (bytes > 1ull << 40)
@@ -58,35 +68,6 @@ int cuMemAllocAsync(u64 *out, u64 bytes, void *stream)
 int cuMemAllocAsync_ptsz(u64 *out, u64 bytes, void *stream)
 {
 	return stream ? 1 : cuMemAlloc_v2(out, bytes);
-}
-int cuMemFreeAsync(u64 p, void *stream)
-{
-	return p && stream ? 0 : 1;
-}
-int cuMemFree_v2(u64 p)
-{
-	return p == 0x66 ? 1 : 0;
-}
-int cuMemCreate(u64 *out, u64 bytes, const int *prop, u64 flags)
-{
-	*out = 0x55;
-	return bytes && prop && !flags ? 0 : 1;
-}
-int cuMemMap(u64 at, u64 bytes, u64 offset, u64 handle, u64 flags)
-{
-	return at && bytes && !offset && handle == 0x55 && !flags ? 0 : 1;
-}
-int cuMemUnmap(u64 at, u64 bytes)
-{
-	return at && bytes ? 0 : 1;
-}
-int cuMemRelease(u64 handle)
-{
-	return handle == 0x55 ? 0 : 1;
-}
-int cuDevicePrimaryCtxReset_v2(int device)
-{
-	return device == 1 ? 0 : 1;
 }
 int cuGetProcAddress_v2(const char *name, void **out, int version, u64 flags, int *status)
 {
@@ -153,6 +134,82 @@ static int requests(const char *way)
 	return bad;
 }
 
+static void begin(void)
+{
+	driver = dlopen("libcuda.so.1", RTLD_NOW);
+	if (!driver || !(get = dlsym(driver, "cuGetProcAddress_v2")))
+		exit(9);
+	((int (*)(unsigned))dlsym(driver, "cuInit"))(0);
+}
+
+/* for a minute at most */
+static void wait_for(const char *path)
+{
+	for (int i = 0; i < 600 && access(path, F_OK); i++)
+		usleep(100000);
+}
+
+/* in a file of the recording */
+static void write_garbage(void)
+{
+	char path[4200];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s.%d.csv", getenv("CUFRAG_RECORD_CUDA"), (int)getpid());
+	f = fopen(path, "a");
+	fprintf(f, "alloc,x\n");
+	fclose(f);
+	_exit(0);
+}
+
+/* its own file gets the number of another */
+static void close_all(void)
+{
+	FILE *f;
+
+	for (int fd = 3; fd < 1024; fd++)
+		close(fd);
+	f = fopen("mine.txt", "w");
+	for (int i = 0; f && i < 20000; i++)
+		take_memory("", 3000);
+	fprintf(f, "mine\n");
+	fclose(f);
+}
+
+static int odd(const char *what, char *self)
+{
+	char page[64];
+
+	if (!strcmp(what, "dies"))
+		raise(SIGKILL);
+	begin();
+	take_memory("", 1000);
+	/* the same process becomes another program */
+	if (!strcmp(what, "exec") || (!strcmp(what, "child") && !fork()))
+		execl(self, self, "plain", (char *)NULL);
+	if (!strcmp(what, "child"))
+		wait(NULL);
+	if (!strcmp(what, "late")) { /* when it has a shared page */
+		printf("%d\n", (int)getpid());
+		fflush(stdout);
+		snprintf(page, sizeof(page), "/dev/shm/cufrag-%d", (int)getpid());
+		wait_for(page);
+	}
+	if (!strcmp(what, "garbage"))
+		write_garbage();
+	if (!strcmp(what, "kill") || !strcmp(what, "late"))
+		raise(SIGKILL);
+	if (!strcmp(what, "abort"))
+		abort();
+	if (!strcmp(what, "_exit"))
+		_exit(0);
+	if (!strcmp(what, "close"))
+		close_all();
+	if (!strcmp(what, "chdir"))
+		return chdir("/") || !take_memory("", 2000);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *way = argc > 1 ? argv[1] : "";
@@ -165,17 +222,15 @@ int main(int argc, char **argv)
 	cuInit(0);
 	return cuMemAlloc_v2(&p, 500) || cuMemFree_v2(p);
 #endif
-	driver = dlopen("libcuda.so.1", RTLD_NOW);
-	if (!driver || !(get = dlsym(driver, "cuGetProcAddress_v2")))
-		return 1;
-	((int (*)(unsigned))dlsym(driver, "cuInit"))(0);
+	if (strcmp(way, "proc") != 0 && strcmp(way, "dlsym") != 0)
+		return odd(way, argv[0]);
+	begin();
 	if (!strcmp(way, "proc")) /* as the runtime: itself, by itself */
 		get("cuGetProcAddress", (void **)&get, 12000, 0, NULL);
 	if (argc > 2) { /* until a file is there: time for a look at the shared page */
 		take_memory(way, 3 << 20);
 		take_memory(way, 1000);
-		for (int i = 0; i < 600 && access(argv[2], F_OK); i++)
-			usleep(100000);
+		wait_for(argv[2]);
 		return 0;
 	}
 	return requests(way);

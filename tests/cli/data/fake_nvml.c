@@ -46,63 +46,39 @@ static int is(const char *scenario)
 	return now && !strcmp(now, scenario);
 }
 
-int nvmlInit_v2(void)
-{
-	return is("nodriver") ? 9 : 0;
-}
-
-int nvmlShutdown(void)
-{
-	return 0;
-}
-
-const char *nvmlErrorString(int rc)
-{
-	return rc == 9 ? "Driver Not Loaded" : rc == 15 ? "GPU is lost" : "Unknown Error";
-}
-
-int nvmlDeviceGetCount_v2(unsigned *count)
-{
-	*count = is("eight") ? 8 : is("none") ? 0 : 1;
-	return 0;
-}
-
-int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **card)
-{
-	*card = &looks[i];
-	return 0;
-}
-
-/* mig: the second instance is there for the first two looks only */
-int nvmlDeviceGetMigMode(void *card, unsigned *now, unsigned *pending)
-{
-	(void)card;
-	*now = *pending = is("mig");
-	return 0;
-}
-
-int nvmlDeviceGetMigDeviceHandleByIndex(void *card, unsigned k, void **out)
-{
-	static int asked;
-
-	(void)card;
-	*out = &instances[k];
-	return k > 1 || (k == 1 && ++asked > 2) ? 6 : 0;
-}
-
 static int is_instance(const void *card)
 {
 	return card >= (void *)instances && card < (void *)(instances + 7);
 }
 
-int nvmlDeviceGetName(void *card, char *name, unsigned len)
-{
-	if (is_instance(card)) {
-		snprintf(name, len, "NVIDIA H100 80GB HBM3 MIG 3g.40gb");
-		return 0;
+/* an entry of NVML that does this and gives that */
+#define ENTRY(name, params, does, gives) \
+	int name params \
+	{ \
+		does; \
+		return gives; \
 	}
-	snprintf(name, len, "%s", is("hostile") ? "H100 \033[31m\"a,b\"" : "NVIDIA H100 80GB HBM3");
-	return 0;
+ENTRY(nvmlInit_v2, (void), , is("nodriver") ? 9 : 0)
+ENTRY(nvmlShutdown, (void), , 0)
+ENTRY(nvmlDeviceGetCount_v2, (unsigned *count), *count = is("eight") ? 8 : !is("none"), 0)
+ENTRY(nvmlDeviceGetHandleByIndex_v2, (unsigned i, void **card), *card = &looks[i], 0)
+/* mig: the second instance is there for the first two looks only */
+ENTRY(nvmlDeviceGetMigMode, (void *card, unsigned *now, unsigned *pending),
+      *now = *pending = is("mig"), 0)
+ENTRY(nvmlDeviceGetMigDeviceHandleByIndex, (void *card, unsigned k, void **out), static int asked;
+      *out = &instances[k], k > 1 || (k == 1 && ++asked > 2) ? 6 : 0)
+ENTRY(nvmlDeviceGetName, (void *card, char *name, unsigned len),
+      snprintf(name, len, "%s",
+	       is_instance(card) ? "NVIDIA H100 80GB HBM3 MIG 3g.40gb"
+	       : is("hostile")	 ? "H100 \033[31m\"a,b\""
+				 : "NVIDIA H100 80GB HBM3"),
+      0)
+ENTRY(nvmlDeviceGetUtilizationRates, (void *card, struct rates *out),
+      *out = ((struct rates){ 98, 40 }), is("noprocesses") ? 3 : 0)
+
+const char *nvmlErrorString(int rc)
+{
+	return rc == 9 ? "Driver Not Loaded" : rc == 15 ? "GPU is lost" : "Unknown Error";
 }
 
 /* growth: 50, 60, 70, 80, 90, 80, 70 GiB of 100; lost: the second and third look fail. */
@@ -144,14 +120,6 @@ int nvmlDeviceGetMemoryInfo_v2(void *card, struct memory_v2 *out)
 	return 0;
 }
 #endif
-
-int nvmlDeviceGetUtilizationRates(void *card, struct rates *out)
-{
-	(void)card;
-	out->gpu = 98;
-	out->memory = 40;
-	return is("noprocesses") ? 3 : 0;
-}
 
 /* dies: the second process is there for the first two looks; self: the process of FAKE_PID; these: those of FAKE_PIDS,
  * "pid:GiB pid:GiB" */

@@ -90,7 +90,6 @@ CASES = {
     "seg_wrap": lambda: with_pair(segments=[segment((1 << 63) - 4 * MIB, 1 << 62)]),
     "seg_addr0": lambda: with_pair(segments=[segment(0, 2 * MIB)]),
     "seg_twice": lambda: with_pair(segments=[segment(BASE, 4 * MIB), segment(BASE, 4 * MIB)]),
-    "seg_over": lambda: with_pair(segments=[segment(BASE, 4 * MIB), segment(BASE + 2 * MIB, 4 * MIB)]),
     "device_minus": lambda: with_pair(segments=[segment(BASE, 2 * MIB, device=-1)]),
     "conf_garbage": lambda: with_pair(conf="\x1b]0;pwned\x07\nfoo:\x1b[31m\u202ebar\x9b"),
     "shellquote": lambda: with_pair(conf="max_split_size_mb:64,'; touch pwned; '"),

@@ -1,3 +1,4 @@
+# shellcheck shell=sh disable=SC2034,SC2154 # cases read and set them
 # SPDX-License-Identifier: Apache-2.0
 # What several cases make of the sources beside this, and waiting that ends: . "$DATA/made.sh"
 

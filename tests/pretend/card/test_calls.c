@@ -22,7 +22,6 @@
 
 #include "nogpu_card.h"
 
-int frag_nogpu_cudaLaunchKernel(void);
 int frag_nogpu_cudnnDropoutGetStatesSize(void *h, size_t *bytes);
 int frag_nogpu_cusparseSpMatGetSize(void *a, int64_t *rows, int64_t *cols, int64_t *elements);
 uint64_t frag_nogpu_group_bytes(int ranks, int rank);

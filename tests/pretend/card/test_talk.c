@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <threads.h>
@@ -10,15 +11,12 @@
 
 #include <frag/clock.h>
 
-#include "pretend/ranks/await.h"
+#include "pretend/ranks/nccl.h"
 #include "pretend/card/entries.h"
 #include "pretend/card/lent.h"
 #include "pretend/talk/reduce.h"
 #include "nogpu_card.h"
-#include "nogpu_exports.h"
 
-int frag_nogpu_ncclAllReduce(const void *from, void *to, size_t count, int type, int op, void *comm,
-			     void *stream);
 int frag_nogpu_ncclAllGather(const void *from, void *to, size_t count, int type, void *comm,
 			     void *stream);
 int frag_nogpu_ncclGroupStart(void);
@@ -59,6 +57,12 @@ static void with_rank_1(void (*rank)(void *comm, int rank))
 	assert_int_equal(status, 0);
 }
 
+#define TEST_RANKS(name, rank) \
+	TEST_WITH(name, begin, NULL) \
+	{ \
+		with_rank_1(rank); \
+	}
+
 #define EXPECT(got, want) \
 	do { \
 		if ((got) != (want)) { \
@@ -68,8 +72,6 @@ static void with_rank_1(void (*rank)(void *comm, int rank))
 	} while (0)
 
 /* ---- modelled clocks ---- */
-
-#define NOT_READY 600
 
 static void hand_out(int kernels)
 {
@@ -117,16 +119,16 @@ static void send_late(void *comm, int me, bool ahead)
 		rest(ahead ? 0 : 200);
 		hand_out(50);
 		frag_nogpu_ncclSend(&x, 1, INT64, 0, comm, NULL);
-		EXPECT(query(event = event_now()), NOT_READY);
+		EXPECT(query(event = event_now()), NOGPU_NOT_READY);
 		hand_out(1); /* it need not be received to be over */
 		EXPECT(query(event), 0);
 	} else {
 		rest(ahead ? 200 : 0);
 		frag_nogpu_ncclRecv(&x, 1, INT64, 1, comm, NULL);
 		event = event_now();
-		EXPECT(query(event), NOT_READY);
+		EXPECT(query(event), NOGPU_NOT_READY);
 		hand_out(90);
-		EXPECT(query(event), NOT_READY);
+		EXPECT(query(event), NOGPU_NOT_READY);
 		hand_out(20);
 		EXPECT(query(event), 0);
 	}
@@ -142,10 +144,7 @@ static void both_ways(void *comm, int me)
 	send_late(comm, me, false);
 }
 
-TEST_WITH(a_receive_is_over_when_the_sender_has_begun, begin, NULL)
-{
-	with_rank_1(both_ways);
-}
+TEST_RANKS(a_receive_is_over_when_the_sender_has_begun, both_ways)
 
 static void collect_late(void *comm, int me)
 {
@@ -157,7 +156,7 @@ static void collect_late(void *comm, int me)
 	event = event_now();
 	if (!me) {
 		hand_out(80);
-		EXPECT(query(event), NOT_READY);
+		EXPECT(query(event), NOGPU_NOT_READY);
 		hand_out(30);
 	} else {
 		hand_out(1);
@@ -166,10 +165,7 @@ static void collect_late(void *comm, int me)
 	free(event);
 }
 
-TEST_WITH(a_collective_is_over_when_the_last_has_begun, begin, NULL)
-{
-	with_rank_1(collect_late);
-}
+TEST_RANKS(a_collective_is_over_when_the_last_has_begun, collect_late)
 
 struct watch {
 	void *event;
@@ -209,7 +205,7 @@ static void watch(void *comm, int me)
 	event = event_now();
 	EXPECT(frag_nogpu_cudaEventSynchronize(event), 0);
 	EXPECT(query(event), 0);
-	EXPECT(watchdog(event, false), NOT_READY);
+	EXPECT(watchdog(event, false), NOGPU_NOT_READY);
 	frag_nogpu_host_takes(60000000);
 	EXPECT(watchdog(event, false), 0);
 	frag_nogpu_cudaEventRecord(event, NULL);
@@ -218,10 +214,7 @@ static void watch(void *comm, int me)
 }
 
 /* It has been over for a while on the model's clock, or the program has been still for a second. */
-TEST_WITH(what_was_sent_is_over_later_for_nccls_watchdog, begin, NULL)
-{
-	with_rank_1(watch);
-}
+TEST_RANKS(what_was_sent_is_over_later_for_nccls_watchdog, watch)
 
 /* Rank 1 sends on what it has not received yet: when, it says later. */
 static void send_on(void *comm, int me)
@@ -242,16 +235,13 @@ static void send_on(void *comm, int me)
 	rest(100);
 	hand_out(100);
 	frag_nogpu_ncclSend(&x, 1, INT64, 1, comm, stream);
-	EXPECT(query(event), NOT_READY);
+	EXPECT(query(event), NOGPU_NOT_READY);
 	hand_out(2);
 	EXPECT(query(event), 0);
 	free(event);
 }
 
-TEST_WITH(what_is_sent_behind_a_receive_begins_after_it, begin, NULL)
-{
-	with_rank_1(send_on);
-}
+TEST_RANKS(what_is_sent_behind_a_receive_begins_after_it, send_on)
 
 static const uint32_t a_list[16 + 64] = { 0xba55ed50, 0, 64, 0, 2, 64, 0, 0, 0, 0, 0, 80 };
 static struct frag_nogpu_fatbin a_file = { .list = (const void *)a_list };
@@ -275,16 +265,13 @@ static void load(void *comm, int me)
 	frag_nogpu_ncclRecv(&x, 1, INT64, 1, comm, NULL);
 	event = event_now();
 	launch(functions, NULL);
-	EXPECT(query(event), NOT_READY);
+	EXPECT(query(event), NOGPU_NOT_READY);
 	launch(functions + 1, NULL);
 	EXPECT(query(event), 0);
 	free(event);
 }
 
-TEST_WITH(the_first_kernel_of_a_file_waits_until_nothing_runs, begin, NULL)
-{
-	with_rank_1(load);
-}
+TEST_RANKS(the_first_kernel_of_a_file_waits_until_nothing_runs, load)
 
 /* Rank 0 does not go on before rank 1 has sent, which asks for what rank 0 sends then. */
 static void ask_waiting_rank(void *comm, int me)
@@ -298,7 +285,7 @@ static void ask_waiting_rank(void *comm, int me)
 		frag_nogpu_ncclRecv(&y, 1, INT64, 0, comm, NULL);
 		event = event_now();
 		hand_out(100);
-		EXPECT(query(event), NOT_READY);
+		EXPECT(query(event), NOGPU_NOT_READY);
 		free(event);
 		frag_nogpu_ncclSend(&x, 1, INT64, 0, comm, NULL);
 	} else {
@@ -309,9 +296,30 @@ static void ask_waiting_rank(void *comm, int me)
 	EXPECT(frag_clock_ns() - begun < 1500000000u, true);
 }
 
-TEST_WITH(a_rank_that_waits_for_this_one_is_not_waited_for, begin, NULL)
+TEST_RANKS(a_rank_that_waits_for_this_one_is_not_waited_for, ask_waiting_rank)
+
+/* Rank 1 waits for rank 0: a deadlock if that waits, too, but not once a message is on its way. */
+TEST_WITH(a_message_on_its_way_is_no_deadlock, begin, NULL)
 {
-	with_rank_1(ask_waiting_rank);
+	pid_t pid = fork();
+	struct talk *t = talk_join("deadlock", 2, pid ? 0 : 1);
+	uint64_t circle = 0;
+
+	if (!pid) {
+		talk_waits(t, 0, TALK_BARRIER);
+		for (;;)
+			pause();
+	}
+	for (int i = 0; !circle && i < 1000; i++, rest(10))
+		circle = talk_circle(t, 1);
+	assert_true(circle && circle == talk_circle(t, 1));
+	assert_true(talk_say(t, 1, TALK_SEND, NULL, 0, 0, 0)); /* not that one */
+	assert_true(circle == talk_circle(t, 1));
+	assert_true(talk_say(t, 1, TALK_BARRIER, NULL, 0, 0, 0));
+	assert_int_equal(talk_circle(t, 1), 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	talk_leave(t);
 }
 
 /* ---- values ---- */
@@ -330,10 +338,7 @@ static void collect(void *comm, int me)
 	EXPECT(*frag_nogpu_awaited(), 0);
 }
 
-TEST_WITH(collectives_bring_what_the_others_computed, begin, NULL)
-{
-	with_rank_1(collect);
-}
+TEST_RANKS(collectives_bring_what_the_others_computed, collect)
 
 /* Both receive first, as a real card allows: waits are lazy. */
 static void cross(void *comm, int me)
@@ -350,10 +355,7 @@ static void cross(void *comm, int me)
 	EXPECT(got_again, 71 - me);
 }
 
-TEST_WITH(neither_order_of_sends_and_receives_blocks, begin, NULL)
-{
-	with_rank_1(cross);
-}
+TEST_RANKS(neither_order_of_sends_and_receives_blocks, cross)
 
 /* A message may come while the parts of a group are looked at one after another. */
 static void in_groups(void *comm, int me)
@@ -374,10 +376,7 @@ static void in_groups(void *comm, int me)
 	}
 }
 
-TEST_WITH(messages_of_a_group_arrive_in_their_order, begin, NULL)
-{
-	with_rank_1(in_groups);
-}
+TEST_RANKS(messages_of_a_group_arrive_in_their_order, in_groups)
 
 /* NCCL connects sends apart from collectives: a pending one does not take a collective's place. */
 static void send_before(void *comm, int me)
@@ -394,10 +393,7 @@ static void send_before(void *comm, int me)
 	EXPECT(got, me ? 7 : -1);
 }
 
-TEST_WITH(sends_are_apart_from_collectives, begin, NULL)
-{
-	with_rank_1(send_before);
-}
+TEST_RANKS(sends_are_apart_from_collectives, send_before)
 
 static void end_early(void *comm, int me)
 {
@@ -410,10 +406,7 @@ static void end_early(void *comm, int me)
 	EXPECT(got, 5);
 }
 
-TEST_WITH(a_rank_that_ended_is_not_waited_for, begin, NULL)
-{
-	with_rank_1(end_early);
-}
+TEST_RANKS(a_rank_that_ended_is_not_waited_for, end_early)
 
 /* Rank 1 sends when rank 0 has other uses for the place. */
 static void use_anew(void *comm, int me)
@@ -433,10 +426,7 @@ static void use_anew(void *comm, int me)
 	EXPECT(got, 5);
 }
 
-TEST_WITH(memory_that_is_used_anew_is_not_written, begin, NULL)
-{
-	with_rank_1(use_anew);
-}
+TEST_RANKS(memory_that_is_used_anew_is_not_written, use_anew)
 
 static void divide(void *comm, int me)
 {
@@ -461,10 +451,7 @@ static void divide(void *comm, int me)
 	free(none);
 }
 
-TEST_WITH(a_communicator_is_split_by_colour, begin, NULL)
-{
-	with_rank_1(divide);
-}
+TEST_RANKS(a_communicator_is_split_by_colour, divide)
 
 /* Many messages that are heard late, one larger than a pipe; what was heard takes no room. */
 static void much(void *comm, int me)
@@ -482,10 +469,7 @@ static void much(void *comm, int me)
 	EXPECT(theirs[COUNT / 2 - 1], (COUNT / 2 - 1) * (3 - me));
 }
 
-TEST_WITH(large_messages_arrive_whole, begin, NULL)
-{
-	with_rank_1(much);
-}
+TEST_RANKS(large_messages_arrive_whole, much)
 
 TEST(halves_are_rounded_to_the_nearest)
 {

@@ -5,10 +5,11 @@ from support.small import F, nn, torch
 # never: not computed
 # never: differs
 # match 3: ^loss
-# expect: alike 9
+# expect: alike 10
 # verify
 torch.manual_seed(0)
 words, images, square = torch.randint(0, 500, (4, 65)), torch.randn(4, 6, 9, 10), torch.randn(5, 5)
+heads = torch.randn(3, 2, 4, 16, 32)
 numbers, alike = torch.arange(3000) * 7 % 19, 0
 
 def both(name, make):
@@ -81,8 +82,14 @@ def solved(device):
     a = a @ a.mT + 3 * torch.eye(5, device=device)
     return [on.cholesky(a), on.inv(a), on.eigvals(a).abs().sort()[0], on.matrix_exp(a / 30)]
 
+def attended(device):
+    q, k, v = (x.to(device, copy=True).requires_grad_() for x in heads)
+    made = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    made.square().sum().backward()
+    return [made, q.grad, k.grad, v.grad]
+
 for name, make in {
-    "training": trained, "choices": choices, "counted": counted, "solved": solved,
+    "training": trained, "attended": attended, "choices": choices, "counted": counted, "solved": solved,
     "norm": module(lambda: nn.BatchNorm2d(6), images), "used norm": module(lambda: nn.BatchNorm2d(6), images, False),
     "net": module(lambda: nn.Sequential(nn.Conv2d(6, 8, 3), nn.ReLU(), nn.Conv2d(8, 4, 3)), images),
     "LSTM": module(lambda: nn.LSTM(5, 8, 2, bidirectional=True), torch.randn(7, 3, 5)),

@@ -153,38 +153,7 @@ TEST(test_fail_each)
 	}
 }
 
-TEST(test_fail_all_after)
-{
-	AUTO_DEVICE d = must_open_sim(NULL);
-	frag_addr_t a, b;
-
-	d->fail_call = 2;
-	d->fail_all_after = true;
-	SUCCEEDS(frag_dev_alloc(d, 100, &a, NULL));
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(frag_dev_alloc(d, 100, &b, NULL), FRAG_OOM);
-	assert_int_equal(frag_dev_free(d, a, 100, NULL), FRAG_EDEVICE);
-	assert_int_equal(d->reserved_bytes, FRAG_PAGE);
-	d->fail_call = 0;
-	SUCCEEDS(frag_dev_free(d, a, 100, NULL));
-	assert_int_equal(d->driver_calls, 6);
-	assert_int_equal(d->stat[FRAG_CALL_MALLOC].failed, 3);
-	assert_int_equal(d->stat[FRAG_CALL_FREE].failed, 1);
-}
-
-/* ---- leaks, log ------------------------------------------------------------- */
-
-TEST(test_leaks)
-{
-	struct frag_device *d = must_open_sim(NULL);
-	struct script s;
-
-	for (unsigned i = 0; i < 9; i++)
-		SUCCEEDS(step(d, &s, i, NULL));
-	/* segment, range, handle, pool, block of the pool, managed */
-	assert_int_equal(frag_dev_leaks(d), 6);
-	frag_dev_close(d); /* with everything out: sanitizers see what the host leaks */
-}
+/* ---- log ------------------------------------------------------------------ */
 
 struct log_line {
 	enum frag_call call;

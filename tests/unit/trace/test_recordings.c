@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recordings from files, among them real ones (tests/golden/run.py follows those). */
+/* What is known of real recordings beside what tests/golden/run.py follows. */
 #include "test.h"
 
 #include <unistd.h>
@@ -7,22 +7,6 @@
 #include <frag/replay.h>
 
 #include "must.h"
-#include "pickle_text.h"
-
-TEST(test_from_files)
-{
-	FRAG_AUTO(pb_release)
-	struct pickle_bytes b = pickle_of(PICKLE_PYTHON, "{ segments [ ] device_traces [ [ @entry "
-							 "alloc S0 1 0 T0 ] ] }");
-	const char *path = test_make_file("job.7.pickle", b.bytes, b.len);
-	struct frag_trace *t = must_read(path);
-
-	assert_string_equal(t->name, "job.7");
-	assert_string_equal(t->format, "torch-snapshot");
-	frag_trace_destroy(t);
-	unlink(path);
-	assert_int_equal(frag_trace_read(path, NULL, &t, NULL), FRAG_EINPUT);
-}
 
 /* A MemPool's pools are gone at the end of this one, yet they are found: who served what is
  * known from the program that was recorded (its random choices can be repeated). */

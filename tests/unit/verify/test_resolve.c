@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a recording leaves open is found by following it: small histories made here. */
+/* What a recording leaves open is found by following it: small histories made here. Limits: tests/golden/run.py. */
 #include "test.h"
-
-#include <unistd.h>
 
 #include <frag/replay.h>
 
 #include "trace/build/build.h"
 #include "verify/resolve.h"
-#include "must.h"
 #include "raw_text.h"
 
 #define S 0x7f0000000000ull
@@ -167,80 +164,4 @@ TEST(test_cost_is_bounded)
 	assert_true(cost_of(raw, 0, &t) > 1000);
 	assert_false(t.stopped);
 	assert_int_equal(t.outcome, RESOLVE_SAME);
-}
-
-/* ---- limits: recordings with one, which the file does not name ---- */
-
-/* False: the file is absent. */
-static bool settle_file(const char *path, uint64_t total_bytes, double fraction, uint64_t peak)
-{
-	AUTO_TRACE t = NULL;
-	const struct frag_settled *s;
-
-	if (access(path, R_OK))
-		return false;
-	SUCCEEDS(frag_trace_read(path, NULL, &t, &test_err) ||
-		 frag_settle(t, NULL, UINT64_MAX, false, &test_err));
-	s = &t->devs[0].settled;
-	assert_true(s->checked);
-	assert_string_equal(s->difference, "");
-	assert_true(s->identical);
-	assert_int_equal(s->peak_bytes, peak);
-	if (fraction > 0) {
-		uint64_t limit = (uint64_t)(fraction * (double)total_bytes);
-
-		assert_int_equal(s->limit_source, FRAG_LIMIT_INFERRED);
-		assert_true(s->limit_low_bytes <= s->limit_bytes);
-		assert_true(s->limit_bytes <= s->limit_high_bytes);
-		assert_true(s->limit_low_bytes <= limit && limit <= s->limit_high_bytes);
-	} else {
-		assert_int_equal(s->limit_source, FRAG_LIMIT_NONE);
-		assert_true(s->limit_bytes == UINT64_MAX);
-	}
-	return true;
-}
-
-#define H200 150109880320ull
-#define TORCH FRAG_SHARED_TRACES "/torch/"
-
-TEST(test_limits)
-{
-	static const struct {
-		const char *path;
-		uint64_t total_bytes;
-		double fraction;
-		uint64_t peak;
-	} rows[] = {
-		{ TORCH "gnn.gc.pickle.xz", H200, 0.09, 10529800192 },
-		{ TORCH "varlen.gc.pickle.xz", H200, 0.2, 24352129024 },
-		{ TORCH "oomcap.default.pickle.xz", 8053063680, 1, 8053063680 },
-		{ TORCH "oomcap.expandable.pickle.xz", 8053063680, 1, 8057257984 },
-		{ TORCH "gnn.late.pickle.xz", H200, 0, 15493758976 },
-		{ TORCH "streams.default.pickle.xz", H200, 0, 4720689152 },
-		{ FRAG_SHARED_TRACES "/versions/2.11.0.oom.gc.pickle.xz", 6442450944, 1,
-		  6438256640 },
-	};
-	bool all = true;
-
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++)
-		all &= settle_file(rows[i].path, rows[i].total_bytes, rows[i].fraction,
-				   rows[i].peak);
-	if (!all)
-		skip();
-}
-
-/* A wrong limit that is given, and nothing else may be tried: different. */
-TEST(test_given_limit)
-{
-	AUTO_TRACE t = must_read("traces/oomcap.default.cft");
-
-	SUCCEEDS(frag_settle(t, NULL, 8 * GIB, true, NULL));
-	assert_false(t->devs[0].settled.identical);
-	assert_int_equal(t->devs[0].settled.limit_source, FRAG_LIMIT_GIVEN);
-	assert_string_not_equal(t->devs[0].settled.difference, "");
-	/* anything else may: the one that was there is found */
-	SUCCEEDS(frag_settle(t, NULL, 8 * GIB, false, NULL));
-	assert_true(t->devs[0].settled.identical);
-	assert_true(t->devs[0].settled.limit_bytes < 8 * GIB);
-	assert_int_equal(t->devs[0].settled.refused_count, 9);
 }

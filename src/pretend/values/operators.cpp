@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What an operator is: from its schema, and from the rows of operators.csv that name it. */
+#include "values.h"
+
+#include <fnmatch.h>
+
+namespace card_values
+{
+struct Row {
+	std::string name, overload, flags;
+	bool means(const c10::FunctionSchema &schema) const
+	{
+		return !fnmatch(name.c_str(), schema.name().c_str(), 0) &&
+		       !fnmatch(overload.c_str(), schema.overload_name().c_str(), 0);
+	}
+};
+
+static std::unordered_multimap<std::string, Row> rows; /* by name */
+static std::vector<Row> patterns;		       /* those with * in the name */
+
+static const std::unordered_map<std::string, bool Info::*> FLAGS = {
+#define F(flag) { #flag, &Info::flag },
+	VALUES_FLAGS(F)
+#undef F
+};
+
+static const struct {
+	const char *word;
+	int Info::*kind;
+	int value;
+} KINDS[] = {
+	{ "places=rows", &Info::places, ROWS },
+	{ "places=along", &Info::places, ALONG },
+	{ "places=classes", &Info::places, CLASSES },
+	{ "places=listed", &Info::places, LISTED },
+	{ "table=scatters", &Info::table, SCATTERS },
+	{ "table=puts", &Info::table, PUTS },
+	{ "table=takes", &Info::table, TAKES },
+	{ "table=copies", &Info::table, COPIES },
+	{ "table=compares", &Info::table, COMPARES },
+	{ "table=counts", &Info::table, COUNTS },
+	{ "slope=classes_begin", &Info::slope, CLASSES_BEGIN },
+	{ "slope=frames_begin", &Info::slope, FRAMES_BEGIN },
+	{ "slope=passed_on", &Info::slope, PASSED_ON },
+	{ "slope=multiplied", &Info::slope, MULTIPLIED },
+	{ "slope=divided", &Info::slope, DIVIDED },
+	{ "slope=added_up", &Info::slope, ADDED_UP },
+	{ "draws=integers", &Info::draws, INTEGERS },
+	{ "draws=evenly", &Info::draws, EVENLY },
+	{ "flops=product", &Info::flops, PRODUCT },
+	{ "flops=convolution", &Info::flops, CONVOLUTION },
+	{ "flops=attention", &Info::flops, ATTENTION },
+};
+
+/* False: there is no such flag. */
+static bool take_word(Info &f, const std::string &word)
+{
+	auto flag = FLAGS.find(word);
+	bool rate = begins(word, "per_cycle=");
+
+	if (flag != FLAGS.end())
+		f.*flag->second = true;
+	if (rate)
+		f.per_cycle = atof(word.c_str() + strlen("per_cycle="));
+	for (const auto &k : KINDS)
+		if (word == k.word)
+			return f.*k.kind = k.value, true;
+	return flag != FLAGS.end() || rate;
+}
+
+static bool take_row(Info &f, const Row &r)
+{
+	bool all = true;
+
+	for (size_t at = 0, end; at < r.flags.size(); at = end + 1) {
+		end = std::min(r.flags.find(' ', at), r.flags.size());
+		all &= take_word(f, r.flags.substr(at, end - at));
+	}
+	return all;
+}
+
+bool read_operators(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	char line[512];
+	bool all = true;
+
+	if (!f)
+		return false;
+	while (fgets(line, sizeof(line), f)) {
+		std::string text(line, strcspn(line, "\n"));
+		size_t first = text.find(','), second = text.find(',', first + 1);
+		if (line[0] == '#' || second == std::string::npos)
+			continue;
+		Row r{ text.substr(0, first), text.substr(first + 1, second - first - 1),
+		       text.substr(second + 1) };
+		Info probe;
+		all &= take_row(probe, r);
+		if (r.name.find('*') != std::string::npos)
+			patterns.push_back(r);
+		else
+			rows.emplace(r.name, r);
+	}
+	return !fclose(f) && all;
+}
+
+bool begins(const std::string &name, const char *with)
+{
+	return name.rfind(with, 0) == 0;
+}
+
+bool mutates(const c10::FunctionSchema &schema)
+{
+	for (const auto &a : schema.arguments())
+		if (a.alias_info() && a.alias_info()->isWrite())
+			return true;
+	return false;
+}
+
+bool gives_view(const c10::FunctionSchema &schema)
+{
+	for (const auto &r : schema.returns())
+		if (r.alias_info() && !r.alias_info()->isWrite())
+			return true;
+	return false;
+}
+
+/* Returns no tensor; the operators it calls are computed themselves (allclose,
+ * _linalg_check_errors). */
+static bool gives_no_tensor(const c10::FunctionSchema &schema)
+{
+	for (const auto &r : schema.returns())
+		if (r.type()->isSubtypeOf(*c10::TensorType::get()) ||
+		    r.type()->kind() == c10::TypeKind::ListType)
+			return false;
+	return true;
+}
+
+static void take_arguments(Info &f, const c10::FunctionSchema &schema)
+{
+	for (size_t i = 0; i < schema.arguments().size(); i++) {
+		const auto &a = schema.arguments()[i];
+		bool w = a.alias_info() && a.alias_info()->isWrite();
+		f.writes.push_back(w);
+		f.given.push_back(w && a.kwarg_only());
+		if (a.name() == "is_causal")
+			f.causal = i + 1;
+		else if (a.name() == "beta" && f.first_added)
+			f.beta = i + 1;
+	}
+}
+
+static Info describe(const c10::OperatorHandle &op)
+{
+	const auto &schema = op.schema();
+	Info f;
+
+	f.name = schema.name();
+	auto [from, to] = rows.equal_range(f.name);
+	for (; from != to; ++from)
+		if (from->second.means(schema))
+			take_row(f, from->second);
+	for (const Row &r : patterns)
+		if (r.means(schema))
+			take_row(f, r);
+	take_arguments(f, schema);
+	f.mutates = mutates(schema);
+	f.skip |= gives_view(schema) && !f.mutates;
+	f.skip |= op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) &&
+		  !op.hasKernelForDispatchKey(c10::DispatchKey::CUDA); /* unlike _fused_rms_norm */
+	f.skip |= gives_no_tensor(schema) && !f.scalar && !f.mutates;
+	f.part |= f.part_in_full && in_full;
+	f.over |= f.part;
+	f.seeded = op.hasTag(at::Tag::nondeterministic_seeded);
+	f.pointwise |= op.hasTag(at::Tag::pointwise);
+	f.each |= f.pointwise;
+	f.instead = instead_of(f.name);
+	return f;
+}
+
+Info &info(const c10::OperatorHandle &op)
+{
+	static std::unordered_map<const void *, Info *> infos;
+	thread_local std::unordered_map<const void *, Info *> mine;
+	const void *key = &op.schema();
+	auto it = mine.find(key);
+
+	if (it != mine.end())
+		return *it->second;
+	std::lock_guard<std::mutex> g(mutex);
+	Info *&entry = infos[key];
+	if (!entry)
+		entry = new Info(describe(op));
+	return *(mine[key] = entry);
+}
+} // namespace card_values

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The card's own operator runs, for its allocations and shapes; before, it gets the counts that
+ * it reads. */
+#include "values.h"
+
+namespace card_values
+{
+constexpr uint64_t MODE_COPIES = 6; /* to the host, for each row (PyTorch 2.11) */
+
+/* The distinct indices of a sparse tensor, sorted, each flattened to one number. Undefined:
+ * unknown. */
+static Tensor different_places(const Tensor &x)
+{
+	Below below_this;
+	auto indices = x._indices();
+	if (indices.size(0) == 0 || !on_card(indices) || !small(indices) ||
+	    origin_of(indices) != COMPUTED)
+		return {};
+	auto places = cpu_view(indices)[0].clone();
+	for (int64_t d = 1; d < indices.size(0); d++)
+		places.mul_(x.size(d)).add_(cpu_view(indices)[d]);
+	auto sorted = std::get<0>(places.sort());
+	auto *p = sorted.data_ptr<int64_t>();
+	return sorted.narrow(0, 0, std::unique(p, p + sorted.numel()) - p);
+}
+
+/* Writes what a card's sort produces; here the kernels left the indices unsorted. */
+static void write_different(const Tensor &x, const Tensor &out)
+{
+	auto places = different_places(x);
+	Below below_this;
+	auto indices = out._indices();
+	if (!places.defined() || !on_card(indices) || indices.size(1) != places.numel())
+		return;
+	auto into = cpu_view(indices);
+	for (int64_t d = indices.size(0); d-- > 0; places = places.div(x.size(d), "floor"))
+		into[d].copy_(places.remainder(x.size(d)));
+	set_origin(indices, COMPUTED);
+}
+
+/* The dimension along which unique compares slices; -1: single elements. */
+static int64_t along_dim(const Call &c)
+{
+	const IValue none, &dim = c.f.name == "aten::unique_dim"	   ? c.args[1]
+				  : c.f.name == "aten::unique_consecutive" ? c.args[3]
+									   : none;
+	return dim.isInt() ? c10::maybe_wrap_dim(dim.toInt(), c.first().dim()) : -1;
+}
+
+/* The count that nonzero and similar operators read from the card. *known is set if it is more
+ * reliable than the inputs. */
+static uint64_t expected_count(const Call &c, bool *known)
+{
+	const Tensor &x = c.first();
+	int64_t along = along_dim(c);
+	if (c.done)
+		return uint64_t(c.results[0].toTensor().size(std::max(along, int64_t(0))));
+	if (c.f.name == "aten::_coalesce") {
+		auto places = different_places(x);
+		*known = places.defined();
+		return uint64_t(*known ? places.numel() : x._nnz());
+	}
+	if (mode == Values::zeros)
+		return 0;
+	if (along >= 0)
+		return uint64_t(x.size(along));
+	return uint64_t(c.f.name == "aten::nonzero" && x.scalar_type() == at::kBool &&
+					origin_of(x) != LIKELY && !suppression
+				? (x.numel() + 1) / 2
+				: x.numel());
+}
+
+/* mode sorts each row and asks how often neighbours differ. Unknown values: as often as the type
+ * allows; for bf16, in 32 powers of two. */
+static std::vector<uint64_t> steps_between(const Tensor &x, int64_t dim, bool known)
+{
+	int64_t n = x.dim() ? x.size(dim) : 1, rows = n ? x.numel() / n : 0;
+	if (n < 2 || !x.element_size() || rows > INDICES / 8)
+		return {};
+	if (!known || !small(x) || !on_card(x)) {
+		int64_t most = x.scalar_type() == at::kBFloat16 ? 1 << 13
+			       : x.element_size() < 4 ? int64_t(1) << (8 * x.element_size())
+						      : n;
+		return std::vector<uint64_t>(size_t(rows), uint64_t(std::min(n, most) - 1));
+	}
+	auto sorted = std::get<0>(cpu_view(x).sort(dim));
+	auto count =
+		sorted.narrow(dim, 1, n - 1).ne(sorted.narrow(dim, 0, n - 1)).sum(dim).contiguous();
+	auto *p = count.data_ptr<int64_t>();
+	return { p, p + count.numel() };
+}
+
+/* Sums of known integers or booleans are computed before the operator runs. False: not computed. */
+static bool foresee(Call &c)
+{
+	bool done = integers(c.first()) && compute(c);
+
+	each(c.results, [&](const Tensor &t) { done &= small(t) || volume(t) <= c.most; });
+	return done;
+}
+
+/* The operator asks the card how many elements there are. */
+static void answer_count(Call &c)
+{
+	c.done = !c.listed && !suppression && c.known() && compute(c);
+	bool known = c.listed ? c.table->origin == COMPUTED : c.done && c.origin == COMPUTED;
+	uint64_t count = c.listed ? c.places.size() : expected_count(c, &known);
+	if (depth == 1 || !outer->shape) /* x[mask] calls nonzero */
+		tell_choice(outer->name.c_str() + outer->name.find("::") + 2, !known);
+	if (core.answer)
+		core.answer(true, count);
+}
+
+static void answer_steps(Call &c)
+{
+	Below below_this;
+
+	c.steps = steps_between(c.first(), c.args[1].toInt(), c.known());
+	core.answer_in_turn(c.steps.data(), c.steps.size(), MODE_COPIES);
+}
+
+/* Before the operator runs: what its kernels will read, and what it is about to change. */
+static void prepare(Call &c)
+{
+	Info &f = c.f;
+
+	if (f.shape)
+		answer_count(c);
+	if (f.asks && core.answer_in_turn)
+		answer_steps(c);
+	if (f.part && origin_of(c.first()) == NOTHING)
+		invent(c.first());
+	if (f.sums && !f.mutates && !c.table && c.known())
+		c.done = foresee(c);
+	c.draw = draw_of(c);
+	c.steep = f.slope && !in_full && mode == Values::rules && slope_of(c);
+}
+
+static void run_operator(Call &c)
+{
+	bool whole = in_full && c.fits && !c.inside_only && !c.f.decides;
+
+	try {
+		Restored<bool> before{ foreseen };
+		foreseen |= c.done || (whole && !goes_to_host(c));
+		c.redispatch();
+	} catch (...) {
+		if (core.answer)
+			core.answer(false, 0);
+		throw;
+	}
+	if ((c.f.shape || c.f.asks) && core.answer)
+		core.answer(false, 0);
+}
+
+/* Which elements an unknown or listed mask selects. */
+static void write_selected(Call &c)
+{
+	Below below_this;
+	const Tensor &index = c.stack->back().toTensor();
+
+	if (c.listed)
+		write_places(c.first(), index, c.places, c.table->origin);
+	else
+		invent_places(c.first(), index);
+}
+
+bool run(Call &c)
+{
+	Info &f = c.f;
+
+	prepare(c);
+	run_operator(c);
+	c.outs.assign(c.stack->end() - int64_t(c.op.schema().returns().size()), c.stack->end());
+	if (f.name == "aten::_coalesce" && !c.done)
+		write_different(c.first(), c.result());
+	bool selects = f.name == "aten::nonzero" && !c.done;
+	if (!f.mutates && !selects)
+		each(c.outs, forget_awaited);
+	if (depth == 1)
+		tick(c);
+	if (selects)
+		return write_selected(c), false;
+	if (depth == 1 && f.copies && !f.mutates && c.result().is_cpu())
+		tell_choice("copy_", c.origin != COMPUTED);
+	if (c.inside_only && c.origin == COMPUTED)
+		each(c.outs, [&](const Tensor &t) {
+			if (on_card(t) && t.numel() && origin_of(t) == NOTHING)
+				tell_missed(f);
+		});
+	return !c.inside_only;
+}
+} // namespace card_values

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Non-zero elements of large tensors: one_hot of a router's choices takes gigabytes. */
+#include "values.h"
+
+namespace card_values
+{
+static std::unordered_map<const void *, std::shared_ptr<const Table>> tables; /* by base */
+static size_t tables_most = 256; /* more than this: drops those of freed storages */
+
+/* NULL: none, or outdated by a write. pre: mutex is held. */
+std::shared_ptr<const Table> table_at(const void *base)
+{
+	auto it = tables.find(base);
+	auto known = origins.find(base);
+	bool valid = it != tables.end() && !it->second->storage.expired() &&
+		     known != origins.end() && known->second == it->second->then;
+	return valid ? it->second : nullptr;
+}
+
+void forget_table(const void *base)
+{
+	tables.erase(base);
+}
+
+std::shared_ptr<const Table> table_of(const Tensor &t)
+{
+	if (!on_card(t) || !t.numel())
+		return nullptr;
+	std::lock_guard<std::mutex> g(mutex);
+	return table_at(base_of(t));
+}
+
+/* Any size. */
+bool holds_zeros(const Tensor &t)
+{
+	auto table = table_of(t);
+	return table && table->places.empty();
+}
+
+static void keep_table(const Tensor &t, Table &&table)
+{
+	std::lock_guard<std::mutex> g(mutex);
+	if (tables.size() >= tables_most) {
+		for (auto it = tables.begin(); it != tables.end();)
+			it = it->second->storage.expired() ? tables.erase(it) : std::next(it);
+		tables_most = 2 * tables.size() + 256;
+	}
+	const void *base = base_of(t);
+	table.then = origins[base];
+	tables[base] = std::make_shared<const Table>(std::move(table));
+}
+
+/* Calls f with the sum of (index * weight) over the dimensions of t, for each table entry inside
+ * the view t. False: its strides are ambiguous. */
+template <class F>
+static bool each_place(const Table &table, const Tensor &t, at::IntArrayRef weights, F f)
+{
+	struct Step {
+		int64_t size, stride, weight;
+	};
+	std::vector<Step> steps;
+	bool same_class = table.stride == 1;
+	for (int64_t d = 0; d < t.dim(); d++)
+		if (t.size(d) != 1) {
+			steps.push_back({ t.size(d), t.stride(d), weights[size_t(d)] });
+			same_class &= t.stride(d) % table.classes == 0;
+		}
+	std::sort(steps.begin(), steps.end(),
+		  [](const Step &a, const Step &b) { return a.stride > b.stride; });
+	int64_t inner = 0, first = t.storage_offset();
+	for (size_t i = steps.size(); i-- > 0; inner += (steps[i].size - 1) * steps[i].stride)
+		if (steps[i].stride <= inner)
+			return false;
+	same_class |= first / table.stride == (first + inner) / table.stride;
+	size_t c = same_class ? size_t(first / table.stride % table.classes) : 0;
+	int64_t end = table.begin[same_class ? c + 1 : size_t(table.classes)];
+	for (int64_t i = table.begin[c]; i < end; i++) {
+		int64_t rest = table.places[size_t(i)] - first, sum = 0;
+		bool inside = rest >= 0;
+		for (size_t k = 0; inside && k < steps.size(); k++) {
+			int64_t at = rest / steps[k].stride;
+			inside = at < steps[k].size;
+			rest -= at * steps[k].stride;
+			sum += at * steps[k].weight;
+		}
+		if (inside && rest == 0)
+			f(sum);
+	}
+	return true;
+}
+
+/* places: unsorted, with duplicates */
+static void note_table(const Tensor &t, const std::vector<int64_t> &places, int64_t stride,
+		       int64_t classes, Origin origin, bool ones)
+{
+	Table table{ t.storage().getWeakStorageImpl(), origin, ones, stride, classes, {}, {} };
+	std::vector<int64_t> next(size_t(classes) + 1);
+	auto class_of = [&](int64_t place) { return size_t(place / stride % classes); };
+	for (int64_t place : places)
+		next[class_of(place) + 1]++;
+	for (size_t c = 0; c < size_t(classes); c++)
+		next[c + 1] += next[c];
+	std::vector<int64_t> sorted(places.size());
+	auto ends = next;
+	for (int64_t place : places)
+		sorted[size_t(ends[class_of(place)]++)] = place;
+	table.places.reserve(places.size());
+	for (size_t c = 0; c < size_t(classes); c++) {
+		auto from = sorted.begin() + next[c], to = sorted.begin() + next[c + 1];
+		std::sort(from, to);
+		table.begin.push_back(int64_t(table.places.size()));
+		table.places.insert(table.places.end(), from, std::unique(from, to));
+	}
+	table.begin.push_back(int64_t(table.places.size()));
+	keep_table(t, std::move(table));
+}
+
+/* Notes a large tensor of zeros, if it is a whole storage. */
+void note_zeros(const Tensor &t)
+{
+	if (t.data_ptr() == base_of(t) &&
+	    span(t) >= int64_t(whole_of(t.storage().unsafeGetStorageImpl()).nbytes()))
+		note_table(t, {}, 1, 1, COMPUTED, true);
+}
+
+/* Indices into the storage at which scatter writes. Undefined: unknown. Unknown choices are taken
+ * from a router. */
+static Tensor scattered(const Tensor &t, const Stack &args, Origin *origin)
+{
+	const Tensor &index = args[2].toTensor();
+	int64_t d = wrap(args[1].toInt(), t), n = t.size(d);
+	if (t.dim() != index.dim() || !index.numel() || index.numel() > MOST_CHOICES ||
+	    (args[3].isScalar() && args[3].toScalar().toDouble() == 0))
+		return {};
+	*origin = on_card(index) ? origin_of(index) : NOTHING;
+	Tensor at;
+	if (*origin > LIKELY) {
+		at = cpu_view(index).to(at::kLong, false, true, at::MemoryFormat::Contiguous);
+	} else {
+		at = at::empty(index.sizes(), at::kLong);
+		auto rows = at::empty(at.transpose(d, -1).sizes(), at::kLong);
+		route_rows(rows, n, index.size(d));
+		at.copy_(rows.transpose(d, -1));
+		*origin = INVENTED;
+	}
+	if (at.min().item<int64_t>() < 0 || at.max().item<int64_t>() >= n)
+		return {};
+	at.mul_(t.stride(d)).add_(t.storage_offset());
+	for (int64_t k = 0; k < t.dim(); k++)
+		if (k != d) {
+			std::vector<int64_t> shape(size_t(t.dim()), 1);
+			shape[size_t(k)] = at.size(k);
+			at.add_(at::arange(at.size(k), at.options()).mul_(t.stride(k)).view(shape));
+		}
+	return at;
+}
+
+/* The same for x[rows, classes] = v, with an index per dimension. */
+static Tensor listed_one_by_one(const Tensor &t, const Stack &args, Origin *origin)
+{
+	auto list = args[1].toListRef();
+	const Tensor &value = args[2].toTensor();
+	if (int64_t(list.size()) != t.dim() || args[3].toBool() || value.numel() != 1 ||
+	    origin_of(value) != COMPUTED || cpu_view(value).item().toDouble() == 0)
+		return {};
+	Tensor at = at::full({}, t.storage_offset(), at::kLong);
+	for (int64_t d = 0; d < t.dim(); d++) {
+		Tensor index = list[size_t(d)].isTensor() ? list[size_t(d)].toTensor() : Tensor();
+		if (!index.defined() || wrapped(index) || !integers(index) ||
+		    index.element_size() < 4 || index.numel() > MOST_CHOICES ||
+		    origin_of(index) <= LIKELY)
+			return {};
+		*origin = std::min(*origin, origin_of(index));
+		auto i = (on_card(index) ? cpu_view(index) : index).to(at::kLong);
+		at = at + i.remainder(t.size(d)).mul(t.stride(d)); /* negative indices */
+	}
+	return at.contiguous();
+}
+
+void scatter_into(const Call &c)
+{
+	const Tensor &t = c.result();
+	const Table &before = *c.table; /* of t before the write */
+
+	if (!on_card(t) || !t.is_non_overlapping_and_dense())
+		return;
+	Origin origin = before.origin;
+	bool listed = c.f.table == PUTS;
+	Tensor at = listed ? listed_one_by_one(t, c.args, &origin) : scattered(t, c.args, &origin);
+	if (!at.defined() || !at.numel() ||
+	    at.numel() > MOST_CHOICES - int64_t(before.places.size()))
+		return;
+	auto *p = at.data_ptr<int64_t>();
+	std::vector<int64_t> places(p, p + at.numel());
+	places.insert(places.end(), before.places.begin(), before.places.end());
+	bool one = listed ? cpu_view(c.args[2].toTensor()).item().toDouble() == 1
+			  : c.args[3].isScalar() && c.args[3].toScalar().toDouble() == 1;
+	int64_t d = listed ? t.dim() - 1 : wrap(c.args[1].toInt(), t);
+	note_table(t, places, t.stride(d), t.size(d), std::min(origin, before.origin),
+		   before.ones && one);
+}
+
+/* For each dimension of x, the step of its index in out. Empty: not one of these operators. */
+static std::vector<int64_t> weights_of(const Call &c)
+{
+	const Tensor &x = c.first(), &out = c.result();
+	std::vector<int64_t> weights;
+	if (c.f.table == COUNTS) {
+		std::vector<int64_t> dims; /* empty: all */
+		if (c.args.size() > 2 && c.args[1].isInt())
+			dims = { c.args[1].toInt() };
+		else if (c.args.size() > 2 && c.args[1].isIntList())
+			dims = c.args[1].toIntVector();
+		std::vector<bool> gone(size_t(x.dim()), dims.empty());
+		for (int64_t d : dims)
+			gone[size_t(wrap(d, x))] = true;
+		bool kept = out.dim() == x.dim();
+		for (int64_t d = 0, k = 0; d < x.dim(); d++)
+			weights.push_back(gone[size_t(d)] ? 0 : out.stride(kept ? d : k++));
+		return c.table->ones || c.f.name == "aten::any" ? weights : std::vector<int64_t>();
+	}
+	if (c.f.table == COMPARES) {
+		double with = c.args[1].isScalar() ? c.args[1].toScalar().toDouble() : -1;
+		if (with != (c.f.name == "aten::eq" ? 1 : 0) ||
+		    (c.f.name == "aten::eq" && !c.table->ones))
+			return {};
+	}
+	for (int64_t d = 0; d < x.dim(); d++)
+		weights.push_back(out.stride(d));
+	return weights;
+}
+
+/* Takes slices along a dimension: appends their indices in out. */
+static bool take_slices(const Call &c, std::vector<int64_t> &places)
+{
+	const Tensor &x = c.first(), &out = c.result();
+	bool select = c.args[1].isInt();
+	auto list = select ? std::vector<IValue>() : c.args[1].toListRef().vec();
+	if (!select && (list.size() != 1 || !list[0].isTensor()))
+		return false;
+	const Tensor &index = select ? c.args[2].toTensor() : list[0].toTensor();
+	int64_t d = select ? wrap(c.args[1].toInt(), x) : 0;
+	if (!on_card(index) || !integers(index) || index.element_size() < 4 || index.dim() != 1 ||
+	    origin_of(index) <= LIKELY)
+		return false;
+	auto at = cpu_view(index).to(at::kLong).contiguous();
+	for (int64_t i = 0; i < index.numel(); i++) {
+		auto slice = x.select(d, at.data_ptr<int64_t>()[i]);
+		std::vector<int64_t> weights;
+		for (int64_t k = 0; k < out.dim(); k++)
+			if (k != d)
+				weights.push_back(out.stride(k));
+		if (!each_place(*c.table, slice, weights,
+				[&](int64_t sum) { places.push_back(sum + i * out.stride(d)); }))
+			return false;
+	}
+	return true;
+}
+
+/* The result of an operator on a table: computed if small, else a table. False: the operator is not
+ * supported. */
+bool from_table(const Call &c)
+{
+	const Table &table = *c.table;
+	const Tensor &x = c.first(), &out = c.result();
+	std::vector<int64_t> places;
+	if (!on_card(out) || !out.is_non_overlapping_and_dense())
+		return false;
+	if (c.f.table == TAKES) {
+		if (!take_slices(c, places))
+			return false;
+	} else {
+		auto weights = weights_of(c);
+		if (weights.empty() ||
+		    !each_place(table, x, weights, [&](int64_t sum) { places.push_back(sum); }))
+			return false;
+	}
+	bool ones = table.ones || c.f.table == COMPARES || out.scalar_type() == at::kBool;
+	if (out.numel() && ones && small(out)) {
+		std::vector<int64_t> counts(size_t(out.numel()));
+		for (int64_t place : places)
+			counts[size_t(place)]++;
+		cpu_view(out).as_strided({ out.numel() }, { 1 }).copy_(at::tensor(counts));
+		set_origin(out, table.origin);
+		return true;
+	}
+	size_t all = places.size();
+	set_origin(out, NOTHING);
+	if (!out.numel() || all > size_t(MOST_CHOICES))
+		return true;
+	note_table(out, places, 1, out.dim() && out.stride(-1) == 1 ? out.size(-1) : 1,
+		   table.origin, ones);
+	if (c.f.table == COUNTS && table_of(out)->places.size() != all) /* some counts exceed one */
+		note_table(out, places, 1, out.size(-1), table.origin, false);
+	return true;
+}
+
+/* Indices of non-zero elements, in nonzero's order. */
+bool find_places(const Tensor &x, const Table &table, std::vector<int64_t> &places)
+{
+	std::vector<int64_t> weights(size_t(x.dim()));
+	for (int64_t d = x.dim() - 1, weight = 1; d >= 0; weight *= x.size(d--))
+		weights[size_t(d)] = weight;
+	if (!each_place(table, x, weights, [&](int64_t sum) { places.push_back(sum); }))
+		return false;
+	std::sort(places.begin(), places.end());
+	return true;
+}
+
+void write_places(const Tensor &x, const Tensor &index, const std::vector<int64_t> &places,
+		  Origin origin)
+{
+	if (!on_card(index) || !index.numel())
+		return;
+	auto c = cpu_view(index), at = at::tensor(places);
+	for (int64_t d = x.dim() - 1; d >= 0; d--) {
+		c.select(1, d).copy_(at.remainder(x.size(d)));
+		at = at.div(x.size(d), "floor");
+	}
+	set_origin(index, origin);
+}
+} // namespace card_values

@@ -1,0 +1,368 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The simulated card, in TAP: card.py BUILD/tests/drivers
+
+card_*.cases call by call; what a real driver did (h200_*.inc); random calls against lists of what
+there is. A line of a case is a call and what came of it: an address or a number, which may be a
+sum of names, or how it failed. Of several calls in a line ("call; call") the last one answers, and
+those before must succeed. CASES_REWRITE=1 writes the answers anew. Calls:
+
+    card total=SIZE context=SIZE lag=NS idle  another card (else an H200; total: no context)
+    a = malloc SIZE · free a  3 x a = malloc SIZE makes a1, a2, a3; free a* frees them
+    r = reserve SIZE HINT · unreserve r SIZE                h = create SIZE · release h SIZE
+    map ADDR SIZE h · access ADDR SIZE · unmap ADDR SIZE
+    p = pool THRESHOLD opportunistic wait  a = take p SIZE STREAM · give p a STREAM
+    trim p SIZE · destroy p · used p
+    a = managed SIZE · let a · touch ADDR SIZE · prefetch ADDR SIZE · resident
+    f = fence STREAM · done f LAG  sync STREAM · sync (all) · now NS
+    local SIZE BEHIND · hold SIZE · mapped SIZE
+    place ADDR · place oom · place rule · place wish ADDR  what the hook says next; asked: whom
+    a = host SIZE · unhost ADDR SIZE                        addresses of the host process
+    fail N [all]  the N-th call from now fails, or all from there; 0: none
+    ready SIZE                                              the card, after so much was given back
+    reserved · peak · leaks · free_memory · cost  cost: of the calls since the last time"""
+import bisect
+import glob
+import os
+import random
+import re
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../../support"))
+from driven import Wrong, cases, in_lines, main, total  # noqa: E402
+
+MIB, ANY = 1 << 20, (1 << 64) - 1
+GIVES = "malloc reserve create pool take managed host fence".split()
+PLACES = {"oom": 1, "rule": -1, "wish": 2}
+
+
+class Card:
+    """A card with names for what it gave."""
+
+    def __init__(self, driver, size=0, context=ANY, **more):
+        self.driver, self.seen, self.opened = driver, 0, False
+        self.names = {"CONTEXT": 0x7f0000000000, "RANGES": 0x302000000, "LOW": 0x7eff00000000,
+                      "FAR": 0x7fb400000000,
+                      "MAX": ANY, "PAGE": 32 * MIB}
+        if size:
+            self.must("card", size, context, more.get("lag", 0), more.get("idle", 0))
+
+    def ask(self, *words):
+        """(what is wrong, value or None, lines before)"""
+        result, fields, before = self.driver.ask(*words)
+        return (fields[0], None, before) if result else (None, int(fields[0]) if fields else None,
+                                                         before)
+
+    def must(self, *words):
+        wrong, value, _ = self.ask(*words)
+        if wrong:
+            raise Wrong(f"{' '.join(map(str, words))}: {wrong}")
+        return value
+
+    def look(self, *words):
+        return {k: int(v) for k, v in self.ask(*(words or ["look"]))[2] if k != "asked"}
+
+    # ---- as text
+
+    def number(self, text):
+        value = total(text, self.names.get)
+        if value is None:
+            raise Wrong(f"'{text}' is not a number")
+        return value
+
+    def text(self, value, expected):
+        """What is expected stays as it is written if it is the same."""
+        if expected and total(expected, self.names.get) == value:
+            return expected
+        if value >> 32:
+            return hex(value)
+        return f"{value // MIB}M" if value and value % MIB == 0 else str(value)
+
+    def words_of(self, call):
+        word, *rest = call
+        if word == "card":
+            given = dict(w.partition("=")[::2] for w in rest)
+            sizes = [self.number(given[k]) if k in given else None
+                     for k in ("total", "context", "lag")]
+            context = sizes[1] if sizes[1] is not None else 0 if sizes[0] else ANY
+            return ["card", sizes[0] or 0, context, sizes[2] or 0, int("idle" in given)]
+        if word == "place":
+            kind = PLACES.get(rest[0], 0)
+            return ["place", kind, self.number(rest[-1]) if kind in (0, 2) else 0]
+        if word == "pool":
+            return ["pool", self.number(rest[0]), int("opportunistic" in rest), int("wait" in rest)]
+        if word == "now":
+            return ["now", self.number(rest[0].lstrip("+")), int(rest[0][0] == "+")]
+        return [word, *(1 if w == "all" else self.number(w) for w in rest)]
+
+    def asks(self, call, expected):
+        """The answer of a call that only looks; None: it is no such call."""
+        word, seen = call[0], self.look
+        if word in ("reserved", "peak", "leaks"):
+            return self.text(seen()[word], expected)
+        if word == "cost":
+            now = self.must("time")
+            cost, self.seen = now - self.seen, now
+            return self.text(cost, expected)
+        if word == "free_memory":
+            return "{free} of {total}".format(**seen("info"))
+        if word == "asked":
+            return ", ".join(v for k, v in self.ask("look")[2] if k == "asked")
+        if word == "used":
+            u = seen("used", self.number(call[1]))
+            return (f"used {u['used']} peak {u['used peak']}, reserved {u['reserved'] // MIB}M "
+                    f"peak {u['reserved peak'] // MIB}M")
+        if word == "resident":
+            u = seen()
+            assert u["resident"] <= u["reserved"]
+            return (f"{u['resident'] >> 10}K peak {u['resident peak'] >> 10}K, "
+                    f"faults {u['faults']}, in {u['in'] // MIB}M, "
+                    f"out {u['out'] // MIB}M, evictions {u['evictions']}, moving {u['moving']} ns")
+        return ("no", "yes")[self.must(*self.words_of(call))] if word == "done" else None
+
+    def call(self, name, call, expected, must):
+        if not self.opened and call[0] != "card":
+            self.must("card", 0, ANY)
+        self.opened = True
+        said = self.asks(call, expected)
+        if said is not None:
+            return said
+        wrong, value, _ = self.ask(*self.words_of(call))
+        if wrong and must:
+            raise Wrong(f"{call[0]}: {wrong}")
+        if wrong or call[0] not in GIVES:
+            return wrong or ""
+        if name:
+            self.names[name] = value
+        return self.text(value, expected)
+
+    def line(self, text, expected):
+        *first, last = [one.split() for one in text.split(";")]
+        for words, must in [(w, True) for w in first] + [(last, False)]:
+            many = len(words) > 2 and words[1] == "x"
+            times, words = (int(words[0]), words[2:]) if many else (1, words)
+            name, words = (words[0],
+                           words[2:]) if words[1:2] == ["="] else ("unnamed" if many else None,
+                                                                   words)
+            calls = [words]
+            if words[-1].endswith("*"):
+                calls = [[words[0], n] for n in self.names
+                         if re.fullmatch(re.escape(words[-1][:-1]) + r"\d\w*", n)]
+            for i in range(1, times + 1):
+                said = [self.call(f"{name}{i}" if many else name, c, "" if must else expected,
+                                  must) for c in calls]
+        return "".join(said)
+
+
+def answers(driver, body):
+    card = Card(driver)
+    driver.ask("card", 0, ANY)
+    card.names.update((k, int(v)) for k, v in card.ask("prices")[2])
+    return in_lines(lambda _, call, expected: card.line(call, expected))(driver, body)
+
+
+# ---- what the real driver did --------------------------------------------------------------------
+
+
+def recorded(file, name):
+    with open(os.path.join(HERE, file), encoding="utf-8") as text:
+        table = re.search(name + r"\[\] = \{(.*?)\n\};", text.read(), re.S)[1]
+    return [[int(n, 0) for n in row.split(",")] for row in re.findall(r"\{([^{}]*)\}", table)]
+
+
+def test_recorded_mallocs(driver):
+    for name in ("small_history", "mixed_history"):
+        card, at = Card(driver, 150109880320, 552402944), {}
+        for i, (which, size, addr, pages) in enumerate(recorded("h200_malloc.inc", name)):
+            if size:
+                at[which] = card.must("malloc", size)
+                assert at[which] == addr, (name, i, hex(at[which]), hex(addr))
+            else:
+                card.must("free", at[which])
+            assert card.look()["reserved"] == pages * 2 * MIB, (name, i)
+
+
+def test_recorded_pools(driver):
+    for name, threshold, every in (("threshold_history", 10**10, 500),
+                                   ("often_history", 5 * 10**8, 37)):
+        card, at = Card(driver, 150109880320, 0), {}
+        pool = card.must("pool", threshold)
+        for i, (which, size, offset, pages) in enumerate(recorded("h200_pool.inc", name), 1):
+            if size:
+                at[which] = card.must("take", pool, size, 0)
+                assert at[which] == 0x302000000 + offset, (name, i)
+            else:
+                card.must("give", pool, at[which], 0)
+            if i % every == 0:
+                card.must("sync", 0)
+            assert card.look()["reserved"] == pages * 32 * MIB, (name, i)
+
+
+def test_recorded_streams(driver):
+    """On several streams of an idle card, none of them the default one."""
+    for name in ("four_streams", "synced_streams"):
+        card = Card(driver, 150109880320, 0, idle=1)
+        pool = card.must("pool", ANY, 1)
+        for i, (offset, size, pages, stream) in enumerate(recorded("h200_pool_streams.inc", name)):
+            if size and not pages:
+                card.must("sync", stream + 1)
+                continue
+            if size:
+                assert card.must("take", pool, size, stream + 1) == 0x302000000 + offset, (name, i)
+            else:
+                card.must("give", pool, 0x302000000 + offset, stream + 1)
+            assert card.look()["reserved"] == pages * 32 * MIB, (name, i)
+
+
+# ---- random calls --------------------------------------------------------------------------------
+
+
+class Apart:
+    """Ranges of addresses, none of which meets another."""
+
+    def __init__(self):
+        self.ranges = []
+
+    def put(self, addr, size):
+        i = bisect.bisect(self.ranges, (addr,))
+        assert i == 0 or sum(self.ranges[i - 1]) <= addr, f"{addr:#x}: overlap below"
+        above = i == len(self.ranges) or addr + size <= self.ranges[i][0]
+        assert above, f"{addr:#x}: overlap above"
+        self.ranges.insert(i, (addr, size))
+
+    def drop(self, addr, size):
+        self.ranges.remove((addr, size))
+
+
+def up(size, unit):
+    return -(-size // unit) * unit
+
+
+def test_random_card(driver):
+    """Segments, ranges and handles; what is reserved is the sum of their pages."""
+    card, rng, things, apart, refused = Card(driver, 1600 * MIB,
+                                             100 * MIB), random.Random(2026), {}, Apart(), 0
+    take_back = {"malloc": "free", "reserve": "unreserve", "create": "release"}
+    for n in range(20000):
+        i = rng.randrange(300)
+        if i in things:
+            kind, at, size = things.pop(i)
+            card.must(take_back[kind], at, size)
+            if kind != "create":
+                apart.drop(at, up(size, 512))
+        else:
+            kind = rng.choice(["malloc"] * 6 + ["reserve"] * 2 + ["create"] * 2)
+            size = {"malloc": rng.randrange(rng.choice([4096, 512 << 10, 3 * MIB, 90 * MIB])) + 1,
+                    "reserve": (rng.randrange(40) + 1) * 2 * MIB,
+                    "create": (rng.randrange(20) + 1) * 2 * MIB}[kind]
+            wrong, at, _ = card.ask(kind, size)
+            refused += bool(wrong)
+            assert wrong in (None, "oom") and not (wrong and kind == "reserve"), wrong
+            if wrong:
+                continue
+            things[i] = kind, at, size
+            if kind != "create":
+                assert at % 512 == 0
+                apart.put(at, up(size, 512))
+        reserved = card.look()["reserved"] if n % 16 == 0 else 0
+        assert reserved <= 1500 * MIB
+        if n % 16 == 0:
+            small = {at // (2 * MIB) for kind, at, size in things.values() if kind == "malloc"
+                     and size <= 2 * MIB}
+            large = sum(up(size, 2 * MIB) for kind, _, size in things.values()
+                        if kind == "create" or kind == "malloc" and size > 2 * MIB)
+            assert reserved == large + 2 * MIB * len(small), (n, reserved, large, len(small))
+    assert refused > 50  # the card was full at times
+    for kind, at, size in things.values():
+        card.must(take_back[kind], at, size)
+    assert card.look()["reserved"] == card.look()["leaks"] == 0
+
+
+def test_same_twice(driver):
+    """The same calls give the same addresses and times."""
+    runs = []
+    for _ in range(2):
+        card, rng = Card(driver, 150109880320, 552402944), random.Random(7)
+        for n in range(1000):
+            at = card.must("malloc", rng.randrange(5 * MIB) + 1)
+            runs.append(at)
+            if n % 3:
+                card.must("free", at)
+        runs.append(card.must("time"))
+    assert runs[:1001] == runs[1001:]
+
+
+def random_pool(driver, seed, threshold):
+    """No overlap; no page is given back that a block touches, and after a trim there is no
+    other."""
+    card, rng, blocks, apart = Card(driver, 6000 * MIB, 0), random.Random(seed), {}, Apart()
+    pool, now = card.must("pool", threshold, seed & 1), 0
+
+    def touched():
+        return 32 * MIB * len({p for a, s in blocks.values()
+                               for p in range(a // (32 * MIB), (a + s - 1) // (32 * MIB) + 1)})
+
+    for n in range(6000):
+        i, stream = rng.randrange(200), rng.randrange(3)
+        now += 100000
+        card.must("now", now)
+        if i in blocks:
+            apart.drop(*blocks[i])
+            card.must("give", pool, blocks.pop(i)[0], stream)
+        else:
+            size = rng.randrange(2 * MIB if rng.randrange(8) else 120 * MIB) + 1
+            wrong, at, _ = card.ask("take", pool, size, stream)
+            if not wrong:
+                blocks[i] = at, size
+                apart.put(at, size)
+        if n % 100 == 99:
+            card.must("sync", stream)
+        u = card.look("used", pool)
+        assert u["used"] == sum(s for _,
+                                s in blocks.values()) and u["reserved"] == card.look()["reserved"]
+        assert touched() <= u["reserved"] <= 6000 * MIB
+    card.must("sync")
+    card.must("trim", pool, 0)
+    assert card.look()["reserved"] == touched()
+
+
+def test_random_pools(driver):
+    for seed, threshold in ((1, ANY), (2, 0), (3, 1000 * MIB)):
+        random_pool(driver, seed, threshold)
+
+
+def test_random_touches(driver):
+    """Managed memory: the block that was touched longest ago leaves a full card, and is moved in
+    again."""
+    card, rng = Card(driver, 20 * MIB, 0), random.Random(3)
+    base = card.must("managed", 48 * MIB)
+    resident = []  # the block touched longest ago first
+    out, moved_in, evictions = set(), 0, 0
+    for _ in range(5000):
+        first = rng.randrange(24)
+        blocks = range(first, min(first + rng.randrange(3) + 1, 24))
+        card.must("prefetch", base + first * 2 * MIB, len(blocks) * 2 * MIB)
+        for block in blocks:
+            if block in resident:
+                continue
+            if len(resident) == 10:
+                out.add(resident.pop(0))
+                evictions += 1
+            moved_in += block in out
+            out.discard(block)
+            resident.append(block)
+        u = card.look()
+        assert (u["in"], u["out"], u["evictions"]) == (moved_in * 2 * MIB, evictions * 2 * MIB,
+                                                       evictions), u
+        assert u["resident"] == u["reserved"] == len(resident) * 2 * MIB
+    assert evictions > 1000
+    card.must("let", base)
+    assert card.look()["resident"] == 0
+
+
+if __name__ == "__main__":
+    found = {}
+    for one in sorted(glob.glob(os.path.join(HERE, "card_*.cases"))):
+        found.update(cases(one, answers))
+    main("test_card", {**found, **globals()})
