@@ -26,7 +26,8 @@ def count(owner, name, i):
 
 count(device_mesh.DeviceMesh, "__init__", 0)
 count(placement_types._StridedShard, "_split_tensor", 1)
-count(_pointwise_ops, "generate_redistribute_costs", 2)
+if hasattr(_pointwise_ops, "generate_redistribute_costs"):  # not in PyTorch 2.15
+    count(_pointwise_ops, "generate_redistribute_costs", 2)
 if hasattr(device_mesh, "_MeshLayout"):  # since PyTorch 2.10
     count(device_mesh._MeshLayout.__base__, "__getitem__", 3)
 counts[4] = DTensor.__init__.__code__.co_filename.rpartition("/")[2]
