@@ -102,7 +102,7 @@ static uint16_t float_to_bf16(float f)
 #define AS_IT_IS(x) (x)
 __extension__ typedef __int128 int128;
 /* signed ones wrap, as on the card */
-NUMBERS(int8, int8_t, int, AS_IT_IS, (int8_t))
+NUMBERS(int8, int8_t, int, (int)(int8_t), (int8_t))
 NUMBERS(uint8, uint8_t, int, AS_IT_IS, AS_IT_IS)
 NUMBERS(int32, int32_t, int64_t, AS_IT_IS, (int32_t))
 NUMBERS(uint32, uint32_t, uint64_t, AS_IT_IS, AS_IT_IS)

@@ -135,8 +135,8 @@ static char *_Atomic watched;
  * not be recorded any more, and waiting ones would never end. */
 static void *watch(void *ctx)
 {
-	while (!access(watched, F_OK))
-		sleep(1);
+	for (int gone = 0; gone < 2; sleep(1)) /* twice: the process may be about to join another */
+		gone = access(watched, F_OK) ? gone + 1 : 0;
 	dprintf(STDERR_FILENO, "cufrag: process %d ends, since the recording of its job is over\n",
 		(int)getpid());
 	_exit(1);
