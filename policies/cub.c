@@ -60,7 +60,7 @@ struct queue {
 struct self {
 	struct frag_heap heap; /* first: its hooks are used as they are */
 	const struct params *params;
-	struct queue *queues; /* [stream * bins + bin - min_bin] */
+	struct queue *queues;	 /* [stream * bins + bin - min_bin] */
 	struct frag_bset *heads; /* [bin - min_bin]: (0, first number) -> its queue's stream */
 	uint32_t streams, bins;
 	struct queue left; /* the driver failed to take these */

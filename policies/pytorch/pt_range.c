@@ -166,7 +166,8 @@ int pt_range_get(struct pt *a, struct pt_set *set, uint64_t size, struct pt_bloc
 {
 	struct pt_block *c = pt_room_find(set, size);
 
-	if (!c && a->release >= FRAG_TORCH_SINCE_RANGE_FITS && size > pt_range_bytes(a, set->pool->small))
+	if (!c && a->release >= FRAG_TORCH_SINCE_RANGE_FITS &&
+	    size > pt_range_bytes(a, set->pool->small))
 		return FRAG_OOM;
 	if (!c)
 		FRAG_TRY(pt_range_add(a, set, 0, &c, err));

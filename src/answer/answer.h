@@ -83,9 +83,8 @@ struct frag_part {
 struct frag_answer {
 	const char *command;	      /* "fit" */
 	const char *title, *question; /* of the page */
-	const char *author,
-		*date; /* of the page; NULL = none. Data do not depend on the clock */
-	bool color;	   /* headings in bold, for a terminal */
+	const char *author, *date; /* of the page; NULL = none. Data do not depend on the clock */
+	bool color;		   /* headings in bold, for a terminal */
 	bool brief;	   /* text: only conclusions, verdicts, warnings and lines to paste */
 	bool quiet;	   /* standard output belongs to another file: no text */
 	bool estimated;	   /* rests on a recording made without a GPU */

@@ -26,7 +26,7 @@
 
 /* What a program writes is held back from its user's files (start/held_runs.h). */
 struct frag_hold {
-	const char *keep; /* NULL: all is held; "": nothing; else nothing below this folder */
+	const char *keep;    /* NULL: all is held; "": nothing; else nothing below this folder */
 	uint64_t most_bytes; /* that may be held */
 };
 

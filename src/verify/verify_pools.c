@@ -405,7 +405,8 @@ static void pin_by_kind(struct pools *p)
 
 	for (uint32_t i = 0; i < p->count; i++)
 		ranges |= p->list[i].expandable;
-	if (!ranges || !p->td->source_release || p->td->source_release >= FRAG_TORCH_SINCE_PRIVATE_RANGES)
+	if (!ranges || !p->td->source_release ||
+	    p->td->source_release >= FRAG_TORCH_SINCE_PRIVATE_RANGES)
 		return;
 	for (uint32_t i = 0; i < p->count; i++)
 		pools_pin(p, i, p->list[i].expandable);

@@ -101,7 +101,7 @@ struct frag_verify_result {
 	bool undetermined; /* not identical, but not different either: see struct frag_settled */
 	char first_difference[400]; /* "" if none; undetermined: why, from which event on */
 	enum frag_verify_cause cause;
-	char cause_text[900]; /* and what shows it; "" if FRAG_CAUSE_NONE */
+	char cause_text[900];	       /* and what shows it; "" if FRAG_CAUSE_NONE */
 	struct frag_counter *counters; /* the policy's own, as in struct frag_result */
 	uint64_t peak_reserved_bytes;
 };

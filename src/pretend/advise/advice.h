@@ -47,7 +47,7 @@ struct frag_advice {
 	bool untimed;	    /* the time of its run cannot be compared */
 	struct frag_advice_peaks before, after;
 	struct frag_advice_cost cost;
-	const char *card; /* the smallest that fits, or NULL */
+	const char *card;	 /* the smallest that fits, or NULL */
 	struct frag_curve curve; /* with the better setting; edited: only for the best */
 };
 

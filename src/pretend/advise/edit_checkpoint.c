@@ -12,9 +12,9 @@
 
 struct block {
 	const struct frag_instance *at;
-	size_t first, end; /* lives */
+	size_t first, end;  /* lives */
 	uint64_t next_back; /* where the next block's backward pass last works; 0: none */
-	size_t twice; /* a block that is kept and also recomputed; SIZE_MAX: none */
+	size_t twice;	    /* a block that is kept and also recomputed; SIZE_MAX: none */
 };
 
 static bool is_saved(const struct frag_life *l)

@@ -88,10 +88,10 @@ struct frag_cft_model {
 	struct frag_cft_slot *slots;
 	uint32_t count, cap;
 	uint32_t free_head;
-	uint64_t allocs, events;	/* so far */
-	uint64_t time_us;		/* of the last event */
-	uint32_t *recent;		/* [FRAG_CFT_AGES]: slot by number of its alloc, modulo */
-	const struct frag_trace *trace; /* its counts of stacks and strings are checked */
+	uint64_t allocs, events;	  /* so far */
+	uint64_t time_us;		  /* of the last event */
+	uint32_t *recent;		  /* [FRAG_CFT_AGES]: slot by number of its alloc, modulo */
+	const struct frag_trace *trace;	  /* its counts of stacks and strings are checked */
 	const struct frag_trace_dev *dev; /* and of streams, pools, slots, initial blocks */
 	uint32_t strings_count;
 	bool beginning; /* initial blocks may still come */

@@ -35,7 +35,7 @@ struct viz {
 	const struct frag_export_job *job;
 	const struct frag_trace_dev *td;
 	struct frag_pickle_writer w;
-	uint32_t *stack_ids; /* [stacks] memo of the list of frames + 1 */
+	uint32_t *stack_ids;  /* [stacks] memo of the list of frames + 1 */
 	uint32_t *string_ids; /* [strings_count] of a string: many frames may share one */
 	uint32_t strings_count;
 	struct frag_event *born; /* [slots] of this device */
