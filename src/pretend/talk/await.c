@@ -270,9 +270,10 @@ static int wait_for(const struct goal *g)
 void await_begin(struct awaited *a, void *stream)
 {
 	FRAG_LOCKED(&mutex);
-	struct goal g = { .first = ++numbers, .last = numbers, .how = NOGPU_TRY, .data = true };
+	const uint64_t number = ++numbers;
+	struct goal g = { .first = number, .last = number, .how = NOGPU_TRY, .data = true };
 
-	a->number = numbers;
+	a->number = number;
 	a->stream = stream;
 	*list_end = a;
 	list_end = &a->next;
