@@ -249,6 +249,8 @@ $(B)/test_flags: FORCE | $(GEN)
 FORCE:
 
 # ---- rules ---------------------------------------------------------------------
+# they replace functions of the C library that it makes inline with _FORTIFY_SOURCE, the default of some systems
+$(B)/obj/src/pretend/files/held_%.o: CPPFLAGS += -U_FORTIFY_SOURCE
 $(B)/obj/%.o: %.c $(B)/flags | $(GENERATED)
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
