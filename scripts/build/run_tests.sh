@@ -192,8 +192,7 @@ main() {
 	fi
 	local logs=$b/test-logs/$mode
 	rm -rf "$logs" && mkdir -p "$logs"
-	jobs=${TEST_JOBS:-$(nproc)}
-	[ "$mode" != gpu ] || jobs=1 # they compare the card's free memory
+	jobs=${TEST_JOBS:-$([ "$mode" = gpu ] && echo 1 || nproc)} # on a card, they compare free memory
 	export CASE_JOBS=$jobs # of the command line, which is the longest script
 	while IFS=$'\t' read -r kind name command; do
 		log=$logs/${name//\//_}.log
