@@ -246,3 +246,7 @@ FRAG_WRITE(ssize_t, copy_file_range,
 	   b, n, flags)
 FRAG_WRITE(size_t, fwrite, (const void *restrict buf, size_t size, size_t n, FILE *restrict f),
 	   fileno(f), size *n, 0, buf, size, n, f)
+#undef fwrite_unlocked
+FRAG_WRITE(size_t, fwrite_unlocked,
+	   (const void *restrict buf, size_t size, size_t n, FILE *restrict f), fileno(f), size *n,
+	   0, buf, size, n, f)

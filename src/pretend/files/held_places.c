@@ -364,26 +364,30 @@ static bool has_room(uint64_t bytes)
 	return false;
 }
 
+static bool is_held(int fd)
+{
+	char link[40], path[PATH_MAX];
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	return read_link(link, path) >= 0 && !strncmp(path, root, root_len);
+}
+
 /* Checks free space each time that a process has written a small part of its limit. */
 bool frag_held_count(int fd, size_t bytes)
 {
 	static uint64_t written, measured;
 	uint64_t now = __atomic_add_fetch(&written, bytes, __ATOMIC_RELAXED);
-	char link[40], path[PATH_MAX];
+	bool refused;
 	int before = errno;
 
 	if (now - measured > frag_held->most_bytes / 64 + 1) {
 		measured = now;
 		frag_held->full &= FRAG_HELD_WAS_FULL;
-		has_room(0);
+		has_room(is_held(fd) ? bytes : 0);
 	}
-	errno = before;
-	if (!(frag_held->full & FRAG_HELD_FULL))
-		return true;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	if (read_link(link, path) < 0 || strncmp(path, root, root_len))
-		return errno = before, true;
-	return errno = ENOSPC, false;
+	refused = frag_held->full & FRAG_HELD_FULL && is_held(fd);
+	errno = refused ? ENOSPC : before;
+	return !refused;
 }
 
 static int copy_bytes(int from, int to, uint64_t bytes)
