@@ -143,7 +143,7 @@ static const struct frag_arg options[] = {
 	  .max = FRAG_KVCACHE_TOKENS_MAX, .rare = true, .help = "of a request, prompt and output" },
 	{ FRAG_ARG_UINT, "block", AT(asked.all.block_tokens), .value = "N", .min = 1,
 	  .max = 1u << 20, .def = "16", .rare = true, .help = "tokens of a block of the cache" },
-	FRAG_HOLD_ROWS(struct options, asked.all.pretend.hold),
+	FRAG_HOLD_ROWS(struct options, asked.all.pretend.hold, rare),
 	{ FRAG_ARG_TEXT, "values", AT(asked.all.pretend.values), .value = "FILE", .def = "rules",
 	  .rare = true, .help = "the values that no kernel computes, as for record" },
 	{ FRAG_ARG_TEXT, "keep", AT(asked.all.keep), .value = "DIR", .rare = true,

@@ -8,8 +8,8 @@
 
 #include "pretend/pretend.h"
 
-/* The rows of these options, at member `hold` of a struct. */
-#define FRAG_HOLD_ROWS(type, hold) \
+/* The rows of these options, at member `hold` of a struct; the second one is rare or silent. */
+#define FRAG_HOLD_ROWS(type, hold, shown) \
 	{ FRAG_ARG_TEXT, \
 	  "keep-writes", \
 	  FRAG_ARG_AT(type, hold.keep), \
@@ -20,7 +20,7 @@
 	{ \
 		FRAG_ARG_BYTES, "writes-max", FRAG_ARG_AT(type, hold.most_bytes), \
 			.value = "SIZE", .min = FRAG_MIB, .max = UINT64_MAX, .def = "20G", \
-			.rare = true, \
+			.shown = true, \
 			.help = "what the program can write, as long as it is held back" \
 	}
 

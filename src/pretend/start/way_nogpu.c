@@ -40,7 +40,7 @@ const struct frag_arg frag_pretend_rows[] = {
 		  "skewed=F (one expert gets F times the mean), worst (all tokens to the same "
 		  "experts), zeros, random (by --seed), none (not even small operators are "
 		  "computed), or a file with lines as \"train.py:42 0.5\"" },
-	FRAG_HOLD_ROWS(struct frag_pretend, hold),
+	FRAG_HOLD_ROWS(struct frag_pretend, hold, rare),
 	{ FRAG_ARG_FLAG, "again", FRAG_ARG_AT(struct frag_pretend, again), .rare = true,
 	  .help = "run the program a second time with random values and another seed, or the "
 		  "worst routing: every command then reports what depends on invented values" },
@@ -58,7 +58,7 @@ const struct frag_arg frag_pretend_run_rows[] = {
 	  .max = 16,
 	  .help = "number of pretended cards (default: 1, or as many as a launcher starts "
 		  "processes)" },
-	FRAG_HOLD_ROWS(struct frag_pretend, hold),
+	FRAG_HOLD_ROWS(struct frag_pretend, hold, silent),
 	{ 0 },
 };
 
