@@ -97,15 +97,13 @@ void frag_nogpu_stream_awaits(void *stream, uint64_t ns, uint64_t number)
 static uint64_t keep_busy(void *stream, uint64_t ns, uint64_t on_host_ns)
 {
 	struct stream *s = clock_stream(stream);
-	uint64_t begins;
 
 	works = true;
 	host_ns += on_host_ns;
 	if (s->capture)
 		return 0;
 	not_before(&s->busy.ns, host_ns);
-	begins = atomic_fetch_add(&s->busy.ns, ns);
-	return begins;
+	return atomic_fetch_add(&s->busy.ns, ns);
 }
 
 uint64_t frag_nogpu_sent(void *stream, uint64_t bytes, uint64_t *begins)
@@ -158,7 +156,7 @@ void frag_nogpu_copied(void *stream, uint64_t bytes, bool to_card, bool pinned)
 		(void)clock_wait(&clock_stream(stream)->busy, NOGPU_TRY);
 }
 
-/* Total modelled work of the card, seen by programs that time their kernels (cufrag_values.cpp). */
+/* Total modelled work of the card, seen by programs that time their kernels (values/clock.cpp). */
 static _Atomic uint64_t worked_ns;
 
 void frag_nogpu_work(void *stream, uint64_t ns, uint64_t all_ns, bool backward)
