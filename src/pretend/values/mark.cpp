@@ -75,11 +75,11 @@ void mark(Call &c)
 	bool likely = likely_true(c);
 	mark_booleans(c, likely);
 	auto set = [&](const Tensor &t) {
+		if (!on_card(t)) /* a sparse one has no strides to look at */
+			return;
 		Origin now = c.done || likely		? c.origin
 			     : !c.f.mutates && small(t) ? GUESSED
 							: NOTHING;
-		if (!on_card(t))
-			return;
 		if (now == NOTHING && t.is_floating_point())
 			drop(t);
 		set_origin(t, now);
