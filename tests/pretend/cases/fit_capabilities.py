@@ -8,7 +8,7 @@ from support.small import cuda, torch
 #       match("cutlassF: no kernel found to launch")
 #       skip("on the card itself, this PyTorch has no attention in bfloat16 for Turing")
 #   write("cards.csv", "name,memory\nt4,16G\na100-40,40G\nh100,80G\n")
-# run: fit --cards cards.csv --policy pytorch --json fit.json
+# run: fit --cards cards.csv --policy pytorch --json fit.json --
 # match 3:  (fits|tight)  *yes
 # match 1: ^runs
 # python:
