@@ -20,8 +20,9 @@ from support.small import cuda, os, torch
 #   # what a pipe holds is not known
 #   again(None, stdin="<(echo)"), again(False, stdin="<(echo)")
 #   again(False, "fit --fresh" + fit)
-#   # a program that reads what it writes is another one the next time
-#   again(None, WRITES="1"), again(False, WRITES="1")
+#   # a program that reads what it writes finds it the next time only if its writes are kept
+#   again(None, WRITES="1"), again(True, WRITES="1")
+#   again(None, "fit --keep-writes" + fit, WRITES="2"), again(False, "fit --keep-writes" + fit, WRITES="2")
 kept = [cuda.empty(size.MIB << 20, dtype=torch.uint8) for _ in range(int(open("count.txt").read()))]
 if os.environ.get("WRITES"):
     open("state", "w").write("x")
