@@ -170,10 +170,12 @@ class Card:
         atexit.unregister(self.let_threads_rest)  # a fork does not end as Python does
 
     def let_threads_rest(self):
-        """autograd's threads still clean up after the last backward pass; 2.15 aborts if one does
-        so during exit. A real card takes long enough, this one does not."""
+        """autograd's threads still clean up after the last backward pass, and NCCL's watchdogs look
+        at finished collectives every 0.1 s; PyTorch aborts if one does so during exit. A real card
+        takes long enough, this one does not."""
         if self.torch.cuda.is_initialized():
-            time.sleep(0.1)
+            distributed = self.torch.distributed
+            time.sleep(0.3 if distributed.is_available() and distributed.is_initialized() else 0.1)
 
     is_steering = staticmethod(cufrag_steer.is_steering)
 
