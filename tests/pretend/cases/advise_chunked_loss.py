@@ -27,9 +27,9 @@ class Model(nn.Module):
             for a, b in zip(h.chunk(8), y.chunk(8)):
                 total = total + checkpoint(self.part, a, b, use_reentrant=False)
             return None, total / (y != -100).sum()
-        logits = self.head(h).float()  # <1>
+        logits = self.head(h).float()
         left = logits[..., :-1, :].contiguous().view(-1, 8000)
-        return logits, self.loss(left, x[:, 1:].reshape(-1))
+        return logits, self.loss(left, x[:, 1:].reshape(-1))  # <1>
 
 m = Model()
 o = torch.optim.AdamW(m.parameters())

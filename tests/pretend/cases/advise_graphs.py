@@ -13,9 +13,9 @@ m = nn.Sequential(nn.Embedding(4000, 64), *layers, nn.Linear(64, 4000)).cuda()
 o = torch.optim.AdamW(m.parameters())
 f = torch.compile(m, backend="eager") if len(sys.argv) < 2 else m
 
-def train(x):  # <1>
+def train(x):
     return F.cross_entropy(f(x).flatten(0, 1), x.flatten())
 
-train = torch.compile(train, backend="eager") if len(sys.argv) > 1 else train
+train = torch.compile(train, backend="eager") if len(sys.argv) > 1 else train  # <1>
 for i in range(3):
     step(o, train(cuda.randint(0, 4000, (8, 256))))

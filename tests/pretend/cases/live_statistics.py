@@ -3,7 +3,7 @@ import inspect
 from support.small import cuda, torch
 import cufrag
 
-# run: run --policy vmm --record live.cft
+# run: run --keep-writes --policy vmm --record live.cft
 # expect: answered
 # check: os.path.getsize("snapshot.pickle") > 0
 # the history of a snapshot is one that every command reads
