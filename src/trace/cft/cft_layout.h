@@ -62,4 +62,21 @@ const char *frag_cft_check_head(const struct frag_trace *trace);
 const char *frag_cft_check_device(const struct frag_trace_dev *dev);
 const char *frag_cft_check_evidence(const struct frag_trace_dev *dev);
 
+/*
+ * The cards that a trace was recorded on, as text: a line for each device, in their order, "-" where
+ * nothing is known, else
+ *
+ *	TOTAL CONTEXT BESIDE FRACTION NAME
+ *
+ * bytes of the card, of the CUDA context and of all that was held outside of the allocator (0 =
+ * unknown), the part of the card that the process was allowed, and the card's name ("?" for what is
+ * not ASCII).
+ */
+/* Is something known of a card? Then .cft has version 5. */
+bool frag_cft_has_cards(const struct frag_trace *t);
+/* In new memory (free); NULL: memory is short. */
+char *frag_cft_cards_text(const struct frag_trace *t);
+/* NULL, or what is wrong with the text. */
+const char *frag_cft_cards_read(const char *text, struct frag_trace *t);
+
 #endif

@@ -7,7 +7,6 @@
  */
 #include "cft_parse.h"
 
-#include "cft_cards.h"
 #include "cft_write.h"
 
 #include <string.h>

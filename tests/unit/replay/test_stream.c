@@ -10,7 +10,7 @@
 
 #include "replay/stream.h"
 #include "trace/ahead.h" /* its thread is why this also runs under ThreadSanitizer: pthread */
-#include "trace/cft/cft_stream.h"
+#include "trace/cft/cft_write.h"
 #include "trace/gen/gen_repeat.h"
 #include "trace/source.h"
 #include "must.h"
