@@ -6,6 +6,7 @@
 
 #include "base/clean.h"
 #include "trace/build/build.h"
+#include "trace/cft/cft_layout.h"
 #include "trace/input/input.h"
 #include "sidecar.h"
 #include "source.h"
