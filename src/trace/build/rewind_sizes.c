@@ -14,6 +14,7 @@
 #include "lib/bisect.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define SLACK FRAG_MIB /* what a block of the large pool may have beyond its request */
 
@@ -188,4 +189,14 @@ uint64_t frag_torch_round(uint64_t n, const uint32_t *roundup16)
 		return frag_round_up(n, unit);
 	}
 	return frag_round_up(n, 512);
+}
+
+uint64_t frag_rewind_large_page(const struct frag_raw_dev *raw)
+{
+	const char *key = "large_segment_size_mb:";
+	const char *conf = raw->settings ? raw->settings->conf : NULL;
+	const char *at = conf ? strstr(conf, key) : NULL;
+	uint64_t mib = at ? strtoull(at + strlen(key), NULL, 10) : 0;
+
+	return FRAG_MIB * (mib && mib <= 1u << 20 ? mib : 20);
 }
