@@ -4,8 +4,7 @@
  *
  * Invariants: (key, tie) ascends in order; a node's prio is not below that of its children; max =
  * the maximum of the node's weight and its children's max. Split and merge touch a constant
- * expected number of nodes, so they recurse; descents are loops. Most trees have no weights:
- * nothing below a node with max 0 needs refreshing, and split and merge are loops there, too.
+ * expected number of nodes, so they recurse; descents are loops.
  */
 #include "tree.h"
 
@@ -38,28 +37,11 @@ static inline void refresh(struct frag_tree_node *n)
 	n->max = FRAG_MAX(n->weight, kids);
 }
 
-static void split_plain(struct frag_tree_node *t, uint64_t key, uint64_t tie,
-			struct frag_tree_node **lo, struct frag_tree_node **hi)
-{
-	while (t) {
-		if (before(t, key, tie)) {
-			*lo = t;
-			lo = &t->kid[1];
-			t = *lo;
-		} else {
-			*hi = t;
-			hi = &t->kid[0];
-			t = *hi;
-		}
-	}
-	*lo = *hi = NULL;
-}
-
 static void split(struct frag_tree_node *t, uint64_t key, uint64_t tie, struct frag_tree_node **lo,
 		  struct frag_tree_node **hi)
 {
-	if (!max_of(t)) {
-		split_plain(t, key, tie, lo, hi);
+	if (!t) {
+		*lo = *hi = NULL;
 		return;
 	}
 	if (before(t, key, tie)) {
@@ -70,25 +52,6 @@ static void split(struct frag_tree_node *t, uint64_t key, uint64_t tie, struct f
 		split(t->kid[0], key, tie, lo, &t->kid[0]);
 	}
 	refresh(t);
-}
-
-static struct frag_tree_node *merge_plain(struct frag_tree_node *lo, struct frag_tree_node *hi)
-{
-	struct frag_tree_node *root, **link = &root;
-
-	while (lo && hi) {
-		if (lo->prio >= hi->prio) {
-			*link = lo;
-			link = &lo->kid[1];
-			lo = *link;
-		} else {
-			*link = hi;
-			link = &hi->kid[0];
-			hi = *link;
-		}
-	}
-	*link = lo ? lo : hi;
-	return root;
 }
 
 static struct frag_tree_node *merge(struct frag_tree_node *lo, struct frag_tree_node *hi)
@@ -120,18 +83,6 @@ void frag_tree_insert(struct frag_tree *t, struct frag_tree_node *n)
 	*link = n;
 	refresh(n);
 	t->count++;
-}
-
-/* The link that points at n. */
-static struct frag_tree_node **link_of(struct frag_tree *t, const struct frag_tree_node *n)
-{
-	struct frag_tree_node **link = &t->root;
-
-	while (*link != n) {
-		FRAG_ASSERT(*link);
-		link = &(*link)->kid[before(*link, n->key, n->tie)];
-	}
-	return link;
 }
 
 /* Links from the root down to the one that points at n. */
@@ -169,10 +120,6 @@ void frag_tree_remove(struct frag_tree *t, struct frag_tree_node *n)
 	unsigned depth;
 
 	t->count--;
-	if (!t->root->max) {
-		*link_of(t, n) = merge_plain(n->kid[0], n->kid[1]);
-		return;
-	}
 	depth = path_to(t, n, path);
 	*path[depth - 1] = merge(n->kid[0], n->kid[1]);
 	refresh_up(path, depth - 1);

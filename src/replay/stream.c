@@ -41,12 +41,12 @@ static int begin(struct pass *p, struct frag_err *err)
 	if (!p->source)
 		FRAG_TRY(frag_source_open(s->path, &p->source, err));
 	FRAG_TRY(frag_source_pass(p->source, s->dev, err));
-	return s->ahead ? frag_ahead_open(p->source, &p->ahead, err) : 0;
+	return s->ahead ? frag_source_ahead(p->source, &p->ahead, err) : 0;
 }
 
 static int next(struct pass *p, struct frag_batch *batch, struct frag_err *err)
 {
-	return p->ahead ? frag_ahead_next(p->ahead, batch, err)
+	return p->ahead ? frag_source_ahead_next(p->ahead, batch, err)
 			: frag_source_next(p->source, batch, err);
 }
 
@@ -83,7 +83,7 @@ static int finish(struct pass *p, struct frag_err *err)
 		p->stream->last_us = batch.events[batch.count - 1].time_us;
 	}
 	FRAG_TRY(FRAG_MIN(rc, 0));
-	frag_ahead_close(p->ahead);
+	frag_ahead_stop(p->ahead);
 	p->ahead = NULL;
 	return frag_source_pass(p->source, all, err);
 }
@@ -100,7 +100,7 @@ static int feed(void *ctx, struct frag_run *run, struct frag_hints *hints, bool 
 	rc = begin(p, err) ?: feed_events(p, run, err);
 	if (!rc && !again)
 		rc = finish(p, err);
-	frag_ahead_close(p->ahead);
+	frag_ahead_stop(p->ahead);
 	if (p->source != p->stream->source)
 		frag_source_close(p->source);
 	frag_source_close(p->evidence);

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread that reads the next few batches of a source ahead of time.
+ * A thread that makes the next few pieces of something ahead of time, each in a slot of its own: the
+ * bytes of a file, the events of a trace.
  *
- * Ownership: the source is the caller's, who must not use it between open and close. A batch is
- * valid until the next call of next.
+ * Ownership: only the thread may use the context between start and stop.
  */
 #ifndef FRAG_TRACE_AHEAD_H
 #define FRAG_TRACE_AHEAD_H
 
-#include <frag/trace.h>
+#include <frag/base.h>
+#include <frag/error.h>
 
 struct frag_ahead;
+/* Makes the next piece: 1, 0 at the end, or an error. */
+typedef int (*frag_ahead_fn)(void *ctx, void *slot, struct frag_err *err);
 
-/* If no thread can be started, next reads by itself, with the same result. Errors: FRAG_ENOMEM. */
-int frag_ahead_open(struct frag_source *src, struct frag_ahead **out, struct frag_err *err);
-/* As frag_source_next. */
-int frag_ahead_next(struct frag_ahead *a, struct frag_batch *out, struct frag_err *err);
-/* Stops reading; batches that were read but not fetched are lost. NULL is allowed. */
-void frag_ahead_close(struct frag_ahead *a);
+/* Slots of `bytes` bytes; the last `held` that were given out stay as they are. Without a thread,
+ * next makes the pieces. NULL: host memory is short. pre: 0 < held <= 2. */
+struct frag_ahead *frag_ahead_start(frag_ahead_fn make, void *ctx, size_t bytes, unsigned held);
+/* What make said, and the slot. The end and errors repeat. */
+int frag_ahead_next(struct frag_ahead *a, void **slot, struct frag_err *err);
+/* Waits for the thread, for one call of make at most. NULL is allowed. */
+void frag_ahead_stop(struct frag_ahead *a);
 
 #endif

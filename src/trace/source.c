@@ -9,10 +9,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "ahead.h"
 #include "trace/cft/cft_parse.h"
 #include "trace/input/input.h"
-#include "read_input.h"
-#include "sums.h"
 
 struct frag_source {
 	struct frag_input *in;
@@ -21,7 +20,6 @@ struct frag_source {
 	struct frag_cft_parser parser;
 	struct frag_cft_model model;
 	struct frag_event *batch;   /* [FRAG_CFT_BATCH], made when it is needed */
-	struct frag_event *into;    /* the caller's, instead of it */
 	struct frag_evidence *seen; /* [FRAG_CFT_BATCH], likewise */
 	uint64_t seen_handed;
 
@@ -74,11 +72,6 @@ int frag_source_open_cft(const char *path, struct frag_source **out, struct frag
 	return open_source(path, true, out, err);
 }
 
-void frag_source_into(struct frag_source *src, struct frag_event *buffer)
-{
-	src->into = buffer;
-}
-
 const struct frag_trace *frag_source_head(const struct frag_source *src)
 {
 	return src->whole ? src->whole : src->parser.trace;
@@ -112,13 +105,14 @@ static int next_of_whole(struct frag_source *src, struct frag_batch *out)
 	return 0;
 }
 
-/* The next block of events of the current device. pre: it has events left. */
-static int read_batch(struct frag_source *src, struct frag_batch *out, struct frag_err *err)
+/* The next block of events of the current device, into `to` or a buffer of the source's own. pre: it
+ * has events left. */
+static int read_batch(struct frag_source *src, struct frag_event *to, struct frag_batch *out,
+		      struct frag_err *err)
 {
 	struct frag_cft_parser *p = &src->parser;
 	struct frag_trace_dev *dev = &p->trace->devs[src->dev];
 	uint64_t left = dev->events_count - src->handed;
-	struct frag_event *to = src->into;
 
 	if (!to && !src->batch)
 		src->batch = frag_host_alloc(FRAG_CFT_BATCH * sizeof(*src->batch));
@@ -161,7 +155,8 @@ static int leave_device(struct frag_source *src, struct frag_err *err)
 	return 0;
 }
 
-static int next_of_cft(struct frag_source *src, struct frag_batch *out, struct frag_err *err)
+static int next_of_cft(struct frag_source *src, struct frag_event *to, struct frag_batch *out,
+		       struct frag_err *err)
 {
 	struct frag_trace *t = src->parser.trace;
 
@@ -172,7 +167,7 @@ static int next_of_cft(struct frag_source *src, struct frag_batch *out, struct f
 			FRAG_TRY(frag_cft_model_init(&src->model, t, &t->devs[src->dev], err));
 		src->modelled = true;
 		if (src->handed < t->devs[src->dev].events_count) {
-			FRAG_TRY(read_batch(src, out, err));
+			FRAG_TRY(read_batch(src, to, out, err));
 			return 1;
 		}
 		FRAG_TRY(leave_device(src, err));
@@ -198,12 +193,46 @@ static int keep_failure(struct frag_source *src, int rc, struct frag_err *err)
 	return rc;
 }
 
-int frag_source_next(struct frag_source *src, struct frag_batch *out, struct frag_err *err)
+static int next_into(struct frag_source *src, struct frag_event *to, struct frag_batch *out,
+		     struct frag_err *err)
 {
 	if (src->whole)
 		return next_of_whole(src, out);
 	FRAG_TRY(failed_before(src, err));
-	return keep_failure(src, next_of_cft(src, out, &src->fault), err);
+	return keep_failure(src, next_of_cft(src, to, out, &src->fault), err);
+}
+
+int frag_source_next(struct frag_source *src, struct frag_batch *out, struct frag_err *err)
+{
+	return next_into(src, NULL, out, err);
+}
+
+struct piece { /* of a source that is read ahead */
+	struct frag_batch batch;
+	struct frag_event room[FRAG_CFT_BATCH];
+};
+
+static int make_piece(void *ctx, void *slot, struct frag_err *err)
+{
+	struct piece *p = slot;
+
+	return next_into(ctx, p->room, &p->batch, err);
+}
+
+int frag_source_ahead(struct frag_source *src, struct frag_ahead **out, struct frag_err *err)
+{
+	*out = frag_ahead_start(make_piece, src, sizeof(struct piece), 1);
+	return *out ? 0 : frag_fail_nomem(err, "trace batches");
+}
+
+int frag_source_ahead_next(struct frag_ahead *a, struct frag_batch *out, struct frag_err *err)
+{
+	void *slot;
+	int rc = frag_ahead_next(a, &slot, err);
+
+	if (rc == 1)
+		*out = ((const struct piece *)slot)->batch;
+	return rc;
 }
 
 /* Skips the remaining events of the current device. */

@@ -8,16 +8,23 @@
 
 #include <frag/trace.h>
 
+/* The middle of frag_trace_read: from the bytes of an open file to a trace. path: for the trace's
+ * name. Errors as frag_trace_read. */
+int frag_trace_read_input(struct frag_input *in, const char *path, const char *options,
+			  struct frag_trace **out, struct frag_err *err);
+
 struct frag_source_counts {
 	uint64_t seen, final_segments, final_blocks;
 };
 
 /* As frag_source_open, but if the file is not a .cft, *out is NULL and the file stays unread. */
 int frag_source_open_cft(const char *path, struct frag_source **out, struct frag_err *err);
-/* Unpacks the next batches of a .cft into buffer (room for FRAG_SOURCE_BATCH events), or into the
- * source's own buffer if it is NULL. Other formats ignore it. */
-#define FRAG_SOURCE_BATCH 65536u
-void frag_source_into(struct frag_source *src, struct frag_event *buffer);
+/* A thread reads the next batches ahead of time: the source must not be used until frag_ahead_stop.
+ * Batches that were read but not fetched are lost. Errors: FRAG_ENOMEM. */
+struct frag_ahead;
+int frag_source_ahead(struct frag_source *src, struct frag_ahead **out, struct frag_err *err);
+/* As frag_source_next. */
+int frag_source_ahead_next(struct frag_ahead *a, struct frag_batch *out, struct frag_err *err);
 
 /*
  * Skips to device `dev` (an index; the number of devices skips everything and checks the end of the

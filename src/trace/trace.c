@@ -6,12 +6,12 @@
 
 #include "base/clean.h"
 #include "trace/build/build.h"
+#include "trace/cft/cft_layout.h"
 #include "trace/input/input.h"
-#include "read_input.h"
 #include "sidecar.h"
+#include "source.h"
 #include "stacks.h"
 #include "strings.h"
-#include "sums.h"
 
 #define FRAG_ENTRY(name) extern const struct frag_reader_ops frag_reader_##name;
 #include "reader_list.inc"

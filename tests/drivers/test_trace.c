@@ -9,8 +9,8 @@
 #include <frag/torch.h>
 
 #include "lines.h"
-#include "trace/minimalloc/minimalloc.h"
 #include "trace/sidecar.h"
+#include "trace/write_trace.h"
 #include "trace/torch/torch_parts.h"
 #include "trace/torch/unpickle.h"
 #include "trace_text.h"

@@ -17,6 +17,15 @@
 
 /* ---- emitting --------------------------------------------------------------- */
 
+size_t frag_raw_index(const struct frag_raw_dev *raw, size_t i)
+{
+	size_t at = i;
+
+	for (size_t k = 0; k < i; k++)
+		at += raw->entries[k].action == FRAG_RAW_FREE;
+	return at;
+}
+
 static int bad_entry(struct frag_builder *b, size_t i, const char *what)
 {
 	const struct frag_raw_entry *e = &b->raw->entries[i];

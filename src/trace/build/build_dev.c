@@ -79,8 +79,8 @@ static int allocate(struct frag_builder *b, size_t initial)
 	struct frag_trace_dev *out = b->out;
 
 	b->events_cap = events;
-	out->events = frag_pages_result(events, sizeof(*out->events));
-	out->addrs = frag_pages_result(events, sizeof(*out->addrs));
+	out->events = frag_pages_grow(NULL, 0, events, sizeof(*out->events));
+	out->addrs = frag_pages_grow(NULL, 0, events, sizeof(*out->addrs));
 	out->seen = frag_host_realloc(NULL, segment_events + k[FRAG_RAW_OOM] + k[FRAG_RAW_SNAPSHOT],
 				      sizeof(*out->seen));
 	FRAG_CHECK_ALLOC(out->events && out->addrs && out->seen, "events", b->err);
@@ -158,6 +158,44 @@ static int copy_pools(struct frag_builder *b)
 	FRAG_TRY_CALLOC(out->pools, out->pools_count, "pools", b->err);
 	if (raw->pools_count)
 		memcpy(out->pools, raw->pools, raw->pools_count * sizeof(*raw->pools));
+	return 0;
+}
+
+/*
+ * Marks private pools whose blocks are never split (MemPool(no_split=True)), which a snapshot does
+ * not name. Signs: a live block of more than twice its request, which any other pool would have
+ * split, and no block that was split off a segment or the pages of an expandable one.
+ */
+struct signs {
+	bool cut, whole;
+};
+
+static void look(const struct frag_trace_dev *dev, const struct frag_final_segment *s,
+		 struct signs *out)
+{
+	uint64_t page = s->small ? 2 * FRAG_MIB : 1 * FRAG_MIB;
+
+	for (uint32_t i = s->first_block; i < s->first_block + s->blocks_count; i++) {
+		const struct frag_final_block *b = &dev->final_blocks[i];
+
+		/* the page of a large expandable segment is a setting: whole MiB, at least */
+		if (s->expandable ? b->bytes % page != 0 : s->blocks_count > 1)
+			out->cut = true;
+		if (b->state == FRAG_STATE_LIVE && b->requested && b->bytes / 2 > b->requested)
+			out->whole = true;
+	}
+}
+
+static int mark_no_split(struct frag_trace_dev *dev, struct frag_err *err)
+{
+	FRAG_AUTO_FREE struct signs *signs = NULL;
+
+	FRAG_TRY_CALLOC(signs, dev->pools_count, "pools", err);
+	for (size_t i = 0; i < dev->final_segments_count; i++)
+		look(dev, &dev->final_segments[i], &signs[dev->final_segments[i].pool]);
+	for (uint32_t p = 1; p < dev->pools_count; p++)
+		if (signs[p].whole && !signs[p].cut)
+			dev->pools[p].b |= FRAG_POOL_NO_SPLIT;
 	return 0;
 }
 
@@ -243,7 +281,7 @@ static int build(struct frag_builder *b)
 	FRAG_TRY(sort_streams(b));
 	FRAG_TRY(copy_pools(b));
 	FRAG_TRY(copy_finals(b));
-	FRAG_TRY(frag_build_no_split(b->out, b->err));
+	FRAG_TRY(mark_no_split(b->out, b->err));
 	FRAG_TRY(rewind_initial(b));
 	FRAG_TRY(allocate(b, b->out->initial.blocks_count));
 	FRAG_TRY(frag_build_initial(b));

@@ -50,8 +50,6 @@ static inline bool frag_raw_is_growth(unsigned action)
 
 /* Events for the initial blocks. pre: the arrays have room. */
 int frag_build_initial(struct frag_builder *b);
-/* Marks the pools that never split (FRAG_POOL_NO_SPLIT). pre: pools and final snapshot. */
-int frag_build_no_split(struct frag_trace_dev *dev, struct frag_err *err);
 /* Events for all entries. */
 int frag_build_entries(struct frag_builder *b);
 

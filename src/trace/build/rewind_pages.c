@@ -120,16 +120,6 @@ static size_t join(struct frag_page_run *runs, size_t n)
 	return to;
 }
 
-uint64_t frag_rewind_large_page(const struct frag_raw_dev *raw)
-{
-	const char *key = "large_segment_size_mb:";
-	const char *conf = raw->settings ? raw->settings->conf : NULL;
-	const char *at = conf ? strstr(conf, key) : NULL;
-	uint64_t mib = at ? strtoull(at + strlen(key), NULL, 10) : 0;
-
-	return FRAG_MIB * (mib && mib <= 1u << 20 ? mib : 20);
-}
-
 static void guess_rest(const struct frag_raw_dev *raw, struct frag_page_run *runs, size_t n)
 {
 	uint64_t page = frag_rewind_large_page(raw);

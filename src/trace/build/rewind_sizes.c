@@ -14,6 +14,7 @@
 #include "lib/bisect.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define SLACK FRAG_MIB /* what a block of the large pool may have beyond its request */
 
@@ -169,4 +170,33 @@ int frag_rewind_sizes(const struct frag_raw_dev *raw, const struct frag_pool_id 
 		out->uncertain = bound_open(&z);
 	frag_host_free(z.open);
 	return rc;
+}
+
+uint64_t frag_torch_round(uint64_t n, const uint32_t *roundup16)
+{
+	uint64_t d, unit, floor;
+	unsigned log;
+
+	if (n < 512)
+		return 512;
+	log = frag_log2(n);
+	d = roundup16 ? roundup16[FRAG_MIN(log < 20 ? 0u : log - 20u, 15u)] : 0;
+	if (d > 1 && n / 512 >= d && n > 512 * d) {
+		if (frag_is_pow2(n))
+			return n;
+		floor = 1ull << log;
+		unit = floor >> frag_log2(d);
+		return frag_round_up(n, unit);
+	}
+	return frag_round_up(n, 512);
+}
+
+uint64_t frag_rewind_large_page(const struct frag_raw_dev *raw)
+{
+	const char *key = "large_segment_size_mb:";
+	const char *conf = raw->settings ? raw->settings->conf : NULL;
+	const char *at = conf ? strstr(conf, key) : NULL;
+	uint64_t mib = at ? strtoull(at + strlen(key), NULL, 10) : 0;
+
+	return FRAG_MIB * (mib && mib <= 1u << 20 ? mib : 20);
 }

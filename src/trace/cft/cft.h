@@ -25,7 +25,7 @@
 	"\x93" \
 	"cft\r\n\x1a\n"
 #define FRAG_CFT_MAGIC_BYTES 8u
-/* Version 2 adds the releases of PyTorch at the end of the head, version 3 frag_trace.estimate after them, version 5 the cards (cft_cards.h). The writer
+/* Version 2 adds the releases of PyTorch at the end of the head, version 3 frag_trace.estimate after them, version 5 the cards (cft_layout.h). The writer
  * uses the lowest version that can hold the trace. */
 #define FRAG_CFT_VERSION 5u
 #define FRAG_CFT_PREAMBLE 16u /* magic, version, zero */
@@ -164,7 +164,53 @@ static inline int frag_cft_free_result(const struct frag_cft_slot *s, unsigned k
 
 /* ---- blocks of events (cft_pack.c, cft_unpack.c) --------------------------------------------- */
 
-struct frag_cft_coder; /* scratch for one block, about 3 MB */
+/*
+ * Kind, flags and whether the event follows the rule of its kind are one byte per event. An alloc
+ * that takes the slot freed last stores no slot. A free stores the age of its alloc, which repeats
+ * from step to step much better than slots (a tenth of the size), and has the size, stream and pool
+ * of that alloc. For all other events these three are one index into a table of the block. A time
+ * is one byte, or an exception. The byte layout: docs/trace-format.md.
+ */
+#define FRAG_CFT_TIME_MASK ((1ull << 40) - 1)
+#define FRAG_CFT_TIME_ESCAPE 255u /* in the column of times: an exception follows */
+#define FRAG_CFT_CODES_MAX 256u
+
+/* mode bits of a code */
+#define FRAG_CFT_NAMED_SLOT 1u	/* the slot is stored */
+#define FRAG_CFT_OWN_REQUEST 2u /* size, pool and stream are stored */
+
+/* size and pool, stream; or one number and 0 */
+struct frag_cft_pair {
+	uint64_t a, b;
+};
+
+#define FRAG_CFT_HASH_SIZE (4u * FRAG_CFT_BATCH) /* at most half full */
+
+struct frag_cft_coder { /* scratch for one block, about 3 MB */
+	uint8_t code[FRAG_CFT_BATCH], time[FRAG_CFT_BATCH];
+	uint16_t age[FRAG_CFT_BATCH], index[FRAG_CFT_BATCH];
+	uint64_t late[FRAG_CFT_BATCH];	/* times that do not fit into a byte */
+	uint64_t named[FRAG_CFT_BATCH]; /* slots that are stored */
+	uint64_t number[FRAG_CFT_BATCH];
+	struct frag_cft_pair pair[FRAG_CFT_BATCH], distinct[FRAG_CFT_BATCH];
+	uint32_t words[FRAG_CFT_CODES_MAX]; /* kind | flags << 8 | mode << 16 */
+	size_t codes;
+	/* packing only */
+	uint32_t hash[FRAG_CFT_HASH_SIZE]; /* place in distinct + 1 */
+	uint32_t hash_mask;		   /* how much of it is in use */
+	uint16_t code_of[1u << 13];	   /* code + 1 by kind, flags, mode */
+};
+
+/* Number of values in each column of a block. */
+struct frag_cft_counts {
+	size_t events, late, ages, named, requests;
+};
+
+static inline bool frag_cft_is_free(unsigned kind)
+{
+	return kind >= FRAG_EV_FREE && kind <= FRAG_EV_FREE_COMPLETED;
+}
+
 int frag_cft_coder_create(struct frag_cft_coder **out, struct frag_err *err);
 void frag_cft_coder_destroy(struct frag_cft_coder *c);
 

@@ -62,4 +62,37 @@ const char *frag_cft_check_head(const struct frag_trace *trace);
 const char *frag_cft_check_device(const struct frag_trace_dev *dev);
 const char *frag_cft_check_evidence(const struct frag_trace_dev *dev);
 
+/*
+ * The cards that a trace was recorded on, as text: a line for each device, in their order, "-" where
+ * nothing is known, else
+ *
+ *	TOTAL CONTEXT BESIDE FRACTION NAME
+ *
+ * bytes of the card, of the CUDA context and of all that was held outside of the allocator (0 =
+ * unknown), the part of the card that the process was allowed, and the card's name ("?" for what is
+ * not ASCII).
+ */
+/* Is something known of a card? Then .cft has version 5. */
+bool frag_cft_has_cards(const struct frag_trace *t);
+/* In new memory (free); NULL: memory is short. */
+char *frag_cft_cards_text(const struct frag_trace *t);
+/* NULL, or what is wrong with the text. */
+const char *frag_cft_cards_read(const char *text, struct frag_trace *t);
+
+/*
+ * Sums of what the requests of a device ask for. Files may hold any sizes; a trace with sums that
+ * no device could reach is refused when it is read, so that code behind the readers need not expect
+ * 64-bit sums to overflow.
+ */
+#define FRAG_LIVE_MAX (1ull << 50) /* as much as the largest card may have that can be described */
+#define FRAG_FLOW_MAX (1ull << 62)
+
+struct frag_sums { /* of one device; init by zeroing */
+	uint64_t live, flow;
+};
+
+/* The next events of a device; first: number of the first. Errors: FRAG_EINPUT. */
+int frag_sums_add(struct frag_sums *s, const struct frag_event *events, size_t count,
+		  uint64_t first, struct frag_err *err);
+
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packing blocks of events and of addresses; see cft_coder.h. */
-#include "cft_coder.h"
+/* Packing blocks of events and of addresses; see cft.h. */
+#include "cft.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,6 @@
  */
 #include "cft_parse.h"
 
-#include "cft_cards.h"
 #include "cft_write.h"
 
 #include <string.h>
@@ -39,7 +38,7 @@ int frag_cft_grow(void *array_ptr, size_t *cap, uint64_t need, uint64_t declared
 		more = frag_host_realloc(*array, want, unit);
 	} else { /* untouched memory costs nothing, moving it does */
 		want = FRAG_MAX(need, FRAG_MIN(declared, FIRST_BYTES / unit));
-		more = frag_pages_result(want, unit);
+		more = frag_pages_grow(NULL, 0, want, unit);
 	}
 	FRAG_CHECK_ALLOC(more, "trace", err);
 	*array = more;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unpacks blocks of events and of addresses; see cft_coder.h. Sizes of columns are checked before
+/* Unpacks blocks of events and of addresses; see cft.h. Sizes of columns are checked before
  * the hot loop, which therefore has no bounds checks; the events themselves are checked in it. */
-#include "cft_coder.h"
+#include "cft.h"
 
 #include <string.h>
 

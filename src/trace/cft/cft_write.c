@@ -3,7 +3,6 @@
  * not depend on clock, machine or addresses: the same trace gives the same file. */
 #include "cft_write.h"
 
-#include "cft_cards.h"
 #include "cft_layout.h"
 
 #include <errno.h>
@@ -15,6 +14,16 @@
 
 #include <frag/torch.h>
 
+/* A file being written. */
+struct writer {
+	FILE *to;
+	uint32_t version;
+	uint64_t blocks, events; /* written so far */
+	struct frag_cft_packer packer;
+	struct frag_cft_coder *coder;
+	uint64_t *scratch; /* [FRAG_CFT_BATCH] */
+};
+
 uint64_t frag_cft_checksum(const struct frag_cft_block *b, const void *payload, uint64_t number)
 {
 	uint64_t head = XXH3_64bits_withSeed(b, offsetof(struct frag_cft_block, checksum), number);
@@ -23,7 +32,7 @@ uint64_t frag_cft_checksum(const struct frag_cft_block *b, const void *payload, 
 }
 
 /* Write errors are reported when the file is closed; this only makes them permanent. */
-static int put_block(struct frag_cft_writer *w, unsigned type, unsigned dev, size_t count,
+static int put_block(struct writer *w, unsigned type, unsigned dev, size_t count,
 		     struct frag_err *err)
 {
 	struct frag_cft_block b = { .type = (uint8_t)type,
@@ -40,7 +49,7 @@ static int put_block(struct frag_cft_writer *w, unsigned type, unsigned dev, siz
 	return 0;
 }
 
-static int put_records(struct frag_cft_writer *w, const struct frag_cft_records *r, unsigned dev,
+static int put_records(struct writer *w, const struct frag_cft_records *r, unsigned dev,
 		       const void *base, size_t count, struct frag_err *err)
 {
 	const unsigned char *at = base;
@@ -57,7 +66,7 @@ static int put_records(struct frag_cft_writer *w, const struct frag_cft_records 
 }
 
 /* A text that may be NULL: a number (1 = there is one), then its bytes. */
-static int pack_text(struct frag_cft_writer *w, const char *text, struct frag_err *err)
+static int pack_text(struct writer *w, const char *text, struct frag_err *err)
 {
 	uint64_t there = text != NULL;
 	size_t len = text ? strlen(text) : 0;
@@ -69,7 +78,7 @@ static int pack_text(struct frag_cft_writer *w, const char *text, struct frag_er
 	return frag_cft_pack_raw(&w->packer, text, len, 1, err);
 }
 
-static int pack_cards(struct frag_cft_writer *w, const struct frag_trace *t, struct frag_err *err)
+static int pack_cards(struct writer *w, const struct frag_trace *t, struct frag_err *err)
 {
 	char *cards = frag_cft_cards_text(t);
 	int rc = cards ? pack_text(w, cards, err) : frag_fail_nomem(err, "cards");
@@ -78,7 +87,7 @@ static int pack_cards(struct frag_cft_writer *w, const struct frag_trace *t, str
 	return rc;
 }
 
-static int put_head(struct frag_cft_writer *w, const struct frag_trace *t, struct frag_err *err)
+static int put_head(struct writer *w, const struct frag_trace *t, struct frag_err *err)
 {
 	struct frag_cft_head_values values;
 
@@ -106,7 +115,7 @@ static int put_head(struct frag_cft_writer *w, const struct frag_trace *t, struc
 }
 
 /* As many strings from `from` as go well into one block. */
-static int put_some_strings(struct frag_cft_writer *w, const struct frag_strings *s, uint32_t from,
+static int put_some_strings(struct writer *w, const struct frag_strings *s, uint32_t from,
 			    uint32_t *count, struct frag_err *err)
 {
 	uint32_t all = frag_strings_count(s), n = 0;
@@ -137,8 +146,7 @@ static int put_some_strings(struct frag_cft_writer *w, const struct frag_strings
 }
 
 /* String 0 is "" and not stored. */
-static int put_strings(struct frag_cft_writer *w, const struct frag_strings *s,
-		       struct frag_err *err)
+static int put_strings(struct writer *w, const struct frag_strings *s, struct frag_err *err)
 {
 	uint32_t i = 1, n = 0;
 
@@ -147,14 +155,14 @@ static int put_strings(struct frag_cft_writer *w, const struct frag_strings *s,
 	return 0;
 }
 
-static int put_stacks(struct frag_cft_writer *w, const struct frag_stacks *s, struct frag_err *err)
+static int put_stacks(struct writer *w, const struct frag_stacks *s, struct frag_err *err)
 {
 	FRAG_TRY(put_records(w, &frag_cft_frames, 0, s->frames, s->frames_count, err));
 	FRAG_TRY(put_records(w, &frag_cft_stack_frames, 0, s->index, s->index_count, err));
 	return put_records(w, &frag_cft_stacks, 0, s->count ? s->first + 1 : NULL, s->count, err);
 }
 
-static int put_device(struct frag_cft_writer *w, const struct frag_trace_dev *dev, unsigned index,
+static int put_device(struct writer *w, const struct frag_trace_dev *dev, unsigned index,
 		      struct frag_err *err)
 {
 	struct frag_cft_device_values values;
@@ -172,8 +180,8 @@ static int put_device(struct frag_cft_writer *w, const struct frag_trace_dev *de
 	return put_block(w, FRAG_CFT_DEVICE, index, 1, err);
 }
 
-static int put_initial(struct frag_cft_writer *w, const struct frag_initial_state *initial,
-		       unsigned index, struct frag_err *err)
+static int put_initial(struct writer *w, const struct frag_initial_state *initial, unsigned index,
+		       struct frag_err *err)
 {
 	FRAG_TRY(put_records(w, &frag_cft_initial_segments, index, initial->segments,
 			     initial->segments_count, err));
@@ -181,9 +189,10 @@ static int put_initial(struct frag_cft_writer *w, const struct frag_initial_stat
 			   initial->blocks_count, err);
 }
 
-int frag_cft_writer_events(struct frag_cft_writer *w, unsigned index, struct frag_cft_model *model,
-			   const struct frag_event *events, size_t count, size_t *taken,
-			   struct frag_err *err)
+/* The first *taken of the events as one block. */
+static int write_events(struct writer *w, unsigned index, struct frag_cft_model *model,
+			const struct frag_event *events, size_t count, size_t *taken,
+			struct frag_err *err)
 {
 	FRAG_TRY(frag_cft_pack_events(w->coder, model, events, count, &w->packer, taken, err));
 	FRAG_TRY(put_block(w, FRAG_CFT_EVENTS, index, *taken, err));
@@ -191,12 +200,12 @@ int frag_cft_writer_events(struct frag_cft_writer *w, unsigned index, struct fra
 	return 0;
 }
 
-static int put_events(struct frag_cft_writer *w, const struct frag_trace_dev *dev, unsigned index,
+static int put_events(struct writer *w, const struct frag_trace_dev *dev, unsigned index,
 		      struct frag_cft_model *model, struct frag_err *err)
 {
 	for (size_t i = 0, n; i < dev->events_count; i += n) {
-		FRAG_TRY(frag_cft_writer_events(w, index, model, dev->events + i,
-						dev->events_count - i, &n, err));
+		FRAG_TRY(write_events(w, index, model, dev->events + i, dev->events_count - i, &n,
+				      err));
 		if (!dev->addrs)
 			continue;
 		FRAG_TRY(frag_cft_pack_addrs(w->coder, dev->events + i, dev->addrs + i, n,
@@ -206,7 +215,7 @@ static int put_events(struct frag_cft_writer *w, const struct frag_trace_dev *de
 	return 0;
 }
 
-static int put_history(struct frag_cft_writer *w, const struct frag_trace *t, unsigned index,
+static int put_history(struct writer *w, const struct frag_trace *t, unsigned index,
 		       struct frag_err *err)
 {
 	const struct frag_trace_dev *dev = &t->devs[index];
@@ -225,7 +234,7 @@ static int put_history(struct frag_cft_writer *w, const struct frag_trace *t, un
 			   dev->final_blocks_count, err);
 }
 
-int frag_cft_writer_end(struct frag_cft_writer *w, struct frag_err *err)
+static int end_writer(struct writer *w, struct frag_err *err)
 {
 	struct frag_cft_end_values values = { w->blocks, w->events };
 
@@ -248,8 +257,9 @@ static int check(const struct frag_trace *t, struct frag_err *err)
 	return wrong ? frag_fail(err, FRAG_EINPUT, "the trace cannot be stored: %s", wrong) : 0;
 }
 
-int frag_cft_writer_begin(struct frag_cft_writer *w, const struct frag_trace *t, FILE *to,
-			  struct frag_err *err)
+/* All before the events. */
+static int begin_writer(struct writer *w, const struct frag_trace *t, FILE *to,
+			struct frag_err *err)
 {
 	uint32_t preamble[2] = { 0 };
 
@@ -274,7 +284,7 @@ int frag_cft_writer_begin(struct frag_cft_writer *w, const struct frag_trace *t,
 	return 0;
 }
 
-void frag_cft_writer_release(struct frag_cft_writer *w)
+static void release_writer(struct writer *w)
 {
 	frag_host_free(w->scratch);
 	frag_cft_coder_destroy(w->coder);
@@ -284,16 +294,16 @@ void frag_cft_writer_release(struct frag_cft_writer *w)
 
 int frag_cft_write_stream(const struct frag_trace *trace, FILE *to, struct frag_err *err)
 {
-	FRAG_AUTO(frag_cft_writer_release) struct frag_cft_writer w = { 0 };
+	FRAG_AUTO(release_writer) struct writer w = { 0 };
 
-	FRAG_TRY(frag_cft_writer_begin(&w, trace, to, err));
+	FRAG_TRY(begin_writer(&w, trace, to, err));
 	for (uint32_t d = 0; d < trace->devs_count; d++)
 		FRAG_TRY(put_history(&w, trace, d, err));
-	return frag_cft_writer_end(&w, err);
+	return end_writer(&w, err);
 }
 
 /* On the disk before it gets its name; pipes and terminals have no fsync. */
-int frag_cft_commit(struct frag_outfile *out, const char *path, struct frag_err *err)
+static int commit(struct frag_outfile *out, const char *path, struct frag_err *err)
 {
 	if (!fflush(out->to) &&
 	    (!fsync(fileno(out->to)) || errno == EINVAL || errno == EROFS || errno == ENOTSUP))
@@ -314,5 +324,125 @@ int frag_trace_write_cft(const struct frag_trace *trace, const char *path, struc
 		frag_outfile_abort(&out);
 		return rc;
 	}
-	return frag_cft_commit(&out, path, err);
+	return commit(&out, path, err);
+}
+
+/* ---- events that are made on the way ----
+ * A block has up to FRAG_CFT_BATCH events, but may have fewer. So that many are always collected
+ * before one is packed, except at the end of a device: blocks are then the same as for a trace in
+ * memory. */
+
+#define ROOM (4u * FRAG_CFT_BATCH)
+
+struct frag_cft_stream {
+	const struct frag_trace *head;
+	char *path;
+	struct frag_outfile file;
+	struct writer writer;
+	struct frag_cft_model model; /* of device `dev`, where `modelled` */
+	bool modelled;
+	uint32_t dev;
+	uint64_t taken;		    /* events of it so far, with those that wait */
+	struct frag_event *waiting; /* [ROOM] */
+	size_t waiting_count;
+};
+
+void frag_cft_stream_abort(struct frag_cft_stream *s)
+{
+	if (!s)
+		return;
+	frag_outfile_abort(&s->file);
+	release_writer(&s->writer);
+	frag_cft_model_release(&s->model);
+	FRAG_FREE(s->waiting, s->path, s);
+}
+
+/* Packs the collected events: all of them at the end of a device, else whole blocks only. */
+static int flush(struct frag_cft_stream *s, bool all, struct frag_err *err)
+{
+	size_t from = 0, n;
+
+	while (s->waiting_count - from >= (all ? 1 : FRAG_CFT_BATCH)) {
+		FRAG_TRY(write_events(&s->writer, s->dev, &s->model, s->waiting + from,
+				      s->waiting_count - from, &n, err));
+		from += n;
+	}
+	s->waiting_count -= from;
+	memmove(s->waiting, s->waiting + from, s->waiting_count * sizeof(*s->waiting));
+	return 0;
+}
+
+/* Ends devices that have all their events, so that the current one can take more. */
+static int end_devices(struct frag_cft_stream *s, struct frag_err *err)
+{
+	for (; s->dev < s->head->devs_count; s->dev++, s->taken = 0) {
+		const struct frag_trace_dev *dev = &s->head->devs[s->dev];
+
+		if (!s->modelled)
+			FRAG_TRY(frag_cft_model_init(&s->model, s->head, dev, err));
+		s->modelled = true;
+		if (s->taken < dev->events_count)
+			return 0;
+		FRAG_TRY(flush(s, true, err));
+		frag_cft_model_release(&s->model);
+		s->modelled = false;
+	}
+	return 0;
+}
+
+int frag_cft_stream_open(const char *path, const struct frag_trace *head,
+			 struct frag_cft_stream **out, struct frag_err *err)
+{
+	FRAG_AUTO(frag_cft_stream_abort_at) struct frag_cft_stream *s = NULL;
+
+	FRAG_TRY_CALLOC(s, 1, "trace", err);
+	for (uint32_t d = 0; d < head->devs_count; d++)
+		FRAG_ASSERT(!head->devs[d].has_evidence && !head->devs[d].addrs &&
+			    !head->devs[d].seen_count);
+	s->head = head;
+	s->path = frag_host_strdup(path);
+	s->waiting = frag_host_alloc(ROOM * sizeof(*s->waiting));
+	FRAG_CHECK_ALLOC(s->path && s->waiting, "trace block", err);
+	FRAG_TRY(frag_outfile_open(&s->file, path, err));
+	FRAG_TRY(begin_writer(&s->writer, head, s->file.to, err));
+	FRAG_TRY(end_devices(s, err));
+	*out = FRAG_GIVE(s);
+	return 0;
+}
+
+int frag_cft_stream_put(struct frag_cft_stream *s, const struct frag_event *events, size_t count,
+			struct frag_err *err)
+{
+	while (count) {
+		uint64_t left;
+		size_t n;
+
+		if (s->dev == s->head->devs_count)
+			return frag_fail(err, FRAG_EINPUT,
+					 "more events than the head of the trace declares");
+		left = s->head->devs[s->dev].events_count - s->taken;
+		n = FRAG_MIN(count, (size_t)ROOM - s->waiting_count);
+		n = (size_t)FRAG_MIN((uint64_t)n, left);
+		memcpy(s->waiting + s->waiting_count, events, n * sizeof(*events));
+		s->waiting_count += n;
+		s->taken += n;
+		events += n;
+		count -= n;
+		if (s->waiting_count == ROOM)
+			FRAG_TRY(flush(s, false, err));
+		FRAG_TRY(end_devices(s, err));
+	}
+	return 0;
+}
+
+int frag_cft_stream_close(struct frag_cft_stream *stream, struct frag_err *err)
+{
+	FRAG_AUTO(frag_cft_stream_abort_at) struct frag_cft_stream *s = stream;
+
+	if (s->dev < s->head->devs_count)
+		return frag_fail(err, FRAG_EINPUT,
+				 "device %u has fewer events than the head of the trace declares",
+				 s->head->devs[s->dev].ordinal);
+	FRAG_TRY(end_writer(&s->writer, err));
+	return commit(&s->file, s->path, err);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes .cft: a whole trace to a FILE (frag_trace_write_cft of frag/trace.h writes to a path), or
- * the parts of a file one after another, for events that are not all in memory (cft_stream.h). */
+ * one whose events are made on the way. */
 #ifndef FRAG_TRACE_CFT_WRITE_H
 #define FRAG_TRACE_CFT_WRITE_H
 
@@ -15,26 +15,27 @@ int frag_cft_write_stream(const struct frag_trace *trace, FILE *to, struct frag_
 /* Checksum of block `number` (from 0). */
 uint64_t frag_cft_checksum(const struct frag_cft_block *b, const void *payload, uint64_t number);
 
-/* A file being written. Release it after begin, even if that failed. */
-struct frag_cft_writer {
-	FILE *to;
-	uint32_t version;
-	uint64_t blocks, events; /* written so far */
-	struct frag_cft_packer packer;
-	struct frag_cft_coder *coder;
-	uint64_t *scratch; /* [FRAG_CFT_BATCH] */
-};
-/* Writes all before the events. Errors: FRAG_EINPUT for what a reader refuses, FRAG_ENOMEM. */
-int frag_cft_writer_begin(struct frag_cft_writer *w, const struct frag_trace *trace, FILE *to,
-			  struct frag_err *err);
-/* Writes the first *taken of the events as one block. Give more than FRAG_CFT_BATCH of them, or all
- * that are left, to get the same blocks as for a trace in memory. */
-int frag_cft_writer_events(struct frag_cft_writer *w, unsigned dev, struct frag_cft_model *model,
-			   const struct frag_event *events, size_t count, size_t *taken,
-			   struct frag_err *err);
-int frag_cft_writer_end(struct frag_cft_writer *w, struct frag_err *err);
-void frag_cft_writer_release(struct frag_cft_writer *w);
-/* Commits the file: syncs it before it gets its name. */
-int frag_cft_commit(struct frag_outfile *out, const char *path, struct frag_err *err);
+/*
+ * A file whose events are made on the way: memory does not depend on its length. It is identical to
+ * that of frag_trace_write_cft for the same trace; `path` appears at close. Events come device by
+ * device, in order.
+ *
+ * Ownership: head (with the counts of everything) must stay until close or abort; its events are not
+ * used.
+ */
+struct frag_cft_stream;
+
+/* pre: no device of head has evidence; events_count and slots_count are exact.
+ * Errors: FRAG_EOUTPUT, FRAG_ENOMEM, FRAG_EINPUT for a head that breaks the format. */
+int frag_cft_stream_open(const char *path, const struct frag_trace *head,
+			 struct frag_cft_stream **out, struct frag_err *err);
+/* Errors: FRAG_EINPUT for an event that breaks the rules of a trace; then only abort is allowed. */
+int frag_cft_stream_put(struct frag_cft_stream *s, const struct frag_event *events, size_t count,
+			struct frag_err *err);
+/* Commits. FRAG_EINPUT if there were fewer events than declared. Frees s in any case. */
+int frag_cft_stream_close(struct frag_cft_stream *s, struct frag_err *err);
+/* Leaves nothing behind. NULL is allowed. */
+void frag_cft_stream_abort(struct frag_cft_stream *s);
+FRAG_AUTO_AT(struct frag_cft_stream *, frag_cft_stream_abort)
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bytes of a trace file. Plain files bypass libarchive: read(2) goes straight into the window. For
- * a known magic number, libarchive gets all bytes, those already read included; it uses its raw
- * format with these three filters only (others would run programs, or guess).
+ * Bytes of a trace file. Plain files bypass libarchive: read(2) goes straight into the window, but
+ * for the first bytes, which were read to tell what the file is. libarchive gets those, too; it uses
+ * its raw format with three filters only (others would run programs, or guess).
  *
- * Files above a certain size are read by a thread (input_ahead.c) if there are enough processors;
+ * Files above a certain size are read by a thread (trace/ahead.h) if there are enough processors;
  * the window then lies in its blocks.
  *
  * Invariants: buffer <= cur <= end <= buffer + BUFFER_BYTES; only zeros are written to the margin
@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,7 +24,7 @@
 #include "archive_lib.h"
 #include "appended_cft_read.h"
 #include "gzip_check.h"
-#include "input_ahead.h"
+#include "trace/ahead.h"
 
 #define BUFFER_BYTES (256u * 1024u) /* fits the second-level cache beside the reader's own data */
 #define RAW_BYTES (64u * 1024u)	    /* compressed bytes handed over at a time */
@@ -40,32 +41,41 @@ struct frag_input_source {
 	size_t mem_left;
 
 	const struct frag_archive_lib *lib;
-	struct archive *archive; /* NULL: plain */
-	unsigned char *raw;	 /* compressed bytes; the first raw_seen are those sniffed */
-	size_t raw_seen;
-	struct frag_gzip_check *gzip;	    /* NULL: not gzip */
+	struct archive *archive;      /* NULL: plain */
+	unsigned char *raw;	      /* [RAW_BYTES]: the first bytes; later compressed ones */
+	size_t raw_at, raw_end;	      /* of the first bytes, those that nobody took yet */
+	struct frag_gzip_check *gzip; /* NULL: not gzip */
 	struct frag_appended_read *growing; /* NULL: no recording that grows */
 
 	uint64_t plain;	 /* bytes that came out so far */
 	uint64_t stored; /* bytes that went in */
 	bool may_read_ahead;
-	struct frag_input_ahead *ahead; /* NULL: read in line */
+	struct frag_ahead *ahead; /* NULL: read in line */
 
 	int failed; /* sticky code, text in fault */
 	struct frag_err fault;
 };
 
+/* A piece of the file as the thread reads it: the rest of the one before goes in front of it. */
+struct block {
+	size_t got;
+	unsigned char bytes[FRAG_INPUT_PEEK_MAX + BUFFER_BYTES + FRAG_INPUT_MARGIN];
+};
+
 /* Up to cap bytes as stored in the file; 0 at its end, -1 with errno. */
-static ssize_t stored_read(struct frag_input_source *src, void *dst, size_t cap)
+static ssize_t stored_read(void *ctx, void *dst, size_t cap)
 {
+	struct frag_input_source *src = ctx;
+	bool first = src->raw_at < src->raw_end;
 	ssize_t n;
 
-	if (src->fd < 0) {
-		n = (ssize_t)FRAG_MIN(cap, src->mem_left);
+	if (first || src->fd < 0) {
+		n = (ssize_t)FRAG_MIN(cap, first ? src->raw_end - src->raw_at : src->mem_left);
 		if (n)
-			memcpy(dst, src->mem, (size_t)n);
-		src->mem += n;
-		src->mem_left -= (size_t)n;
+			memcpy(dst, first ? src->raw + src->raw_at : src->mem, (size_t)n);
+		src->raw_at += first ? (size_t)n : 0;
+		src->mem += first ? 0 : n;
+		src->mem_left -= first ? 0 : (size_t)n;
 		return n;
 	}
 	do
@@ -74,28 +84,13 @@ static ssize_t stored_read(struct frag_input_source *src, void *dst, size_t cap)
 	return n;
 }
 
-/* The same, the sniffed bytes first: frag_appended_pull_fn. */
-static ssize_t growing_pull(void *ctx, void *dst, size_t cap)
-{
-	struct frag_input_source *src = ctx;
-	size_t n = FRAG_MIN(cap, src->raw_seen);
-
-	if (!n)
-		return stored_read(src, dst, cap);
-	memcpy(dst, src->raw, n);
-	src->raw_seen -= n;
-	memmove(src->raw, src->raw + n, src->raw_seen);
-	return (ssize_t)n;
-}
-
 static la_ssize_t archive_pull(struct archive *a, void *ctx, const void **block)
 {
 	struct frag_input_source *src = ctx;
-	ssize_t n;
+	ssize_t n = (ssize_t)(src->raw_end - src->raw_at);
 
 	*block = src->raw;
-	n = (ssize_t)src->raw_seen;
-	src->raw_seen = 0;
+	src->raw_at = src->raw_end;
 	if (!n)
 		n = stored_read(src, src->raw, RAW_BYTES);
 	if (n < 0) {
@@ -152,10 +147,10 @@ static int growing_fault(const struct frag_input_source *src, struct frag_err *e
 			    g->wrong ? g->wrong : strerror(errno));
 }
 
-/* Up to `room` plain bytes: frag_input_read_fn. */
-static int plain_read(void *ctx, unsigned char *dst, size_t room, size_t *got, struct frag_err *err)
+/* Up to `room` plain bytes. */
+static int plain_read(struct frag_input_source *src, unsigned char *dst, size_t room, size_t *got,
+		      struct frag_err *err)
 {
-	struct frag_input_source *src = ctx;
 	la_ssize_t n;
 
 	*got = 0;
@@ -183,16 +178,28 @@ static int plain_read(void *ctx, unsigned char *dst, size_t room, size_t *got, s
 	return src->archive ? check_unpacked(src, err) : 0;
 }
 
+static int make_block(void *ctx, void *slot, struct frag_err *err)
+{
+	struct block *b = slot;
+	unsigned char *to = b->bytes + FRAG_INPUT_PEEK_MAX;
+
+	FRAG_TRY(plain_read(ctx, to, BUFFER_BYTES, &b->got, err));
+	memset(to + b->got, 0, FRAG_INPUT_MARGIN); /* readable from the start: see input.h */
+	return b->got > 0;
+}
+
 /* Larger files are read by a thread. Copying a plain file takes a fifth of the time of parsing it;
  * decompressing takes longer than parsing. */
 static void consider_ahead(struct frag_input *in)
 {
 	struct frag_input_source *src = in->source;
+	cpu_set_t set;
 
 	if (FRAG_LIKELY(!src->may_read_ahead || in->end_offset < AHEAD_FROM))
 		return;
 	src->may_read_ahead = false;
-	src->ahead = frag_input_ahead_start(plain_read, src, 2);
+	if (!sched_getaffinity(0, sizeof(set), &set) && CPU_COUNT(&set) > 1)
+		src->ahead = frag_ahead_start(make_block, src, sizeof(struct block), 2);
 }
 
 /* The window moves to the next block, with the unread rest before it. */
@@ -200,16 +207,21 @@ static int more_ahead(struct frag_input *in, size_t *got)
 {
 	struct frag_input_source *src = in->source;
 	size_t left = frag_input_left(in);
+	struct block *b;
 	unsigned char *data;
+	void *slot;
+	int rc = frag_ahead_next(src->ahead, &slot, &src->fault);
 
-	src->failed = frag_input_ahead_next(src->ahead, &data, got, &src->fault);
-	if (src->failed)
-		return src->failed;
-	if (*got) {
-		memcpy(data - left, in->cur, left);
-		in->cur = data - left;
-		in->end = data;
-	}
+	if (rc < 0)
+		return src->failed = rc;
+	b = slot;
+	*got = b->got;
+	if (!rc)
+		return 0;
+	data = b->bytes + FRAG_INPUT_PEEK_MAX;
+	memcpy(data - left, in->cur, left);
+	in->cur = data - left;
+	in->end = data;
 	return 0;
 }
 
@@ -276,26 +288,8 @@ static int truncated(struct frag_input *in, struct frag_err *err)
 			    (unsigned long long)in->end_offset);
 }
 
-int frag_input_read(struct frag_input *in, void *dst, size_t n, struct frag_err *err)
-{
-	unsigned char *to = dst;
-
-	while (n) {
-		size_t part;
-
-		FRAG_TRY(frag_input_ensure(in, 1, err));
-		part = FRAG_MIN(n, frag_input_left(in));
-		if (!part)
-			return truncated(in, err);
-		memcpy(to, in->cur, part);
-		in->cur += part;
-		to += part;
-		n -= part;
-	}
-	return 0;
-}
-
-int frag_input_skip(struct frag_input *in, uint64_t n, struct frag_err *err)
+/* The next n bytes; to NULL: they are skipped. */
+static int pass(struct frag_input *in, unsigned char *to, uint64_t n, struct frag_err *err)
 {
 	while (n) {
 		size_t part;
@@ -304,10 +298,22 @@ int frag_input_skip(struct frag_input *in, uint64_t n, struct frag_err *err)
 		part = (size_t)FRAG_MIN(n, (uint64_t)frag_input_left(in));
 		if (!part)
 			return truncated(in, err);
+		if (to)
+			to = (unsigned char *)memcpy(to, in->cur, part) + part;
 		in->cur += part;
 		n -= part;
 	}
 	return 0;
+}
+
+int frag_input_read(struct frag_input *in, void *dst, size_t n, struct frag_err *err)
+{
+	return pass(in, dst, n, err);
+}
+
+int frag_input_skip(struct frag_input *in, uint64_t n, struct frag_err *err)
+{
+	return pass(in, NULL, n, err);
 }
 
 static bool is_compressed(const unsigned char *b, size_t n)
@@ -322,109 +328,69 @@ static bool is_compressed(const unsigned char *b, size_t n)
 	return n >= sizeof(zstd) && !memcmp(b, zstd, sizeof(zstd));
 }
 
-/* What was sniffed is read again, by a filter. */
-static int unread(struct frag_input *in)
+static int open_growing(struct frag_input_source *src, struct frag_err *err)
 {
-	struct frag_input_source *src = in->source;
-
-	src->raw = frag_host_alloc(RAW_BYTES);
-	if (!src->raw)
-		return src->failed = frag_fail_nomem(&src->fault, "input buffer");
-	src->raw_seen = frag_input_left(in);
-	memcpy(src->raw, in->cur, src->raw_seen);
-	in->end = in->cur;
-	in->end_offset = src->plain = 0;
-	in->at_end = false;
+	FRAG_TRY_CALLOC(src->growing, 1, "input buffer", err);
+	if (frag_appended_read_init(src->growing, stored_read, src))
+		return frag_fail_nomem(err, "input buffer");
 	return 0;
 }
 
-static int open_growing(struct frag_input *in)
-{
-	struct frag_input_source *src = in->source;
-
-	FRAG_TRY(unread(in));
-	src->growing = frag_host_calloc(1, sizeof(*src->growing));
-	if (!src->growing || frag_appended_read_init(src->growing, growing_pull, src))
-		return src->failed = frag_fail_nomem(&src->fault, "input buffer");
-	return 0;
-}
-
-/* The sniffed bytes become the first block that libarchive pulls. */
-static int open_archive(struct frag_input *in)
+static int open_archive(struct frag_input *in, struct frag_err *err)
 {
 	struct frag_input_source *src = in->source;
 	const struct frag_archive_lib *lib = src->lib = frag_archive_lib();
 	struct archive_entry *entry;
 	struct archive *a;
-	bool gzip;
 	int rc;
 
 	if (!lib)
-		return src->failed = frag_fail(&src->fault, FRAG_EINPUT,
-					       "cannot decompress '%s': libarchive cannot be "
-					       "loaded: %s (or decompress the file first)",
-					       src->name, frag_archive_lib_fault());
-	gzip = in->cur[0] == 0x1f;
-	FRAG_TRY(unread(in));
+		return frag_fail(err, FRAG_EINPUT,
+				 "cannot decompress '%s': libarchive cannot be loaded: %s (or "
+				 "decompress the file first)",
+				 src->name, frag_archive_lib_fault());
 	a = src->archive = lib->archive_read_new();
-	if (!a)
-		return src->failed = frag_fail_nomem(&src->fault, "input buffer");
-	if (gzip) {
+	if (src->raw[0] == 0x1f)
 		src->gzip = frag_host_alloc(sizeof(*src->gzip));
-		if (!src->gzip)
-			return src->failed = frag_fail_nomem(&src->fault, "input buffer");
+	FRAG_CHECK_ALLOC(a && (src->gzip || src->raw[0] != 0x1f), "input buffer", err);
+	if (src->gzip)
 		frag_gzip_check_init(src->gzip);
-	}
 	if (lib->archive_read_support_filter_gzip(a) != ARCHIVE_OK ||
 	    lib->archive_read_support_filter_xz(a) != ARCHIVE_OK ||
 	    lib->archive_read_support_filter_zstd(a) != ARCHIVE_OK ||
 	    lib->archive_read_support_format_raw(a) != ARCHIVE_OK ||
 	    lib->archive_read_support_format_empty(a) != ARCHIVE_OK ||
 	    lib->archive_read_open(a, src, NULL, archive_pull, NULL) != ARCHIVE_OK)
-		return src->failed = archive_fault(src, &src->fault);
+		return archive_fault(src, err);
 	if (lib->archive_filter_code(a, 0) == ARCHIVE_FILTER_NONE)
-		return src->failed =
-			       fault(src, "decompress", "damaged or truncated header", &src->fault);
+		return fault(src, "decompress", "damaged or truncated header", err);
 	rc = lib->archive_read_next_header(a, &entry);
-	if (rc == ARCHIVE_EOF) {
-		in->at_end = true;
-		memset(in->buffer, 0, FRAG_INPUT_MARGIN);
-		return 0;
-	}
-	if (rc != ARCHIVE_OK && rc != ARCHIVE_WARN)
-		src->failed = archive_fault(src, &src->fault);
-	return src->failed;
+	in->at_end = rc == ARCHIVE_EOF;
+	return in->at_end || rc == ARCHIVE_OK || rc == ARCHIVE_WARN ? 0 : archive_fault(src, err);
 }
 
 static int start(struct frag_input *in, struct frag_err *err)
 {
 	struct frag_input_source *src = in->source;
+	size_t have = 0;
 	bool growing;
+	ssize_t n = 1;
 
-	/* RAW_BYTES bounds the first read: all of it must fit the raw buffer */
-	while (frag_input_left(in) < MAGIC_BYTES && !in->at_end) {
-		size_t have = frag_input_left(in);
-		ssize_t n = stored_read(src, in->buffer + have, RAW_BYTES - have);
-
-		if (n < 0)
-			return frag_fail(err, FRAG_EINPUT, "cannot read '%s': %s", src->name,
-					 strerror(errno));
-		in->at_end = !n;
-		in->end += n;
-		in->end_offset += (uint64_t)n;
+	while (have < MAGIC_BYTES && n > 0) {
+		n = stored_read(src, src->raw + have, RAW_BYTES - have);
+		have += (size_t)FRAG_MAX(n, 0);
 	}
-	src->plain = in->end_offset;
-	memset(in->buffer + frag_input_left(in), 0, FRAG_INPUT_MARGIN);
-	if (frag_input_left(in) == 0)
+	if (n < 0)
+		return frag_fail(err, FRAG_EINPUT, "cannot read '%s': %s", src->name,
+				 strerror(errno));
+	if (!have)
 		return frag_fail(err, FRAG_EINPUT, "'%s' is empty", src->name);
-	growing = frag_appended_is(in->cur, frag_input_left(in));
-	if (!growing && !is_compressed(in->cur, frag_input_left(in)))
-		return 0;
-	if (growing ? open_growing(in) : open_archive(in)) {
-		if (err)
-			*err = src->fault;
-		return src->failed;
-	}
+	src->raw_end = have;
+	growing = frag_appended_is(src->raw, have);
+	if (growing)
+		FRAG_TRY(open_growing(src, err));
+	else if (is_compressed(src->raw, have))
+		FRAG_TRY(open_archive(in, err));
 	FRAG_TRY(frag_input_fill(in, 1, err));
 	if (frag_input_left(in) == 0)
 		return frag_fail(err, FRAG_EINPUT,
@@ -436,88 +402,72 @@ static int start(struct frag_input *in, struct frag_err *err)
 
 static int create(const char *name, struct frag_input **out, struct frag_err *err)
 {
-	struct frag_input *in;
+	FRAG_AUTO(frag_input_close_at) struct frag_input *in = NULL;
 
 	FRAG_TRY_CALLOC(in, 1, "input", err);
-	in->buffer = frag_host_alloc(BUFFER_BYTES + FRAG_INPUT_MARGIN);
 	in->source = frag_host_calloc(1, sizeof(*in->source));
+	/* zeros: the margin after the window can be read before the end is reached */
+	in->buffer = frag_host_calloc(1, BUFFER_BYTES + FRAG_INPUT_MARGIN);
 	if (in->source) {
 		in->source->fd = -1;
 		in->source->name = frag_host_strdup(name);
+		in->source->raw = frag_host_alloc(RAW_BYTES);
 	}
-	if (!in->buffer || !in->source || !in->source->name) {
-		frag_input_close(in);
-		return frag_fail_nomem(err, "input buffer");
-	}
-	/* the margin after a full window can be read before the end is reached */
-	memset(in->buffer + BUFFER_BYTES, 0, FRAG_INPUT_MARGIN);
+	FRAG_CHECK_ALLOC(in->buffer && in->source && in->source->name && in->source->raw,
+			 "input buffer", err);
 	in->cur = in->end = in->buffer;
-	*out = in;
+	*out = FRAG_GIVE(in);
 	return 0;
 }
 
 int frag_input_open(const char *path, struct frag_input **out, struct frag_err *err)
 {
-	struct frag_input *in = NULL;
+	FRAG_AUTO(frag_input_close_at) struct frag_input *in = NULL;
+	struct frag_input_source *src;
 	struct stat st;
-	int rc;
 
 	FRAG_TRY(create(path, &in, err));
-	if (!strcmp(path, "-")) {
-		in->source->fd = STDIN_FILENO;
-	} else {
-		in->source->fd = open(path, O_RDONLY | O_CLOEXEC);
-		in->source->own_fd = true;
-		if (in->source->fd < 0) {
-			rc = frag_fail(err, FRAG_EINPUT, "cannot open '%s': %s", path,
-				       strerror(errno));
-			frag_input_close(in);
-			return rc;
-		}
-		/* a pipe may be slow, and closing would wait for the thread: no thread then */
-		in->source->may_read_ahead = !fstat(in->source->fd, &st) && S_ISREG(st.st_mode);
-	}
-	rc = start(in, err);
-	if (rc)
-		frag_input_close(in);
-	else
-		*out = in;
-	return rc;
+	src = in->source;
+	src->own_fd = strcmp(path, "-") != 0;
+	src->fd = src->own_fd ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
+	if (src->fd < 0)
+		return frag_fail(err, FRAG_EINPUT, "cannot open '%s': %s", path, strerror(errno));
+	/* a pipe may be slow, and closing would wait for the thread: no thread then */
+	src->may_read_ahead = src->own_fd && !fstat(src->fd, &st) && S_ISREG(st.st_mode);
+	FRAG_TRY(start(in, err));
+	*out = FRAG_GIVE(in);
+	return 0;
 }
 
 int frag_input_open_memory(const char *name, const void *bytes, size_t len, struct frag_input **out,
 			   struct frag_err *err)
 {
-	struct frag_input *in = NULL;
-	int rc;
+	FRAG_AUTO(frag_input_close_at) struct frag_input *in = NULL;
 
 	FRAG_TRY(create(name, &in, err));
 	in->source->mem = bytes;
 	in->source->mem_left = len;
-	rc = start(in, err);
-	if (rc)
-		frag_input_close(in);
-	else
-		*out = in;
-	return rc;
+	FRAG_TRY(start(in, err));
+	*out = FRAG_GIVE(in);
+	return 0;
 }
 
 void frag_input_close(struct frag_input *in)
 {
-	if (!in)
-		return;
-	if (in->source) {
-		frag_input_ahead_stop(in->source->ahead);
-		if (in->source->archive)
-			in->source->lib->archive_read_free(in->source->archive);
-		if (in->source->own_fd && in->source->fd >= 0)
-			close(in->source->fd);
-		FRAG_FREE(in->source->raw, in->source->gzip);
-		if (in->source->growing)
-			frag_appended_read_release(in->source->growing);
-		FRAG_FREE(in->source->growing, in->source->name, in->source);
+	struct frag_input_source *src = in ? in->source : NULL;
+
+	if (src) {
+		frag_ahead_stop(src->ahead);
+		if (src->archive)
+			src->lib->archive_read_free(src->archive);
+		if (src->own_fd && src->fd >= 0)
+			close(src->fd);
+		if (src->growing)
+			frag_appended_read_release(src->growing);
+		FRAG_FREE(src->raw, src->gzip, src->growing, src->name, src);
 	}
-	FRAG_FREE(in->buffer, in);
+	if (in)
+		FRAG_FREE(in->buffer, in);
 }
 
 const char *frag_input_name(const struct frag_input *in)

@@ -18,7 +18,9 @@
 #include <frag/base.h>
 #include <frag/error.h>
 
-#include "input_room.h"
+/* How far a reader may read past the end, and peek ahead. */
+#define FRAG_INPUT_MARGIN 1024u
+#define FRAG_INPUT_PEEK_MAX 65536u
 
 struct frag_input_source;
 

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/pages.h"
 #include "trace/torch/torch_parts.h"
 
 static const char *const words[] = {
@@ -370,8 +369,8 @@ static int read_torch(struct frag_input *in, const char *options, struct frag_tr
 	frag_pickle_destroy(t.pickle);
 	frag_stack_table_destroy(t.stacks);
 	frag_addr_map_release(&t.stream_index);
-	frag_pages_free(t.entries, t.entries_cap, sizeof(*t.entries));
-	FRAG_FREE(t.streams, t.pools, t.segments, t.segment_devs, t.blocks, t.marks, t.names);
+	FRAG_FREE(t.entries, t.streams, t.pools, t.segments, t.segment_devs, t.blocks, t.marks,
+		  t.names);
 	if (rc)
 		frag_trace_destroy(t.trace);
 	else

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Creates and destroys pickles, and gives access to the values. */
-#include "trace/pages.h"
 #include "unpickle_internal.h"
 
 #include <string.h>
@@ -52,9 +51,7 @@ void frag_pickle_set_shapes(struct frag_pickle *p, const struct frag_shape_ops *
 static void drop_machine(struct frag_pickle *p)
 {
 	frag_template_release(p);
-	frag_host_free(p->stack);
-	frag_pages_free(p->memo, (size_t)(p->memo_end - p->memo), sizeof(*p->memo));
-	frag_host_free(p->marks);
+	FRAG_FREE(p->stack, p->memo, p->marks);
 	p->stack = p->top = p->base = p->stack_end = NULL;
 	p->memo = p->memo_top = p->memo_end = NULL;
 	p->marks = p->mark_top = p->marks_end = NULL;
@@ -66,8 +63,7 @@ void frag_pickle_destroy(struct frag_pickle *p)
 		return;
 	for (size_t i = 0; i < p->lists_count; i++)
 		if (p->lists[i].cap)
-			frag_pages_free(p->lists[i].items, p->lists[i].cap,
-					sizeof(*p->lists[i].items));
+			frag_host_free(p->lists[i].items);
 	while (p->small_items) {
 		struct frag_pickle_items *next = p->small_items->next;
 
@@ -76,9 +72,7 @@ void frag_pickle_destroy(struct frag_pickle *p)
 	}
 	for (size_t i = 0; i < p->nodes_count; i++)
 		frag_host_free(p->nodes[i].pairs);
-	FRAG_FREE(p->lists, p->nodes);
-	frag_pages_free(p->dicts, p->dicts_cap, sizeof(*p->dicts));
-	FRAG_FREE(p->bigs, p->floats);
+	FRAG_FREE(p->lists, p->nodes, p->dicts, p->bigs, p->floats);
 	frag_strings_destroy(p->strings);
 	drop_machine(p);
 	frag_host_free(p);

@@ -11,54 +11,33 @@
 #include <string.h>
 
 #include "heap_list.h"
-#include "lib/grow.h"
 #include "pickle_write.h"
 #include "replay/run.h"
-#include "trace/strings.h"
 
-struct block {
-	frag_addr_t addr;
-	uint64_t bytes, requested;
-	uint8_t state;
-};
-
-struct segment {
-	uint32_t ordinal;
-	frag_addr_t addr;
-	uint64_t bytes, stream;
-	struct frag_pool_id pool;
-	size_t first_block, blocks_count;
-	bool small, expandable;
+/* Segments and blocks of a device at the end. */
+struct finals {
+	struct frag_final_segment *segments;
+	struct frag_final_block *blocks;
+	size_t count;
+	bool own; /* of a replay */
 };
 
 struct viz {
 	const struct frag_export_job *job;
 	const struct frag_trace_dev *td;
 	struct frag_pickle_writer w;
-	uint32_t *stack_ids;  /* [stacks] memo of the list of frames + 1 */
-	uint32_t *string_ids; /* [strings_count] of a string: many frames may share one */
-	uint32_t strings_count;
+	uint32_t *stack_ids;	 /* [stacks] memo of the list of frames + 1 */
 	struct frag_event *born; /* [slots] of this device */
 	frag_addr_t *addrs;	 /* [slots] as recorded */
 	bool maps;		 /* segments are mapped: expandable */
-	struct segment *segments;
-	struct block *blocks;
-	size_t segments_count, segments_cap, blocks_count, blocks_cap;
+	struct finals *finals;	 /* [devices] */
 };
 
 /* ---- entries ---------------------------------------------------------------------------- */
 
 static void set_string(struct viz *v, const char *key, uint32_t string)
 {
-	frag_pickle_put_text(&v->w, key);
-	if (string >= v->strings_count) {
-		frag_pickle_put_text(&v->w, "");
-	} else if (v->string_ids[string]) {
-		frag_pickle_put_again(&v->w, v->string_ids[string] - 1);
-	} else {
-		frag_pickle_put_text(&v->w, frag_trace_string(v->job->trace, string));
-		v->string_ids[string] = frag_pickle_put_memo(&v->w) + 1;
-	}
+	frag_pickle_set_text(&v->w, key, frag_trace_string(v->job->trace, string));
 }
 
 static void put_frames(struct viz *v, uint32_t stack)
@@ -181,40 +160,6 @@ static void put_recorded(struct viz *v)
 		put_seen(v, &td->seen[seen]);
 }
 
-static int room(struct viz *v, struct frag_err *err)
-{
-	FRAG_TRY(FRAG_GROW(v->segments, v->segments_count, v->segments_cap, "export", err));
-	return FRAG_GROW(v->blocks, v->blocks_count, v->blocks_cap, "export", err);
-}
-
-static int finals_recorded(struct viz *v, struct frag_err *err)
-{
-	const struct frag_trace_dev *td = v->td;
-
-	for (size_t i = 0; i < td->final_segments_count; i++) {
-		const struct frag_final_segment *s = &td->final_segments[i];
-
-		FRAG_TRY(room(v, err));
-		v->segments[v->segments_count++] = (struct segment){ td->ordinal,
-								     s->addr,
-								     s->bytes,
-								     stream_of(v, s->stream),
-								     pool_of(v, s->pool),
-								     v->blocks_count,
-								     s->blocks_count,
-								     s->small,
-								     s->expandable };
-		for (uint32_t k = 0; k < s->blocks_count; k++) {
-			const struct frag_final_block *b = &td->final_blocks[s->first_block + k];
-
-			FRAG_TRY(room(v, err));
-			v->blocks[v->blocks_count++] =
-				(struct block){ b->addr, b->bytes, b->requested, b->state };
-		}
-	}
-	return 0;
-}
-
 /* ---- of a replay ------------------------------------------------------------------------ */
 
 static int on_event(void *ctx, const struct frag_told *t, struct frag_err *err)
@@ -241,92 +186,109 @@ static int on_event(void *ctx, const struct frag_told *t, struct frag_err *err)
 	return 0;
 }
 
-/* A segment with its blocks, whose pool and size class are those of what lives in it. */
-static int end_segment(struct viz *v, const struct frag_heap_list *list,
-		       const struct frag_listed_segment *from, struct frag_err *err)
+/* The pool and size class of a segment are those of what lives in it. */
+static struct frag_final_segment end_segment(const struct viz *v, const struct frag_heap_list *list,
+					     const struct frag_listed_segment *from)
 {
-	struct segment s = { .ordinal = v->td->ordinal,
-			     .addr = from->addr,
-			     .bytes = from->bytes,
-			     .stream = stream_of(v, from->stream),
-			     .first_block = v->blocks_count,
-			     .blocks_count = from->blocks_count,
-			     .small = true,
-			     .expandable = v->maps };
+	struct frag_final_segment s = { .addr = from->addr,
+					.bytes = from->bytes,
+					.first_block = (uint32_t)from->first_block,
+					.blocks_count = (uint32_t)from->blocks_count,
+					.stream = (uint16_t)from->stream,
+					.small = true,
+					.expandable = v->maps };
 
 	for (size_t i = from->first_block; i < from->first_block + from->blocks_count; i++) {
 		const struct frag_listed_block *b = &list->blocks[i];
 
-		FRAG_TRY(room(v, err));
-		v->blocks[v->blocks_count++] =
-			(struct block){ b->addr, b->bytes, b->requested, b->state };
 		if (b->slot == FRAG_NO_SLOT)
 			continue;
-		s.pool = pool_of(v, v->born[b->slot].pool);
+		s.pool = (uint16_t)v->born[b->slot].pool;
 		s.small &= b->requested <= FRAG_MIB;
 	}
 	s.small &= s.expandable || s.bytes == FRAG_PAGE;
-	FRAG_TRY(room(v, err));
-	v->segments[v->segments_count++] = s;
-	return 0;
+	return s;
 }
 
 static int on_end(void *ctx, struct frag_run *run, struct frag_err *err)
 {
 	FRAG_AUTO(frag_heap_list_release) struct frag_heap_list list = { 0 };
+	const struct viz *v = ctx;
+	struct finals *f = &v->finals[v->td - v->job->trace->devs];
 
 	FRAG_TRY(frag_heap_list_take(&list, run, err));
+	f->own = true;
+	f->count = list.segments_count;
+	f->segments = frag_host_calloc(list.segments_count, sizeof(*f->segments));
+	f->blocks = frag_host_calloc(list.blocks_count, sizeof(*f->blocks));
+	FRAG_CHECK_ALLOC(f->segments && f->blocks, "export", err);
 	for (size_t i = 0; i < list.segments_count; i++)
-		FRAG_TRY(end_segment(ctx, &list, &list.segments[i], err));
+		f->segments[i] = end_segment(v, &list, &list.segments[i]);
+	for (size_t i = 0; i < list.blocks_count; i++) {
+		const struct frag_listed_block *b = &list.blocks[i];
+
+		f->blocks[i] =
+			(struct frag_final_block){ b->addr, b->bytes, b->requested, b->state };
+	}
 	return 0;
 }
 
 /* ---- the rest of the dict --------------------------------------------------------------- */
 
-static void put_segments(struct viz *v)
+static void put_block(struct viz *v, const struct frag_final_block *b)
 {
 	static const char *const states[] = { [FRAG_STATE_LIVE] = "active_allocated",
 					      [FRAG_STATE_WAITING] = "active_pending_free",
 					      [FRAG_STATE_FREE] = "inactive" };
 
+	frag_pickle_put_dict(&v->w);
+	frag_pickle_set_uint(&v->w, "address", b->addr);
+	frag_pickle_set_uint(&v->w, "size", b->bytes);
+	frag_pickle_set_uint(&v->w, "requested_size", b->requested);
+	frag_pickle_set_text(&v->w, "state", states[b->state]);
+	put_frames(v, 0);
+	frag_pickle_put_dict_end(&v->w);
+}
+
+static void put_segment(struct viz *v, const struct frag_final_segment *s,
+			const struct frag_final_block *blocks)
+{
+	struct frag_pool_id pool = pool_of(v, s->pool);
+	uint64_t live = 0, active = 0, requested = 0;
+
+	for (uint32_t k = 0; k < s->blocks_count; k++) {
+		live += blocks[k].state == FRAG_STATE_LIVE ? blocks[k].bytes : 0;
+		active += blocks[k].state != FRAG_STATE_FREE ? blocks[k].bytes : 0;
+		requested += blocks[k].state != FRAG_STATE_FREE ? blocks[k].requested : 0;
+	}
+	frag_pickle_put_dict(&v->w);
+	frag_pickle_set_uint(&v->w, "device", v->td->ordinal);
+	frag_pickle_set_uint(&v->w, "address", s->addr);
+	frag_pickle_set_uint(&v->w, "total_size", s->bytes);
+	frag_pickle_set_uint(&v->w, "allocated_size", live);
+	frag_pickle_set_uint(&v->w, "active_size", active);
+	frag_pickle_set_uint(&v->w, "requested_size", requested);
+	frag_pickle_set_uint(&v->w, "stream", stream_of(v, s->stream));
+	frag_pickle_set_text(&v->w, "segment_type", s->small ? "small" : "large");
+	frag_pickle_set_pair(&v->w, "segment_pool_id", pool.a, pool.b);
+	frag_pickle_set_bool(&v->w, "is_expandable", s->expandable);
+	put_frames(v, 0);
+	frag_pickle_set_list(&v->w, "blocks");
+	for (uint32_t k = 0; k < s->blocks_count; k++)
+		put_block(v, &blocks[k]);
+	frag_pickle_put_list_end(&v->w);
+	frag_pickle_put_dict_end(&v->w);
+}
+
+static void put_segments(struct viz *v)
+{
 	frag_pickle_set_list(&v->w, "segments");
-	for (size_t i = 0; i < v->segments_count; i++) {
-		const struct segment *s = &v->segments[i];
-		uint64_t live = 0, active = 0, requested = 0;
+	for (uint32_t d = 0; d < v->job->trace->devs_count; d++) {
+		const struct finals *f = &v->finals[d];
 
-		for (size_t k = 0; k < s->blocks_count; k++) {
-			const struct block *b = &v->blocks[s->first_block + k];
-
-			live += b->state == FRAG_STATE_LIVE ? b->bytes : 0;
-			active += b->state != FRAG_STATE_FREE ? b->bytes : 0;
-			requested += b->state != FRAG_STATE_FREE ? b->requested : 0;
-		}
-		frag_pickle_put_dict(&v->w);
-		frag_pickle_set_uint(&v->w, "device", s->ordinal);
-		frag_pickle_set_uint(&v->w, "address", s->addr);
-		frag_pickle_set_uint(&v->w, "total_size", s->bytes);
-		frag_pickle_set_uint(&v->w, "allocated_size", live);
-		frag_pickle_set_uint(&v->w, "active_size", active);
-		frag_pickle_set_uint(&v->w, "requested_size", requested);
-		frag_pickle_set_uint(&v->w, "stream", s->stream);
-		frag_pickle_set_text(&v->w, "segment_type", s->small ? "small" : "large");
-		frag_pickle_set_pair(&v->w, "segment_pool_id", s->pool.a, s->pool.b);
-		frag_pickle_set_bool(&v->w, "is_expandable", s->expandable);
-		put_frames(v, 0);
-		frag_pickle_set_list(&v->w, "blocks");
-		for (size_t k = 0; k < s->blocks_count; k++) {
-			const struct block *b = &v->blocks[s->first_block + k];
-
-			frag_pickle_put_dict(&v->w);
-			frag_pickle_set_uint(&v->w, "address", b->addr);
-			frag_pickle_set_uint(&v->w, "size", b->bytes);
-			frag_pickle_set_uint(&v->w, "requested_size", b->requested);
-			frag_pickle_set_text(&v->w, "state", states[b->state]);
-			put_frames(v, 0);
-			frag_pickle_put_dict_end(&v->w);
-		}
-		frag_pickle_put_list_end(&v->w);
-		frag_pickle_put_dict_end(&v->w);
+		v->td = &v->job->trace->devs[d];
+		for (size_t i = 0; i < f->count; i++)
+			put_segment(v, &f->segments[i], f->blocks + f->segments[i].first_block);
 	}
 	frag_pickle_put_list_end(&v->w);
 }
@@ -411,7 +373,8 @@ static int put_device(struct viz *v, uint32_t dev, struct frag_err *err)
 	rc = v->born && v->addrs ? 0 : frag_fail_nomem(err, "export");
 	if (!rc && v->job->as_recorded && v->td->has_evidence && !v->job->path) {
 		put_recorded(v);
-		rc = finals_recorded(v, err);
+		v->finals[dev] = (struct finals){ v->td->final_segments, v->td->final_blocks,
+						  v->td->final_segments_count, false };
 	} else if (!rc) {
 		rc = frag_export_walk(v->job, dev, on_event, on_end, v, err);
 	}
@@ -453,13 +416,15 @@ static int put(const struct frag_export_job *job, struct frag_err *err)
 	struct viz v = { .job = job };
 	int rc = frag_pickle_write_begin(&v.w, job->to, err), end;
 
-	FRAG_TRY(rc);
 	v.stack_ids = frag_host_calloc(job->trace->stacks.count + 1, sizeof(*v.stack_ids));
-	v.strings_count = job->trace->strings ? frag_strings_count(job->trace->strings) : 0;
-	v.string_ids = frag_host_calloc(v.strings_count + 1, sizeof(*v.string_ids));
-	rc = v.stack_ids && v.string_ids ? put_all(&v, err) : frag_fail_nomem(err, "export");
+	v.finals = frag_host_calloc(job->trace->devs_count, sizeof(*v.finals));
+	if (!rc)
+		rc = v.stack_ids && v.finals ? put_all(&v, err) : frag_fail_nomem(err, "export");
 	end = frag_pickle_write_end(&v.w, rc ? NULL : err);
-	FRAG_FREE(v.stack_ids, v.string_ids, v.segments, v.blocks);
+	for (uint32_t d = 0; v.finals && d < job->trace->devs_count; d++)
+		if (v.finals[d].own)
+			FRAG_FREE(v.finals[d].segments, v.finals[d].blocks);
+	FRAG_FREE(v.stack_ids, v.finals);
 	return rc ? rc : end;
 }
 

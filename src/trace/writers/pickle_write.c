@@ -6,12 +6,8 @@
 
 #include <frag/base.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "lib/grow.h"
 
-#define MEMO_TEXT_MAX 4096u
 #define BATCH 1000u /* as Python's own pickler */
 
 static void number(FILE *to, uint64_t v, unsigned bytes)
@@ -22,10 +18,11 @@ static void number(FILE *to, uint64_t v, unsigned bytes)
 
 int frag_pickle_write_begin(struct frag_pickle_writer *w, FILE *to, struct frag_err *err)
 {
-	*w = (struct frag_pickle_writer){ .to = to, .mask = 1023 };
-	FRAG_TRY_CALLOC(w->cells, w->mask + 1, "pickle", err);
+	*w = (struct frag_pickle_writer){ .to = to };
+	FRAG_TRY(FRAG_GROW(w->ids, 0, w->ids_cap, "pickle", err));
+	w->ids[0] = 0;
 	fputs("\x80\x02", to);
-	return 0;
+	return frag_strings_create(&w->texts, err);
 }
 
 int frag_pickle_write_end(struct frag_pickle_writer *w, struct frag_err *err)
@@ -33,9 +30,8 @@ int frag_pickle_write_end(struct frag_pickle_writer *w, struct frag_err *err)
 	bool failed = w->failed;
 
 	fputc('.', w->to);
-	for (uint32_t i = 0; i < w->memo_count; i++)
-		frag_host_free(w->memo[i].text);
-	FRAG_FREE(w->memo, w->cells);
+	frag_strings_destroy(w->texts);
+	frag_host_free(w->ids);
 	*w = (struct frag_pickle_writer){ 0 };
 	return failed ? frag_fail_nomem(err, "pickle") : 0;
 }
@@ -69,31 +65,6 @@ void frag_pickle_put_list_end(struct frag_pickle_writer *w)
 	fputc('e', w->to);
 }
 
-/* Cell of the text, or the empty one where it would be. */
-static uint32_t *cell_of(struct frag_pickle_writer *w, const char *text, size_t n)
-{
-	uint32_t at = (uint32_t)XXH3_64bits(text, n) & w->mask;
-
-	while (w->cells[at] && strcmp(w->memo[w->cells[at] - 1].text, text) != 0)
-		at = (at + 1) & w->mask;
-	return &w->cells[at];
-}
-
-static void grow_cells(struct frag_pickle_writer *w)
-{
-	uint32_t mask = w->mask * 2 + 1;
-	uint32_t *cells = frag_host_calloc((size_t)mask + 1, sizeof(*cells)), *old = w->cells;
-
-	w->failed |= !cells;
-	if (!cells)
-		return;
-	w->cells = cells;
-	w->mask = mask;
-	for (uint32_t i = 0; i < w->memo_count; i++)
-		*cell_of(w, w->memo[i].text, strlen(w->memo[i].text)) = i + 1;
-	frag_host_free(old);
-}
-
 uint32_t frag_pickle_put_memo(struct frag_pickle_writer *w)
 {
 	fputc('r', w->to); /* LONG_BINPUT */
@@ -107,37 +78,25 @@ void frag_pickle_put_again(struct frag_pickle_writer *w, uint32_t id)
 	number(w->to, id, 4);
 }
 
-/* Remembers the text that was just written. */
-static void remember(struct frag_pickle_writer *w, uint32_t *cell, const char *text)
-{
-	w->failed |= FRAG_GROW(w->memo, w->memo_count, w->memo_cap, "texts", NULL) != 0;
-	if (w->memo_count == w->memo_cap)
-		return;
-	w->memo[w->memo_count].text = frag_host_strdup(text);
-	if (!w->memo[w->memo_count].text) {
-		w->failed = true;
-		return;
-	}
-	w->memo[w->memo_count].id = frag_pickle_put_memo(w);
-	*cell = ++w->memo_count;
-	if (w->memo_count * 2 > w->mask)
-		grow_cells(w);
-}
-
 void frag_pickle_put_text(struct frag_pickle_writer *w, const char *text)
 {
+	uint32_t known = frag_strings_count(w->texts), i = 0;
 	size_t n = strlen(text);
-	uint32_t *cell = n <= MEMO_TEXT_MAX && !w->failed ? cell_of(w, text, n) : NULL;
 
-	if (cell && *cell) {
-		frag_pickle_put_again(w, w->memo[*cell - 1].id);
+	w->failed |= frag_strings_intern(w->texts, text, n, &i, NULL) ||
+		     FRAG_GROW(w->ids, i, w->ids_cap, "pickle", NULL);
+	if (w->failed)
+		return;
+	if (i == known)
+		w->ids[i] = 0;
+	if (w->ids[i]) {
+		frag_pickle_put_again(w, w->ids[i] - 1);
 		return;
 	}
 	fputc('X', w->to); /* BINUNICODE */
 	number(w->to, n, 4);
 	fwrite(text, 1, n, w->to);
-	if (cell)
-		remember(w, cell, text);
+	w->ids[i] = frag_pickle_put_memo(w) + 1;
 }
 
 static void put_uint(struct frag_pickle_writer *w, uint64_t v)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writes a pickle: protocol 2, with the few operations that every reader of snapshots knows. A
- * short text is written once and referred to afterwards.
+ * text is written once and referred to afterwards.
  *
  * Ownership: the caller owns the stream and checks its errors; frag_pickle_write_end frees the
  * memo.
@@ -9,22 +9,16 @@
 #ifndef FRAG_EXPLAIN_PICKLE_WRITE_H
 #define FRAG_EXPLAIN_PICKLE_WRITE_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include <frag/error.h>
+#include "trace/strings.h"
 
 struct frag_pickle_writer {
 	FILE *to;
-	struct frag_pickle_memo {
-		char *text;
-		uint32_t id;
-	} * memo; /* texts that were written */
-	size_t memo_cap;
-	uint32_t memo_count, next_id;
-	uint32_t *cells; /* open addressing, number + 1 */
-	uint32_t mask;
+	struct frag_strings *texts; /* that were written */
+	uint32_t *ids;		    /* of them + 1; 0: not written */
+	size_t ids_cap;
+	uint32_t next_id;
 	uint32_t in_list; /* items since the last APPENDS of the innermost long list */
 	bool failed;	  /* memory was short */
 };

@@ -10,7 +10,7 @@
 
 #include "replay/stream.h"
 #include "trace/ahead.h" /* its thread is why this also runs under ThreadSanitizer: pthread */
-#include "trace/cft/cft_stream.h"
+#include "trace/cft/cft_write.h"
 #include "trace/gen/gen_repeat.h"
 #include "trace/source.h"
 #include "must.h"
@@ -129,18 +129,18 @@ static void read_ahead(const char *path, const struct frag_trace *t, unsigned ba
 	unsigned n = 0;
 	int rc = 1;
 
-	assert_int_equal(frag_ahead_open(src, &a, &test_err), 0);
-	while (n < batches && (rc = frag_ahead_next(a, &b, &test_err)) == 1) {
+	assert_int_equal(frag_source_ahead(src, &a, &test_err), 0);
+	while (n < batches && (rc = frag_source_ahead_next(a, &b, &test_err)) == 1) {
 		check_batch(&b, t, seen);
 		n++;
 	}
 	if (n < batches) {
 		assert_int_equal(rc, 0);
-		assert_int_equal(frag_ahead_next(a, &b, &test_err), 0);
+		assert_int_equal(frag_source_ahead_next(a, &b, &test_err), 0);
 		for (uint32_t d = 0; d < t->devs_count; d++)
 			assert_int_equal(seen[d], t->devs[d].events_count);
 	}
-	frag_ahead_close(a);
+	frag_ahead_stop(a);
 	/* the source goes on behind what was read ahead */
 	assert_int_equal(frag_source_pass(src, t->devs_count, &test_err), 0);
 	assert_int_equal(frag_source_next(src, &b, &test_err), 0);

@@ -4,7 +4,6 @@
 
 #include <frag/trace.h>
 
-#include "trace/cft/cft_cards.h"
 #include "trace/cft/cft_parse.h"
 #include "trace/cft/cft_write.h"
 #include "packed.h"

@@ -7,7 +7,7 @@
 
 #include <frag/trace.h>
 
-#include "trace/cft/cft_stream.h"
+#include "trace/cft/cft_write.h"
 #include "trace/gen/gen_repeat.h"
 #include "packed.h"
 #include "must.h"

@@ -2,8 +2,8 @@
 /* A thread that reads ahead: output equals input, whichever thread is faster. */
 #include "test.h"
 
+#include "trace/ahead.h"
 #include "trace/input/input.h"
-#include "trace/input/input_ahead.h"
 #include "packed.h"
 
 #define PLAIN_BYTES (5u << 20)
@@ -21,52 +21,61 @@ struct producer {
 	bool fails;   /* at the end */
 };
 
-static int produce(void *ctx, unsigned char *dst, size_t room, size_t *got, struct frag_err *err)
+#define BLOCK_BYTES 200000u
+struct block {
+	size_t got;
+	unsigned char bytes[BLOCK_BYTES];
+};
+
+static int produce(void *ctx, void *slot, struct frag_err *err)
 {
 	struct producer *p = ctx;
-	size_t n = (size_t)FRAG_MIN((uint64_t)FRAG_MIN(room, p->piece), p->end - p->at);
+	struct block *b = slot;
+	size_t n = (size_t)FRAG_MIN((uint64_t)FRAG_MIN(BLOCK_BYTES, p->piece), p->end - p->at);
 
 	if (!n && p->fails)
 		return frag_fail_at(err, FRAG_EINPUT, p->at, "nothing comes any more");
 	for (size_t i = 0; i < n; i++)
-		dst[i] = byte_at(p->at + i);
+		b->bytes[i] = byte_at(p->at + i);
 	p->at += n;
-	*got = n;
-	return 0;
+	b->got = n;
+	return n > 0;
+}
+
+static void check_block(const struct block *b, uint64_t at)
+{
+	for (size_t i = 0; i < b->got; i++)
+		if (b->bytes[i] != byte_at(at + i))
+			fail_msg("byte %llu differs", (ull)(at + i));
 }
 
 static void run(struct producer p)
 {
-	struct frag_input_ahead *a = frag_input_ahead_start(produce, &p, 1);
-	unsigned char *data, *before = NULL;
-	size_t got, left = 0;
+	struct frag_ahead *a = frag_ahead_start(produce, &p, sizeof(struct block), 2);
+	const struct block *before = NULL;
 	struct frag_err err = { 0 };
 	uint64_t at = 0;
+	void *slot;
 
 	assert_non_null(a);
-	while (!frag_input_ahead_next(a, &data, &got, &err) && got) {
-		/* the rest of the block before, and that block itself, are still there */
-		if (before)
-			memcpy(data - left, before, left);
-		for (size_t i = 0; i < got + left; i++)
-			if ((data - left)[i] != byte_at(at - left + i))
-				fail_msg("byte %llu differs", (ull)(at + i));
-		at += got;
-		left = FRAG_MIN(got, FRAG_INPUT_PEEK_MAX);
-		before = data + got - left;
-		assert_int_equal(data[got] * 0, 0); /* the margin is readable */
+	while (frag_ahead_next(a, &slot, &err) == 1) {
+		const struct block *b = slot;
+
+		if (before) /* it is still there */
+			check_block(before, at - before->got);
+		check_block(b, at);
+		at += b->got;
+		before = b;
 	}
 	assert_true(at == p.end);
 	for (int again = 0; again < 3; again++) {
-		int rc = frag_input_ahead_next(a, &data, &got, &err);
-
-		assert_int_equal(rc, p.fails ? FRAG_EINPUT : 0);
+		assert_int_equal(frag_ahead_next(a, &slot, &err), p.fails ? FRAG_EINPUT : 0);
 		if (p.fails)
 			assert_string_equal(err.msg, "nothing comes any more");
 		else
-			assert_int_equal(got, 0);
+			assert_int_equal(((struct block *)slot)->got, 0);
 	}
-	frag_input_ahead_stop(a);
+	frag_ahead_stop(a);
 }
 
 TEST(test_thread)
@@ -83,19 +92,19 @@ TEST(test_stop)
 {
 	for (int blocks = 0; blocks < 8; blocks++) {
 		struct producer p = { .end = UINT64_MAX, .piece = SIZE_MAX };
-		struct frag_input_ahead *a = frag_input_ahead_start(produce, &p, 1);
-		unsigned char *data;
-		size_t got;
+		struct frag_ahead *a = frag_ahead_start(produce, &p, sizeof(struct block), 2);
+		void *slot;
 
 		assert_non_null(a);
 		for (int i = 0; i < blocks; i++)
-			assert_int_equal(frag_input_ahead_next(a, &data, &got, NULL), 0);
-		frag_input_ahead_stop(a);
+			assert_int_equal(frag_ahead_next(a, &slot, NULL), 1);
+		frag_ahead_stop(a);
 	}
-	frag_input_ahead_stop(NULL);
-	assert_null(frag_input_ahead_start(produce, NULL, 1u << 20)); /* so many processors */
-	frag_host_fail_after(1);
-	assert_null(frag_input_ahead_start(produce, NULL, 1));
+	frag_ahead_stop(NULL);
+	for (uint64_t nth = 1; nth <= 6; nth++) { /* host memory is short */
+		frag_host_fail_after(nth);
+		assert_null(frag_ahead_start(produce, NULL, 100, 2));
+	}
 	frag_host_fail_after(0);
 }
 

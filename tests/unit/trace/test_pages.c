@@ -21,8 +21,7 @@ TEST(test_growing)
 		count = next;
 	}
 	assert_true(count * sizeof(*a) > 3 * FRAG_PAGES_HUGE);
-	frag_pages_free(a, count, sizeof(*a));
-	frag_pages_free(NULL, 0, 4);
+	frag_host_free(a);
 }
 
 /* Neighbours in memory may keep a mapping from growing where it is. */
@@ -44,13 +43,13 @@ TEST(test_growing_side_by_side)
 		count = next;
 	}
 	for (int k = 0; k < 3; k++)
-		frag_pages_free(a[k], count, 1);
+		frag_host_free(a[k]);
 }
 
 TEST(test_results)
 {
 	for (size_t n = 1; n <= 2 * FRAG_PAGES_HUGE; n = n * 3 + 1) {
-		unsigned char *a = frag_pages_result(n, 2), *b;
+		unsigned char *a = frag_pages_grow(NULL, 0, n, 2), *b;
 
 		assert_non_null(a);
 		memset(a, 5, 2 * n);
@@ -68,14 +67,14 @@ TEST(test_failures)
 	char *a;
 
 	assert_null(frag_pages_grow(NULL, 0, SIZE_MAX / 2, 8));
-	assert_null(frag_pages_result(SIZE_MAX / 2, 8));
+	assert_null(frag_pages_grow(NULL, 0, SIZE_MAX, 8));
 	a = frag_pages_grow(NULL, 0, small, 1);
 	assert_non_null(a);
 	strcpy(a, "kept");
 	frag_host_fail_after(1);
 	assert_null(frag_pages_grow(a, small, large, 1));
-	assert_null(frag_pages_result(large, 1));
-	assert_null(frag_pages_result(small, 1));
+	assert_null(frag_pages_grow(NULL, 0, large, 1));
+	assert_null(frag_pages_grow(NULL, 0, small, 1));
 	frag_host_fail_after(0);
 	assert_string_equal(a, "kept");
 	a = frag_pages_grow(a, small, large, 1);
@@ -84,7 +83,7 @@ TEST(test_failures)
 	assert_null(frag_pages_grow(a, large, 4 * large, 1));
 	frag_host_fail_after(0);
 	assert_string_equal(a, "kept");
-	frag_pages_free(a, large, 1);
+	frag_host_free(a);
 }
 
 /* The words are the fields. */
