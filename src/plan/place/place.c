@@ -91,54 +91,30 @@ static size_t meet(struct frag_placer *p, size_t node, size_t lo, size_t hi, siz
 	return n;
 }
 
-static inline bool span_less(struct frag_span a, struct frag_span b)
-{
-	return a.from < b.from;
-}
-
-/* Quicksort of spans by `from`; the order among equals does not matter. */
+/* Quicksort by `from`, without qsort's calls to compare: most of the time is spent here. */
 static void sort_spans(struct frag_span *s, size_t n)
 {
-	while (n > 24) {
-		struct frag_span a = s[0], b = s[n / 2], c = s[n - 1], pivot;
-		size_t i = 0, j = n - 1;
+	while (n > 1) {
+		uint64_t pivot = s[n / 2].from;
+		size_t i = 0, j = n;
 
-		pivot = span_less(a, b) ? (span_less(b, c)   ? b
-					   : span_less(a, c) ? c
-							     : a)
-					: (span_less(a, c)   ? a
-					   : span_less(b, c) ? c
-							     : b);
 		for (;;) {
 			struct frag_span t;
 
-			while (span_less(s[i], pivot))
+			while (s[i].from < pivot)
 				i++;
-			while (span_less(pivot, s[j]))
-				j--;
+			while (pivot < s[--j].from)
+				;
 			if (i >= j)
 				break;
 			t = s[i];
 			s[i++] = s[j];
-			s[j--] = t;
+			s[j] = t;
 		}
 		/* recursion into the smaller half keeps the stack logarithmic */
-		if (j + 1 < n - j - 1) {
-			sort_spans(s, j + 1);
-			s += j + 1;
-			n -= j + 1;
-		} else {
-			sort_spans(s + j + 1, n - j - 1);
-			n = j + 1;
-		}
-	}
-	for (size_t i = 1; i < n; i++) {
-		struct frag_span t = s[i];
-		size_t k = i;
-
-		for (; k && span_less(t, s[k - 1]); k--)
-			s[k] = s[k - 1];
-		s[k] = t;
+		sort_spans(i < n - i ? s : s + i, FRAG_MIN(i, n - i));
+		s += i < n - i ? i : 0;
+		n = FRAG_MAX(i, n - i);
 	}
 }
 
@@ -150,15 +126,13 @@ static uint64_t choose(const struct frag_span *s, size_t n, uint64_t bytes, enum
 	uint64_t end = 0, best = UINT64_MAX, at = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (s[i].from > end) {
-			uint64_t gap = s[i].from - end;
+		uint64_t gap = s[i].from > end ? s[i].from - end : 0;
 
-			if (gap >= bytes && gap < best) {
-				best = gap;
-				at = end;
-				if (rule == FRAG_GAP_LOWEST || gap == bytes)
-					return at;
-			}
+		if (gap >= bytes && gap < best) {
+			best = gap;
+			at = end;
+			if (rule == FRAG_GAP_LOWEST || gap == bytes)
+				return at;
 		}
 		end = FRAG_MAX(end, s[i].to);
 	}
@@ -174,11 +148,6 @@ static void mark_placed(struct frag_placer *p, uint32_t i)
 		p->tree[node] = upper;
 }
 
-static int reserve(struct frag_placer *p, size_t want, struct frag_err *err)
-{
-	return frag_grow_to(&p->met, want, &p->met_cap, sizeof(*p->met), "placement", err);
-}
-
 int frag_placer_put(struct frag_placer *p, uint32_t i, enum frag_gap_rule rule,
 		    struct frag_err *err)
 {
@@ -187,7 +156,8 @@ int frag_placer_put(struct frag_placer *p, uint32_t i, enum frag_gap_rule rule,
 
 	if (p->tree[p->leaves + p->position[i]])
 		return 0; /* together with its twin */
-	FRAG_TRY(reserve(p, (size_t)p->before[i] + p->before[twin], err));
+	FRAG_TRY(frag_grow_to(&p->met, (size_t)p->before[i] + p->before[twin], &p->met_cap,
+			      sizeof(*p->met), "placement", err));
 	n = meet(p, 1, 0, p->leaves, p->before[i], p->b->list[i].lower, 0);
 	if (twin != i)
 		n = meet(p, 1, 0, p->leaves, p->before[twin], p->b->list[twin].lower, n);

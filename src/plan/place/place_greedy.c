@@ -91,93 +91,35 @@ static int make_order(const struct frag_buffers *b, enum frag_order order, uint3
 	return rc;
 }
 
-/* ---- on top: a range maximum with range assignment ------------------------------- */
+/* ---- on top ---------------------------------------------------------------------- */
 
-/*
- * Heights over the moments between sorted edges. A new buffer lies above everything live at the
- * same time, so its end is the new height of its whole span: a lazy assignment.
- */
-struct skyline {
-	uint64_t *edges;
-	size_t edges_count, leaves;
-	uint64_t *max, *set; /* set: assigned to the whole node, UINT64_MAX = no */
-};
-
-static uint64_t skyline_max(struct skyline *s, size_t node, size_t lo, size_t hi, size_t from,
-			    size_t to)
-{
-	size_t mid = lo + (hi - lo) / 2;
-	uint64_t a, b;
-
-	if (to <= lo || hi <= from)
-		return 0;
-	if (from <= lo && hi <= to)
-		return s->max[node];
-	if (s->set[node] != UINT64_MAX)
-		return s->set[node];
-	a = skyline_max(s, 2 * node, lo, mid, from, to);
-	b = skyline_max(s, 2 * node + 1, mid, hi, from, to);
-	return FRAG_MAX(a, b);
-}
-
-static void skyline_set(struct skyline *s, size_t node, size_t lo, size_t hi, size_t from,
-			size_t to, uint64_t height)
-{
-	size_t mid = lo + (hi - lo) / 2;
-
-	if (to <= lo || hi <= from)
-		return;
-	if (from <= lo && hi <= to) {
-		s->max[node] = s->set[node] = height;
-		return;
-	}
-	if (s->set[node] != UINT64_MAX) {
-		for (size_t child = 2 * node; child <= 2 * node + 1; child++)
-			s->max[child] = s->set[child] = s->set[node];
-		s->set[node] = UINT64_MAX;
-	}
-	skyline_set(s, 2 * node, lo, mid, from, to, height);
-	skyline_set(s, 2 * node + 1, mid, hi, from, to, height);
-	s->max[node] = FRAG_MAX(s->max[2 * node], s->max[2 * node + 1]);
-}
-
-static int skyline_init(struct skyline *s, const struct frag_buffers *b, struct frag_err *err)
-{
-	*s = (struct skyline){ .edges_count = 2 * b->count, .leaves = 1 };
-	while (s->leaves < s->edges_count)
-		s->leaves *= 2;
-	s->edges = frag_host_calloc(s->edges_count + 1, sizeof(*s->edges));
-	s->max = frag_host_calloc(4 * s->leaves, sizeof(*s->max));
-	if (!s->edges || !s->max) {
-		FRAG_FREE(s->edges, s->max);
-		return frag_fail_nomem(err, "placement");
-	}
-	s->set = s->max + 2 * s->leaves;
-	for (size_t i = 0; i < b->count; i++) {
-		s->edges[2 * i] = b->list[i].lower;
-		s->edges[2 * i + 1] = b->list[i].upper;
-	}
-	qsort(s->edges, s->edges_count, sizeof(*s->edges), frag_compare_u64);
-	for (size_t i = 0; i < 2 * s->leaves; i++)
-		s->set[i] = i < s->leaves ? UINT64_MAX : 0;
-	return 0;
-}
-
+/* Heights between sorted edges: a buffer lies above the highest of its span, and is the new height
+ * of all of it. O(n + visited pairs), each of which is much faster than where gaps are looked for. */
 static int place_on_top(const struct frag_buffers *b, const uint32_t *order, uint64_t *offsets,
 			struct frag_err *err)
 {
-	struct skyline s;
+	size_t n = 2 * b->count;
+	FRAG_AUTO_FREE uint64_t *edges = NULL;
+	uint64_t *heights;
 
-	FRAG_TRY(skyline_init(&s, b, err));
+	FRAG_TRY_CALLOC(edges, 2 * n + 1, "placement", err);
+	heights = edges + n;
+	for (size_t i = 0; i < b->count; i++) {
+		edges[2 * i] = b->list[i].lower;
+		edges[2 * i + 1] = b->list[i].upper;
+	}
+	qsort(edges, n, sizeof(*edges), frag_compare_u64);
 	for (size_t k = 0; k < b->count; k++) {
 		const struct frag_buffer *x = &b->list[order[k]];
-		size_t from = count_below(s.edges, s.edges_count, x->lower);
-		size_t to = count_below(s.edges, s.edges_count, x->upper);
+		size_t from = count_below(edges, n, x->lower), to = count_below(edges, n, x->upper);
+		uint64_t top = 0;
 
-		offsets[order[k]] = skyline_max(&s, 1, 0, s.leaves, from, to);
-		skyline_set(&s, 1, 0, s.leaves, from, to, offsets[order[k]] + x->bytes);
+		for (size_t i = from; i < to; i++)
+			top = FRAG_MAX(top, heights[i]);
+		for (size_t i = from; i < to; i++)
+			heights[i] = top + x->bytes;
+		offsets[order[k]] = top;
 	}
-	FRAG_FREE(s.edges, s.max);
 	return 0;
 }
 
@@ -218,13 +160,12 @@ int frag_place_greedy(const struct frag_buffers *b, enum frag_order order, enum 
 
 	FRAG_TRY_CALLOC(list, b->count + 1, "placement", err);
 	rc = make_order(b, order, list, err);
-	if (!rc && rule == FRAG_GAP_TOP) {
+	if (!rc && rule == FRAG_GAP_TOP)
 		rc = place_on_top(b, list, offsets, err);
-	} else if (!rc) {
+	else if (!rc)
 		rc = frag_placer_init(&p, b, offsets, err)
 			     ?: place_in_order(&p, list, rule, watch, err);
-		frag_placer_release(&p);
-	}
+	frag_placer_release(&p);
 	if (!rc)
 		*height = height_of(b, offsets);
 	return rc;

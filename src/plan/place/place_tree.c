@@ -201,7 +201,7 @@ static enum tree_outcome close_branch(struct tree *t, size_t level, enum tree_ou
 static enum tree_outcome branch_item(struct tree *t, uint32_t item, uint32_t section, size_t level,
 				     size_t base, bool *skip)
 {
-	struct tree_mark mark = tree_mark(t);
+	size_t mark = t->undo_words;
 	enum tree_outcome o = TREE_IMPOSSIBLE;
 
 	*skip = false;
@@ -239,7 +239,7 @@ static bool waste(struct tree *t, uint32_t section, size_t level, bool decided)
 
 static enum tree_outcome branch_waste(struct tree *t, uint32_t section, size_t level, size_t base)
 {
-	struct tree_mark mark = tree_mark(t);
+	size_t mark = t->undo_words;
 	enum tree_outcome o;
 	bool skip;
 

@@ -59,8 +59,6 @@ struct tree_floor {
 	bool skewed;	/* an unplaced item has its ground here, but a lower floor elsewhere */
 };
 
-struct tree_undo; /* changes of a decision */
-
 struct tree {
 	const struct tree_problem *p;
 	uint64_t ceiling;
@@ -70,10 +68,8 @@ struct tree {
 	uint64_t *reasons; /* [sections][words] */
 	uint64_t *offsets; /* offsets of placed items */
 	size_t left_count; /* items to come */
-	struct tree_undo *undo;
-	size_t undo_count, undo_cap;
-	uint64_t *kept; /* reasons, [kept_count][words] */
-	size_t kept_count, kept_cap;
+	uint64_t *undo;	   /* what was there before, in the order of the changes */
+	size_t undo_words, undo_cap;
 	uint64_t *conflicts; /* [levels + 1][words]: reasons why a level failed */
 	uint32_t *choices;   /* candidates, level by level */
 	size_t choices_cap;
@@ -109,10 +105,6 @@ static inline uint64_t *tree_conflict(const struct tree *t, size_t level)
 	return &t->conflicts[level * t->p->words];
 }
 
-struct tree_mark {
-	size_t undo, kept;
-};
-struct tree_mark tree_mark(const struct tree *t);
 /*
  * Decisions of level `level`. Both return whether the unplaced items may still fit; if not, the
  * reasons are in conflict[level + 1] (unless out_of_memory). put: places a level item of the
@@ -122,8 +114,8 @@ struct tree_mark tree_mark(const struct tree *t);
  */
 bool tree_put(struct tree *t, uint32_t item, uint32_t section, size_t level);
 bool tree_raise(struct tree *t, uint32_t section, uint64_t floor, size_t level, bool decided);
-/* Undoes everything after the mark. */
-void tree_undo_to(struct tree *t, struct tree_mark mark);
+/* Undoes everything since t->undo_words was `mark`. */
+void tree_undo_to(struct tree *t, size_t mark);
 /* Adds to `set` the reasons why the item's ground is at least `floor`. pre: it is. */
 void tree_add_reason(const struct tree *t, uint64_t *set, uint32_t item, uint64_t floor);
 

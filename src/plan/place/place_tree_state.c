@@ -5,16 +5,6 @@
 
 #include <string.h>
 
-/* The previous state of an item or a floor. */
-struct tree_undo {
-	uint32_t index;
-	bool is_floor;
-	union {
-		struct tree_spot spot;
-		struct tree_floor floor;
-	};
-};
-
 /* ---- storage --------------------------------------------------------------------- */
 
 int tree_init(struct tree *t, const struct tree_problem *p, struct frag_err *err)
@@ -39,8 +29,8 @@ int tree_init(struct tree *t, const struct tree_problem *p, struct frag_err *err
 
 void tree_release(struct tree *t)
 {
-	FRAG_FREE(t->spots, t->floors, t->reasons, t->offsets, t->undo, t->kept, t->conflicts,
-		  t->choices, t->touched, t->because);
+	FRAG_FREE(t->spots, t->floors, t->reasons, t->offsets, t->undo, t->conflicts, t->choices,
+		  t->touched, t->because);
 	*t = (struct tree){ 0 };
 }
 
@@ -54,80 +44,50 @@ void tree_clear(struct tree *t)
 		t->floors[c] = (struct tree_floor){ .left = p->totals[c],
 						    .ready = p->at[c + 1] - p->at[c] };
 	t->left_count = p->count;
-	t->undo_count = t->kept_count = 0;
+	t->undo_words = 0;
 	t->nodes = 0;
 	t->out_of_memory = false;
 }
 
 /* ---- undo ------------------------------------------------------------------------ */
 
-/* Makes room for one more. On failure the entry is lost and the attempt must end. */
-static struct tree_undo *undo_next(struct tree *t)
+/* Words of `at`, as they are now: before it and a word with their number. Without room the attempt
+ * must end. */
+static void keep(struct tree *t, void *at, size_t bytes)
 {
-	if (FRAG_GROW(t->undo, t->undo_count, t->undo_cap, "undo", NULL)) {
+	size_t words = bytes / sizeof(*t->undo);
+	uint64_t *to;
+
+	if (frag_grow_to(&t->undo, t->undo_words + words + 2, &t->undo_cap, sizeof(*t->undo),
+			 "undo", NULL)) {
 		t->out_of_memory = true;
-		return NULL;
+		return;
 	}
-	return &t->undo[t->undo_count++];
-}
-
-static void keep_spot(struct tree *t, uint32_t item)
-{
-	struct tree_undo *u = undo_next(t);
-
-	if (u)
-		*u = (struct tree_undo){ .index = item, .spot = t->spots[item] };
+	to = &t->undo[t->undo_words];
+	memcpy(to, at, bytes);
+	to[words] = (uintptr_t)at;
+	to[words + 1] = words;
+	t->undo_words += words + 2;
 }
 
 static void keep_floor(struct tree *t, uint32_t section)
 {
-	struct tree_undo *u = undo_next(t);
-
-	if (u)
-		*u = (struct tree_undo){ .index = section,
-					 .is_floor = true,
-					 .floor = t->floors[section] };
+	keep(t, &t->floors[section], sizeof(*t->floors));
 }
 
-/* [words] of the reason, followed by the section. */
 static void keep_reason(struct tree *t, uint32_t section)
 {
-	size_t words = t->p->words + 1;
-	uint64_t *to;
-
-	if (frag_grow(&t->kept, t->kept_count, &t->kept_cap, words * sizeof(*t->kept), "reasons",
-		      NULL)) {
-		t->out_of_memory = true;
-		return;
-	}
-	to = &t->kept[t->kept_count++ * words];
-	memcpy(to, tree_reason(t, section), t->p->words * sizeof(*to));
-	to[t->p->words] = section;
+	keep(t, tree_reason(t, section), t->p->words * sizeof(*t->reasons));
 }
 
-struct tree_mark tree_mark(const struct tree *t)
+void tree_undo_to(struct tree *t, size_t mark)
 {
-	return (struct tree_mark){ t->undo_count, t->kept_count };
-}
+	while (t->undo_words > mark) {
+		const uint64_t *end = &t->undo[t->undo_words - 2];
+		size_t words = end[1];
 
-void tree_undo_to(struct tree *t, struct tree_mark mark)
-{
-	size_t words = t->p->words;
-
-	while (t->undo_count > mark.undo) {
-		const struct tree_undo *u = &t->undo[--t->undo_count];
-
-		if (u->is_floor) {
-			t->floors[u->index] = u->floor;
-		} else {
-			t->left_count += t->spots[u->index].placed && !u->spot.placed;
-			t->spots[u->index] = u->spot;
-		}
-	}
-	while (t->kept_count > mark.kept) {
-		const uint64_t *from = &t->kept[--t->kept_count * (words + 1)];
-
-		memcpy(tree_reason(t, (uint32_t)from[words]), from, words * sizeof(*from));
+		memcpy((void *)(uintptr_t)end[0], end - words, words * sizeof(*end));
+		t->undo_words -= words + 2;
 	}
 }
 
@@ -161,7 +121,7 @@ static void lift(struct tree *t, uint64_t before, uint64_t floor)
 		struct tree_spot *s = &t->spots[j];
 		uint64_t lowest = UINT64_MAX;
 
-		keep_spot(t, j);
+		keep(t, s, sizeof(*s));
 		s->ground = FRAG_MAX(s->ground, floor);
 		if (s->lowest < before)
 			continue;
@@ -257,7 +217,8 @@ bool tree_put(struct tree *t, uint32_t item, uint32_t section, size_t level)
 	memcpy(t->because, tree_reason(t, section), p->words * sizeof(*t->because));
 	t->because[level / 64] |= 1ull << level % 64;
 	t->offsets[item] = before;
-	keep_spot(t, item);
+	keep(t, &t->spots[item], sizeof(*t->spots));
+	keep(t, &t->left_count, sizeof(t->left_count));
 	t->spots[item] = (struct tree_spot){ .ground = UINT64_MAX, .placed = true };
 	t->left_count--;
 	for (uint32_t c = it->from; c < it->to; c++) {
