@@ -73,8 +73,9 @@ void frag_cli_tables(const struct frag_cmd *cmd, void *options, struct frag_cli 
 		     struct frag_arg_table *tables);
 /* After the parse: the card that --gpu, --capacity and the others describe. */
 int frag_cli_describe_card(struct frag_cli *cli, struct frag_err *err);
-/* The heading of the table that all commands have; it is printed once, by `cufrag help options`. */
-extern const char frag_cli_every[];
+/* The table that all commands have, and its heading: `cufrag help options` prints it, once. */
+extern const struct frag_arg frag_cli_every_args[];
+#define FRAG_CLI_EVERY "Options of every command"
 /* --help of a command, on `to`: a screen, or all: every option and example. */
 void frag_cli_help(const struct frag_cmd *cmd, bool all, FILE *to);
 /* The options of every command. */
