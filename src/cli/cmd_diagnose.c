@@ -2,7 +2,6 @@
 /* cufrag diagnose: leak, fragmentation, spike, or nothing at all; and the lines. */
 #include "shared.h"
 
-#include "cli/show_answer.h"
 #include "explain/diagnose/memlog.h"
 
 static int check_recording(const struct frag_cli *cli, const char *policy, const char *path,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cufrag summary, which is also cufrag FILE: three sentences about a recording. */
 #include "cli/shared.h"
-#include "cli/show_answer.h"
 #include "explain/summary.h"
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)

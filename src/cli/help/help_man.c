@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Manual pages in roff, from the tables of the commands. */
-#include "help.h"
+#include "cli/common.h"
 
 #include <string.h>
 
