@@ -8,12 +8,8 @@
 
 #include <frag/replay.h>
 
-#include "answer/row.h"
 #include "charts/chart.h"
-#include "refusal_rows.h"
-#include "report_parts.h"
 #include "rows.h"
-#include "spread.h"
 
 static const struct {
 	const char *word, *meaning;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Remarks, table and conclusion of one device of a trace. */
-#include "report_parts.h"
 
 #include <inttypes.h>
 #include <math.h>
