@@ -30,7 +30,6 @@
 
 #include "answer/field.h"
 #include "answer/textbuf.h"
-#include "answer/title.h"
 
 #define FRAG_ANSWER_SCHEMA 3 /* of all JSON documents; CHANGELOG says what each changed */
 
@@ -51,6 +50,34 @@ enum frag_part_kind {
 	FRAG_PART_GAP,	 /* text: an empty line */
 };
 
+/*
+ * The title of a chart: a sentence that says what the chart shows, and the numbers in it, which
+ * JSON has beside the sentence. What is printed and what is noted cannot differ.
+ *
+ * Ownership: init by zeroing; frag_answer_take_title or frag_title_release.
+ */
+#define FRAG_TITLE_NUMBERS 8u
+
+struct frag_answer_number {
+	const char *name; /* ends with its unit, as those of fields */
+	double value;
+};
+
+struct frag_title {
+	struct frag_text text;
+	struct frag_answer_number numbers[FRAG_TITLE_NUMBERS];
+	char shown[FRAG_TITLE_NUMBERS][32];
+	size_t count;
+};
+
+void frag_title_release(struct frag_title *t);
+/* A number of the title, and its text: "9.65 GiB", "45.2 ms". The sentence goes to t->text. */
+const char *frag_title_bytes(struct frag_title *t, const char *name, uint64_t bytes);
+const char *frag_title_ns(struct frag_title *t, const char *name, uint64_t ns);
+const char *frag_title_count(struct frag_title *t, const char *name, uint64_t count);
+/* 0.334 as "33 %", with `digits` behind the point. */
+const char *frag_title_percent(struct frag_title *t, const char *name, double ratio, int digits);
+
 /* A picture of a page, drawn from its data by scripts/plot/SCRIPT.gp (or a program, with a '/'). */
 struct frag_answer_chart {
 	const char *script, *base;    /* files: base.csv, base.svg, …; base NULL: as the script */
@@ -63,6 +90,10 @@ struct frag_answer_chart {
 	const struct frag_answer_number *numbers; /* [numbers_count], of frag_title_take */
 	size_t numbers_count;
 };
+static inline const char *frag_chart_base(const struct frag_answer_chart *c)
+{
+	return c->base ? c->base : c->script;
+}
 
 struct frag_part {
 	enum frag_part_kind kind;
@@ -187,6 +218,9 @@ int frag_answer_put_page(const struct frag_answer *a, const struct frag_answer_p
 int frag_answer_page_text(const struct frag_answer *a, const struct frag_answer_page *page,
 			  struct frag_text *out, struct frag_err *err);
 
+/* The HTML alone. svgs: by part, those of charts; NULL: no pictures. */
+void frag_page_render(const struct frag_answer *a, const struct frag_answer_page *page,
+		      char *const *svgs, struct frag_text *out);
 /* The skeleton of every page: up to the content, and the end. policy: of scripts, or NULL. */
 void frag_page_begin(const char *title, const char *policy, struct frag_text *out);
 void frag_page_end(struct frag_text *out);

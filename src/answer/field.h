@@ -96,20 +96,10 @@ struct frag_shape {
 	size_t size;			 /* of the struct */
 };
 
-#define FRAG_CTYPE_TEXT const char *
-#define FRAG_CTYPE_BYTES uint64_t
-#define FRAG_CTYPE_COUNT uint64_t
-#define FRAG_CTYPE_INT int64_t
-#define FRAG_CTYPE_NS uint64_t
-#define FRAG_CTYPE_US uint64_t
-#define FRAG_CTYPE_RATIO double
-#define FRAG_CTYPE_REAL double
-#define FRAG_CTYPE_BOOL bool
-#define FRAG_CTYPE_OBJECT const void *
-#define FRAG_CTYPE_LIST struct frag_rows
-#define FRAG_CTYPE_MAP struct frag_rows
-#define FRAG_CTYPE_TEXTS struct frag_rows
-#define FRAG_CTYPE_COUNTS struct frag_rows
+/* frag_ctype_TEXT and the others: what the members are. */
+#define FRAG_X_(name, ctype, text) typedef ctype frag_ctype_##name;
+FRAG_FIELD_TYPES(FRAG_X_)
+#undef FRAG_X_
 
 /* Offset of a member, which must be of that type. */
 #define FRAG_FIELD_AT(s, member, ctype) \
@@ -121,7 +111,7 @@ struct frag_shape {
 #define FRAG_FIELD_AS(type_, name_, s, member, head_, help_, ...) \
 	{ \
 		.name = name_, .head = head_, .help = help_, .type = FRAG_FIELD_##type_, \
-		.offset = FRAG_FIELD_AT(s, member, FRAG_CTYPE_##type_), ##__VA_ARGS__ \
+		.offset = FRAG_FIELD_AT(s, member, frag_ctype_##type_), ##__VA_ARGS__ \
 	}
 #define FRAG_FIELD(type_, s, member, head_, help_, ...) \
 	FRAG_FIELD_AS(type_, #member, s, member, head_, help_, ##__VA_ARGS__)

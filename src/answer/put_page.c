@@ -3,7 +3,7 @@
  * A page and the files beside it: data, pictures, tables. All of it is made in a folder of its own
  * inside the target and moved up at the end.
  */
-#include "page.h"
+#include "answer.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,9 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "answer/draw/one_pdf.h"
 #include "answer/draw/plot.h"
-#include "answer/draw/svg.h"
 #include "base/outfile.h"
 #include "base/scratch.h"
 
@@ -41,11 +39,23 @@ static const char *path_of(struct writer *w, const char *base, const char *endin
 				 ending);
 }
 
+/* Letters of a title and of a line below it that have room on a sheet. */
+#define TITLE_ROOM 50u
+#define SUBTITLE_ROOM 68u
+
+/* Lines of at most `width` letters, broken between words where that is possible. */
 static const char *wrapped(struct writer *w, const char *text, size_t width)
 {
 	struct frag_text t = { 0 };
 
-	frag_plot_wrap(text ? text : "", width, &t);
+	while (text && *text) {
+		size_t n = frag_text_line(text, width, false);
+		bool ends = text[n] == '\n';
+
+		frag_text_addn(&t, text, n);
+		text += n + (ends ? 1 : strspn(text + n, " "));
+		frag_text_add(&t, ends || *text ? "\n" : "");
+	}
 	return frag_answer_take(&w->strings, &t) ?: "";
 }
 
@@ -64,8 +74,8 @@ static int add_chart(struct writer *w, const struct frag_answer_chart *c, struct
 	const char *base = frag_chart_base(c), *csv = path_of(w, base, "csv");
 	struct frag_plot plot = { .script = c->script,
 				  .csv = csv,
-				  .title = wrapped(w, c->title, FRAG_PLOT_TITLE),
-				  .subtitle = wrapped(w, c->subtitle, FRAG_PLOT_SUBTITLE),
+				  .title = wrapped(w, c->title, TITLE_ROOM),
+				  .subtitle = wrapped(w, c->subtitle, SUBTITLE_ROOM),
 				  .extra = c->extra ? c->extra : "" };
 
 	FRAG_TRY(put_rows(w, c->shape, &c->rows, csv, err));

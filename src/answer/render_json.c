@@ -148,7 +148,7 @@ static json_t *chart_of(const struct frag_answer_chart *c)
 
 	for (size_t i = 0; i < c->numbers_count; i++)
 		json_object_set_new(numbers, c->numbers[i].name, number_of(c->numbers[i].value));
-	return json_pack("{s:s, s:o, s:o}", "base", c->base ? c->base : c->script, "title",
+	return json_pack("{s:s, s:o, s:o}", "base", frag_chart_base(c), "title",
 			 frag_json_text(c->title), "numbers", numbers);
 }
 

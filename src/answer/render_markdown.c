@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "table_fill.h"
+#include "table.h"
 
 static void add_cell(const struct frag_field *f, const void *row, struct frag_text *out)
 {

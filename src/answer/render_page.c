@@ -7,9 +7,7 @@
 #include <string.h>
 
 #include "answer/draw/plot.h"
-#include "answer/draw/svg.h"
-#include "page.h"
-#include "table_fill.h"
+#include "table.h"
 
 /* What a run of parts of one kind stands in. */
 static const struct {
@@ -86,6 +84,23 @@ static void add_link(const char *base, const char *ending, struct frag_text *out
 
 /* ---- tables ----------------------------------------------------------------------------- */
 
+/* Names of policies are long words: they may break behind their signs. */
+static void add_words(const char *cell, struct frag_text *out)
+{
+	for (size_t n; *cell; cell += n) {
+		FRAG_AUTO(frag_text_release) struct frag_text word = { 0 };
+		bool breaks;
+
+		n = strcspn(cell, ":_,");
+		breaks = cell[n] != '\0';
+		n += breaks;
+		frag_text_addn(&word, cell, n);
+		out->failed |= word.failed;
+		frag_text_add_html(out, frag_text_str(&word));
+		frag_text_add(out, breaks && cell[n] ? "<wbr>" : "");
+	}
+}
+
 static void add_head(const struct frag_field *columns, size_t count, struct frag_text *out)
 {
 	frag_text_add(out, "<thead><tr>");
@@ -127,7 +142,7 @@ static void add_cell(const struct frag_part *part, const struct frag_field *f, c
 		frag_text_add_href(out, href);
 		frag_text_add(out, "\">");
 	}
-	frag_table_words_html(frag_text_str(&cell), out);
+	add_words(frag_text_str(&cell), out);
 	frag_text_add(out, href ? "</a></td>" : "</td>");
 }
 
@@ -221,7 +236,7 @@ static void add_tile(const struct frag_part *part, struct frag_text *out)
 	frag_text_add(out, "<div class=\"tile\"><b>");
 	frag_text_add_html(out, part->text);
 	frag_text_add(out, "</b><span>");
-	frag_table_words_html(part->label, out);
+	add_words(part->label, out);
 	frag_text_add(out, "</span></div>\n");
 }
 

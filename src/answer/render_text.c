@@ -5,47 +5,7 @@
 #include <string.h>
 
 #include "base/term.h"
-#include "table_fill.h"
-
-#define ROOM_LEAST 20u
-
-/* Bytes of s that have room, up to the end of a word where there is one; a word is never cut. */
-static size_t line_of(const char *s, size_t room)
-{
-	size_t n = 0, width = 0, word = 0;
-
-	while (s[n] && s[n] != '\n') {
-		if (s[n] == ' ' && width > room && !word) /* behind a word wider than the line */
-			return n;
-		if (s[n] == ' ' && width <= room)
-			word = n;
-		if (width >= room && word)
-			return word;
-		width += (s[n++] & 0xc0) != 0x80;
-	}
-	return width > room && word ? word : n;
-}
-
-/* Each line begins with `first`, those that follow in `rest`. */
-static void add_lines(const char *first, const char *rest, const char *text, unsigned columns,
-		      struct frag_text *out)
-{
-	size_t indent = frag_text_width(first);
-	size_t room = !columns			      ? SIZE_MAX
-		      : columns > indent + ROOM_LEAST ? columns - indent
-						      : ROOM_LEAST;
-
-	do {
-		size_t n = line_of(text, room);
-
-		frag_text_add(out, first);
-		frag_text_add_clean(out, text, n);
-		frag_text_add(out, "\n");
-		text += n;
-		text += *text == '\n' ? 1 : strspn(text, " ");
-		first = rest;
-	} while (*text);
-}
+#include "table.h"
 
 static void add_indented(const struct frag_text *block, unsigned indent, struct frag_text *out)
 {
@@ -90,8 +50,8 @@ static void add_facts(const struct frag_part *part, unsigned columns, struct fra
 		frag_text_repeat(&first, " ", width + 2 - frag_text_width(fields[i].head));
 		frag_text_repeat(&rest, " ", part->indent + width + 2);
 		out->failed |= first.failed || rest.failed || value.failed;
-		add_lines(frag_text_str(&first), frag_text_str(&rest), frag_text_str(&value),
-			  columns, out);
+		frag_text_add_lines(out, frag_text_str(&first), frag_text_str(&rest),
+				    frag_text_str(&value), columns);
 	}
 }
 
@@ -99,7 +59,7 @@ static void add_heading(const char *text, unsigned columns, bool color, struct f
 {
 	FRAG_AUTO(frag_text_release) struct frag_text lines = { 0 };
 
-	add_lines("", "", text, columns, &lines);
+	frag_text_add_lines(&lines, "", "", text, columns);
 	out->failed |= lines.failed;
 	frag_text_add(out, out->len ? "\n" : "");
 	frag_text_add(out, frag_term_style(color, "bold"));
@@ -132,8 +92,8 @@ static void add_part(const struct frag_part *part, unsigned columns, bool color,
 		     struct frag_text *out)
 {
 	if (margins[part->kind].first)
-		add_lines(margins[part->kind].first, margins[part->kind].rest, part->text, columns,
-			  out);
+		frag_text_add_lines(out, margins[part->kind].first, margins[part->kind].rest,
+				    part->text, columns);
 	else if (part->kind == FRAG_PART_PASTE)
 		add_paste(part, out);
 	else if (part->kind == FRAG_PART_HEADING)

@@ -25,7 +25,7 @@
 
 #include "answer/field.h"
 
-#define FRAG_ROW_MEMBER_(s, type, name, ...) FRAG_CTYPE_##type name;
+#define FRAG_ROW_MEMBER_(s, type, name, ...) frag_ctype_##type name;
 #define FRAG_ROW_FIELD_(s, type, name, ...) FRAG_FIELD(type, struct s, name, __VA_ARGS__),
 #define FRAG_ROW_SHOWN_(s, type, name, ...) FRAG_FIELD_SHOWN(type, struct s, name, __VA_ARGS__),
 

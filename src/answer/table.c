@@ -1,150 +1,216 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of text cells, printed aligned. */
+/* Which columns of a shape a table shows, its cells as text, and the table printed aligned. */
 #include "answer/table.h"
 
 #include <stdio.h>
 #include <string.h>
 
+static bool any_value(const struct frag_field *f, const struct frag_part *part)
+{
+	for (size_t i = 0; i < part->rows.count; i++)
+		if (!frag_field_is_zero(f, frag_part_row(part, i)))
+			return true;
+	return false;
+}
+
+/* From this many bytes on, a table of memory is in GiB. */
+#define GIB_FROM (4 * FRAG_GIB)
+
+static bool is_mem(const struct frag_field *f)
+{
+	return f->unit && !strcmp(f->unit, "mem");
+}
+
+static void set_units(const struct frag_part *part, struct frag_field *columns, size_t count)
+{
+	uint64_t most = 0;
+
+	for (size_t c = 0; c < count; c++)
+		for (size_t i = 0; is_mem(&columns[c]) && i < part->rows.count; i++)
+			if (!frag_field_is_null(&columns[c], frag_part_row(part, i)))
+				most = FRAG_MAX(
+					most,
+					*(const uint64_t *)((const char *)frag_part_row(part, i) +
+							    columns[c].offset));
+	for (size_t c = 0; c < count; c++) {
+		if (!is_mem(&columns[c]))
+			continue;
+		columns[c].unit = most >= GIB_FROM ? "GiB" : "MiB";
+		columns[c].precision = most >= GIB_FROM ? 2 : 1;
+	}
+}
+
+size_t frag_part_columns(const struct frag_part *part, bool page,
+			 struct frag_field columns[FRAG_TABLE_COLUMNS])
+{
+	size_t n = 0;
+
+	for (const struct frag_field *f = part->shape->fields; !frag_field_ends(f); f++)
+		if (f->head && (page || !f->page_only) && (!f->if_any || any_value(f, part))) {
+			FRAG_ASSERT(n < FRAG_TABLE_COLUMNS);
+			columns[n++] = *f;
+		}
+	set_units(part, columns, n);
+	return n;
+}
+
+bool frag_field_left(const struct frag_field *f)
+{
+	return f->left ||
+	       (!f->right && (f->type == FRAG_FIELD_TEXT || f->type == FRAG_FIELD_TEXTS));
+}
+
+bool frag_part_fact(const struct frag_part *part, const struct frag_field *f,
+		    struct frag_text *value)
+{
+	if (frag_field_is_null(f, part->rows.rows) && !f->none)
+		return false;
+	frag_field_text(f, part->rows.rows, value);
+	if (f->unit)
+		frag_text_addf(value, " %s", f->unit);
+	return true;
+}
+
+size_t frag_part_shown(const struct frag_part *part)
+{
+	return part->top ? FRAG_MIN(part->top, part->rows.count) : part->rows.count;
+}
+
+/* ---- as text ---------------------------------------------------------------------------- */
+
 #define KEYS_MAX 64u
+#define CELL_MOST ((size_t)511)
 #define WRAP_LEAST ((size_t)12)	 /* … that text in several lines has */
 #define LABEL_LEAST ((size_t)18) /* columns that a short label has at least */
 
-void frag_table_column(struct frag_table *t, const struct frag_table_column *column)
-{
-	FRAG_ASSERT(t->columns_count < FRAG_TABLE_COLUMNS && !t->cells_count);
-	t->columns[t->columns_count] = *column;
-	if (!column->unit)
-		t->columns[t->columns_count].unit = "";
-	t->columns_count++;
-}
-
-void frag_table_release(struct frag_table *t)
-{
-	frag_text_release(&t->cells);
-	t->cells_count = 0;
-}
-
-void frag_table_cell(struct frag_table *t, const char *fmt, ...)
-{
-	char cell[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(cell, sizeof(cell), fmt, ap);
-	va_end(ap);
-	frag_text_addn(&t->cells, cell, strlen(cell) + 1);
-	t->cells_count++;
-}
-
-/* How a table is printed: width of each column, 0 = left out; which one has short labels. */
-struct fit {
-	size_t width[FRAG_TABLE_COLUMNS];
-	size_t label, most; /* its width */
-	size_t wrap;	    /* that of a last column whose lines are broken, 0 = none */
+struct table {
+	struct frag_field columns[FRAG_TABLE_COLUMNS];
+	size_t count;
+	size_t room;		/* of the terminal */
+	struct frag_text cells; /* row by row, each ended by NUL */
+	size_t cells_count;
+	size_t width[FRAG_TABLE_COLUMNS]; /* of each column, 0 = left out */
+	size_t label, most;		  /* the column with short labels, and its width */
+	size_t wrap; /* width of a last column whose lines are broken, 0 = none */
 	unsigned keys;
 	const char *keyed[KEYS_MAX]; /* what the first of them stand for */
-	struct frag_text *key;
+	struct frag_text key;
 };
 
-static void measure(const struct frag_table *t, size_t *width)
+static const char *unit_of(const struct table *t, size_t c)
 {
-	const char *cell = frag_text_str(&t->cells);
-
-	for (size_t c = 0; c < t->columns_count; c++)
-		width[c] = FRAG_MAX(frag_text_width(t->columns[c].head),
-				    frag_text_width(t->columns[c].unit));
-	for (size_t i = 0; i < t->cells_count; i++, cell += strlen(cell) + 1) {
-		size_t c = i % t->columns_count;
-
-		width[c] = FRAG_MAX(width[c], frag_text_width(cell));
-	}
-	/* a column without words still has its place */
-	for (size_t c = 0; c < t->columns_count; c++)
-		width[c] = FRAG_MAX(width[c], (size_t)1);
+	return t->columns[c].unit ? t->columns[c].unit : "";
 }
 
-static size_t width_of(const struct frag_table *t, const size_t *width)
+static void fill(const struct frag_part *part, struct table *t)
+{
+	const char *cell;
+
+	t->count = frag_part_columns(part, false, t->columns);
+	t->cells_count = frag_part_shown(part) * t->count;
+	for (size_t i = 0; i < t->cells_count; i++) {
+		size_t from = t->cells.len;
+
+		frag_field_text(&t->columns[i % t->count], frag_part_row(part, i / t->count),
+				&t->cells);
+		t->cells.len = FRAG_MIN(t->cells.len, from + CELL_MOST);
+		frag_text_addn(&t->cells, "", 1);
+	}
+	/* a column without words still has its place */
+	for (size_t c = 0; c < t->count; c++)
+		t->width[c] = FRAG_MAX(FRAG_MAX(frag_text_width(t->columns[c].head),
+						frag_text_width(unit_of(t, c))),
+				       (size_t)1);
+	cell = frag_text_str(&t->cells);
+	for (size_t i = 0; !t->cells.failed && i < t->cells_count; i++, cell += strlen(cell) + 1)
+		t->width[i % t->count] = FRAG_MAX(t->width[i % t->count], frag_text_width(cell));
+}
+
+static size_t width_of(const struct table *t)
 {
 	size_t all = 0;
 
-	for (size_t c = 0; c < t->columns_count; c++)
-		all += width[c] ? width[c] + 2 : 0;
+	for (size_t c = 0; c < t->count; c++)
+		all += t->width[c] ? t->width[c] + 2 : 0;
 	return all - 2;
 }
 
 /* The column to leave out next, SIZE_MAX = none may go. */
-static size_t next_spare(const struct frag_table *t, const size_t *width)
+static size_t next_spare(const struct table *t)
 {
-	for (const char *const *head = t->spare; head && *head; head++)
-		for (size_t c = 0; c < t->columns_count; c++)
-			if (width[c] && !strcmp(t->columns[c].head, *head))
-				return c;
-	return SIZE_MAX;
+	size_t next = SIZE_MAX;
+
+	for (size_t c = 0; c < t->count; c++)
+		if (t->width[c] && t->columns[c].spare &&
+		    (next == SIZE_MAX || t->columns[c].spare < t->columns[next].spare))
+			next = c;
+	return next;
 }
 
-static bool wrap_last(const struct frag_table *t, struct fit *f, size_t all)
+static bool wrap_last(struct table *t, bool wraps)
 {
-	size_t *last = &f->width[t->columns_count - 1];
+	size_t *last = &t->width[t->count - 1], all = width_of(t);
 
-	if (!t->wraps || all <= t->room || all - *last + FRAG_MIN(*last, WRAP_LEAST) > t->room)
+	if (!wraps || all <= t->room || all - *last + FRAG_MIN(*last, WRAP_LEAST) > t->room)
 		return false;
-	f->wrap = *last = t->room - (all - *last);
+	t->wrap = *last = t->room - (all - *last);
 	return true;
 }
 
 /* Makes the table as wide as its room, as far as that can be. */
-static void narrow(const struct frag_table *t, struct fit *f)
+static void narrow(struct table *t, bool wraps)
 {
 	size_t all, gone = 0, least = 0, c;
 
 	for (;;) {
-		all = width_of(t, f->width);
-		if (wrap_last(t, f, all))
+		all = width_of(t);
+		if (wrap_last(t, wraps))
 			break;
-		f->label = 0;
-		for (c = 1; c < t->columns_count; c++)
-			if (t->columns[c].left && f->width[c] > f->width[f->label])
-				f->label = c;
-		least = FRAG_MIN(f->width[f->label], LABEL_LEAST);
-		if (all <= t->room || f->width[f->label] - least >= all - t->room)
+		t->label = 0;
+		for (c = 1; c < t->count; c++)
+			if (frag_field_left(&t->columns[c]) && t->width[c] > t->width[t->label])
+				t->label = c;
+		least = FRAG_MIN(t->width[t->label], LABEL_LEAST);
+		if (all <= t->room || t->width[t->label] - least >= all - t->room)
 			break;
-		c = next_spare(t, f->width);
+		c = next_spare(t);
 		if (c == SIZE_MAX)
 			break;
-		frag_text_addf(f->key, "%s%s", gone++ ? ", " : "no room for: ", t->columns[c].head);
-		f->width[c] = 0;
+		frag_text_addf(&t->key, "%s%s",
+			       gone++ ? ", " : "no room for: ", t->columns[c].head);
+		t->width[c] = 0;
 	}
 	if (gone)
-		frag_text_add(f->key, " (a wider terminal shows it)\n");
-	if (!f->wrap && all > t->room && f->width[f->label] > least) {
-		f->most = FRAG_MAX(f->width[f->label] - FRAG_MIN(all - t->room, f->width[f->label]),
+		frag_text_add(&t->key, " (a wider terminal shows it)\n");
+	if (!t->wrap && all > t->room && t->width[t->label] > least) {
+		t->most = FRAG_MAX(t->width[t->label] - FRAG_MIN(all - t->room, t->width[t->label]),
 				   least);
-		f->width[f->label] = f->most;
-		if (f->label + 1 != t->columns_count)
-			wrap_last(t, f, width_of(t, f->width));
+		t->width[t->label] = t->most;
+		if (t->label + 1 != t->count)
+			wrap_last(t, wraps);
 	}
 }
 
 /* Number of the key of a cell; what was said before is not said again. */
-static unsigned key_of(struct fit *f, const char *cell)
+static unsigned key_of(struct table *t, const char *cell)
 {
-	for (unsigned k = 0; k < FRAG_MIN(f->keys, KEYS_MAX); k++)
-		if (!strcmp(f->keyed[k], cell))
+	for (unsigned k = 0; k < FRAG_MIN(t->keys, KEYS_MAX); k++)
+		if (!strcmp(t->keyed[k], cell))
 			return k + 1;
-	if (f->keys < KEYS_MAX)
-		f->keyed[f->keys] = cell;
-	frag_text_addf(f->key, "[%u] %s\n", ++f->keys, cell);
-	return f->keys;
+	if (t->keys < KEYS_MAX)
+		t->keyed[t->keys] = cell;
+	frag_text_addf(&t->key, "[%u] %s\n", ++t->keys, cell);
+	return t->keys;
 }
 
 /* The beginning of a label that is too long, and a number of the key. */
-static void shorten(struct fit *f, const char *cell, struct frag_text *out)
+static void shorten(struct table *t, const char *cell, struct frag_text *out)
 {
 	size_t n = 0, width = 0, most;
 	char mark[16];
 
-	snprintf(mark, sizeof(mark), "[%u]", key_of(f, cell));
-	most = f->most - 1 - strlen(mark);
+	snprintf(mark, sizeof(mark), "[%u]", key_of(t, cell));
+	most = t->most - 1 - strlen(mark);
 	/* whole characters */
 	while (cell[n] && (width < most || (cell[n] & 0xc0) == 0x80))
 		width += (cell[n++] & 0xc0) != 0x80;
@@ -152,30 +218,13 @@ static void shorten(struct fit *f, const char *cell, struct frag_text *out)
 	frag_text_addf(out, "\xe2\x80\xa6%s", mark);
 }
 
-/* Bytes of the beginning of `s` that have room, up to the end of a word where there is one. */
-static size_t line_of(const char *s, size_t room)
-{
-	size_t n = 0, width = 0, word = 0;
-
-	while (s[n] && width <= room) {
-		if (s[n] == ' ')
-			word = n;
-		width += (s[++n] & 0xc0) != 0x80;
-	}
-	if (!s[n] && width <= room)
-		return n;
-	while (n && (s[n] & 0xc0) == 0x80)
-		n--;
-	return word ? word : n - 1;
-}
-
 static void wrap(const char *cell, size_t indent, size_t room, struct frag_text *out)
 {
 	for (;;) {
-		size_t n = line_of(cell, room);
+		size_t n = frag_text_line(cell, room, false);
 
 		frag_text_addn(out, cell, n);
-		cell += n + strspn(cell + n, " ");
+		cell += n + strspn(cell + n, " \n");
 		if (!*cell)
 			break;
 		frag_text_add(out, "\n");
@@ -183,69 +232,54 @@ static void wrap(const char *cell, size_t indent, size_t room, struct frag_text 
 	}
 }
 
-static void put_cell(const struct frag_table *t, struct fit *f, size_t c, const char *cell,
-		     struct frag_text *out)
+static void put_cell(struct table *t, size_t c, const char *cell, struct frag_text *out)
 {
-	size_t width = f->width[c], own = frag_text_width(cell), last = t->columns_count;
+	size_t width = t->width[c], own = frag_text_width(cell), last = t->count;
+	bool left = frag_field_left(&t->columns[c]);
 
-	while (last > 0 && !f->width[last - 1])
+	while (last > 0 && !t->width[last - 1])
 		last--;
-	if (width && own > width && f->most && c == f->label) {
-		shorten(f, cell, out);
-	} else if (f->wrap && own > width && c + 1 == t->columns_count) {
-		wrap(cell, width_of(t, f->width) - width, width, out);
+	if (width && own > width && t->most && c == t->label) {
+		shorten(t, cell, out);
+	} else if (t->wrap && own > width && c + 1 == t->count) {
+		wrap(cell, width_of(t) - width, width, out);
 	} else if (width) {
-		if (!t->columns[c].left)
-			frag_text_repeat(out, " ", width - own);
+		frag_text_repeat(out, " ", left ? 0 : width - own);
 		frag_text_add(out, cell);
-		if (t->columns[c].left && c + 1 != last)
-			frag_text_repeat(out, " ", width - own);
+		frag_text_repeat(out, " ", left && c + 1 != last ? width - own : 0);
 	}
 	if (width && c + 1 < last)
 		frag_text_add(out, "  ");
-	if (c + 1 == t->columns_count)
+	if (c + 1 == t->count)
 		frag_text_add(out, "\n");
 }
 
-void frag_table_print(const struct frag_table *t, struct frag_text *out)
+static void print(struct table *t, struct frag_text *out)
 {
 	const char *cell = frag_text_str(&t->cells);
-	FRAG_AUTO(frag_text_release) struct frag_text key = { 0 };
-	struct fit f = { .key = &key };
 	bool units = false;
 
-	if (t->cells.failed) {
-		out->failed = true;
-		return;
+	for (size_t c = 0; c < t->count; c++) {
+		put_cell(t, c, t->columns[c].head, out);
+		units |= t->width[c] && *unit_of(t, c);
 	}
-	measure(t, f.width);
-	if (t->room)
-		narrow(t, &f);
-	for (size_t c = 0; c < t->columns_count; c++) {
-		put_cell(t, &f, c, t->columns[c].head, out);
-		units |= f.width[c] && *t->columns[c].unit;
-	}
-	for (size_t c = 0; units && c < t->columns_count; c++)
-		put_cell(t, &f, c, t->columns[c].unit, out);
+	for (size_t c = 0; units && c < t->count; c++)
+		put_cell(t, c, unit_of(t, c), out);
 	for (size_t i = 0; i < t->cells_count; i++, cell += strlen(cell) + 1)
-		put_cell(t, &f, i % t->columns_count, cell, out);
-	frag_text_add(out, frag_text_str(&key));
+		put_cell(t, i % t->count, cell, out);
+	frag_text_add(out, frag_text_str(&t->key));
 }
 
-/* Names of policies are long words: they may break behind their signs. */
-void frag_table_words_html(const char *cell, struct frag_text *out)
+void frag_part_print(const struct frag_part *part, unsigned room, struct frag_text *out)
 {
-	while (*cell) {
-		size_t n = strcspn(cell, ":_,");
-		char part[2] = { cell[n], '\0' };
-		struct frag_text word = { 0 };
+	struct table t = { .room = room };
 
-		frag_text_addn(&word, cell, n);
-		frag_text_add(&word, part);
-		frag_text_add_html(out, frag_text_str(&word));
-		frag_text_release(&word);
-		cell += n + (part[0] != '\0');
-		if (*cell && part[0])
-			frag_text_add(out, "<wbr>");
-	}
+	fill(part, &t);
+	if (room)
+		narrow(&t, part->wraps);
+	if (!t.cells.failed)
+		print(&t, out);
+	out->failed |= t.cells.failed || t.key.failed;
+	frag_text_release(&t.cells);
+	frag_text_release(&t.key);
 }

@@ -247,3 +247,41 @@ size_t frag_text_width(const char *s)
 		width += ((unsigned char)*s & 0xc0) != 0x80;
 	return width;
 }
+
+size_t frag_text_line(const char *s, size_t room, bool whole)
+{
+	size_t n = 0, width = 0, word = 0, fits = 1;
+
+	for (; s[n] && s[n] != '\n'; n++) {
+		width += ((unsigned char)s[n] & 0xc0) != 0x80;
+		if (s[n] == ' ' && width - 1 <= room)
+			word = n;
+		if (width <= room)
+			fits = n + 1;
+		else if (word || !whole || s[n] == ' ')
+			return word ? word : whole ? n : fits;
+	}
+	return n;
+}
+
+#define ROOM_LEAST 20u
+
+void frag_text_add_lines(struct frag_text *t, const char *first, const char *rest, const char *text,
+			 unsigned columns)
+{
+	size_t indent = frag_text_width(first);
+	size_t room = !columns			      ? SIZE_MAX
+		      : columns > indent + ROOM_LEAST ? columns - indent
+						      : ROOM_LEAST;
+
+	do {
+		size_t n = frag_text_line(text, room, true);
+
+		frag_text_add(t, first);
+		frag_text_add_clean(t, text, n);
+		frag_text_add(t, "\n");
+		text += n;
+		text += *text == '\n' ? 1 : strspn(text, " ");
+		first = rest;
+	} while (*text);
+}

@@ -59,5 +59,13 @@ const char *frag_format_ns(uint64_t ns, char *buf, size_t cap);
 
 /* Columns that `s` takes on a terminal: UTF-8 characters, without combining marks. */
 size_t frag_text_width(const char *s);
+/*
+ * Bytes of the line that `s` begins with: up to '\n', or to the last blank with at most `room`
+ * columns before it. A longer word is cut there; whole: it stays whole.
+ */
+size_t frag_text_line(const char *s, size_t room, bool whole);
+/* `text` in lines of `columns` (0: as it is), the first behind `first`, others behind `rest`. */
+void frag_text_add_lines(struct frag_text *t, const char *first, const char *rest, const char *text,
+			 unsigned columns);
 
 #endif

@@ -16,7 +16,6 @@
 #include "base/clean.h"
 #include "common.h"
 #include "pretend/pretend.h"
-#include "outputs.h"
 
 /* What one replay gives back the next one takes: the kernel would have to clear it in between. */
 static void keep_memory(void)

@@ -66,7 +66,7 @@ struct frag_cmd {
 	const char *about;    /* what it does, some sentences */
 	const char *examples; /* two or more lines, each a command */
 	unsigned shared;      /* FRAG_CLI_… */
-	/* what --json writes; a command with an answer has --json and --csv (show_answer.h) */
+	/* what --json writes; a command with an answer has --json and --csv (common.h) */
 	const struct frag_shape *answer;
 	const struct frag_arg *const
 		*options; /* tables of its own: FRAG_CMD_OPTIONS; NULL = none */

@@ -2,8 +2,7 @@
 /* cufrag diagnose: leak, fragmentation, spike, or nothing at all; and the lines. */
 #include "shared.h"
 
-#include "cli/show_answer.h"
-#include "explain/diagnose/memlog.h"
+#include "explain/diagnose/diagnose.h"
 
 static int check_recording(const struct frag_cli *cli, const char *policy, const char *path,
 			   struct frag_findings *out, struct frag_err *err)

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cli/common.h"
-#include "cli/show_answer.h"
 #include "explain/diff/diff.h"
 
 struct options {

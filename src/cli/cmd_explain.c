@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cli/common.h"
-#include "cli/show_answer.h"
 #include "compare/lanes.h"
 #include "trace/writers/live_stacks.h"
 #include "explain/moment/explain.h"

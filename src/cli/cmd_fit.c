@@ -7,7 +7,6 @@
 #include <frag/replay.h>
 
 #include "cli/program.h"
-#include "cli/show_answer.h"
 #include "plan/fit/fit_cards.h"
 #include "plan/fit/fit_vary.h"
 

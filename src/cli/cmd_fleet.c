@@ -2,7 +2,7 @@
 /* cufrag fleet: which cards, how many and with which settings, from the results of a sweep. */
 #include <string.h>
 
-#include "cli/show_answer.h"
+#include "cli/common.h"
 #include "fleet/fleet.h"
 
 struct options {

@@ -5,7 +5,7 @@
 
 #include <frag/opt.h>
 #include "trace/gen/gen_repeat.h"
-#include "cli/show_answer.h"
+#include "cli/common.h"
 
 struct options {
 	const char *output;

@@ -11,7 +11,7 @@
 
 #include "trace/merge.h"
 #include "trace/write_trace.h"
-#include "cli/show_answer.h"
+#include "cli/common.h"
 
 struct options {
 	const char *output, *device, *conf;

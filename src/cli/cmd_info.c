@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cufrag info: what is in a recording, from one pass over it with bounded memory. */
 #include "cli/common.h"
-#include "cli/show_answer.h"
 #include "explain/info/info.h"
 
 static int scan(struct frag_source *src, struct frag_info *infos, struct frag_err *err)

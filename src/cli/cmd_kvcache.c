@@ -2,7 +2,7 @@
 /* cufrag kvcache: what the cache of a serving engine holds, and when it is full. */
 #include <stdlib.h>
 
-#include "cli/show_answer.h"
+#include "cli/common.h"
 #include "plan/kvcache/engine_log.h"
 #include "plan/kvcache/kvcache.h"
 

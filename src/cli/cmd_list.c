@@ -5,7 +5,7 @@
 #include <frag/metrics.h>
 #include <frag/policy.h>
 
-#include "cli/show_answer.h"
+#include "cli/common.h"
 #include "fleet/results_columns.h"
 #include "report/known_things.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/show_answer.h"
+#include "cli/common.h"
 #include "plan/placing.h"
 
 /* ---- values of options ----------------------------------------------------------- */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cufrag record: runs a program and keeps the history of its GPU memory. */
 #include "program.h"
-#include "show_answer.h"
 
 #include <stdlib.h>
 #include <string.h>

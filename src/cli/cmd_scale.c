@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "cli/program.h"
-#include "cli/show_answer.h"
 #include "plan/scale/prediction.h"
 
 struct list {

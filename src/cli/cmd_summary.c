@@ -1,8 +1,105 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cufrag summary, which is also cufrag FILE: three sentences about a recording. */
 #include "cli/shared.h"
-#include "cli/show_answer.h"
-#include "explain/summary.h"
+
+#include <string.h>
+
+#include "answer/row.h"
+
+#define SUMMARY(F, P, S) \
+	F(S, TEXT, name, device ? device->name : worst->about, NULL, \
+	  "the recording, or its device that reserved most") \
+	F(S, COUNT, devices_count, f->devices_count, NULL, "devices of all recordings") \
+	F(S, COUNT, steps_count, device ? device->steps_count : UINT64_MAX, NULL, \
+	  "steps of that device; null = not known") \
+	F(S, BYTES, peak_reserved_bytes, device ? device->peak_reserved_bytes : UINT64_MAX, NULL, \
+	  "most that it reserved") \
+	F(S, BYTES, peak_active_bytes, device ? device->peak_active_bytes : UINT64_MAX, NULL, \
+	  "most that it had in use") \
+	F(S, BOOL, healthy, worst->kind == FRAG_FOUND_STEADY, NULL, "nothing is wrong") \
+	F(S, TEXT, verdict, worst->verdict, NULL, "the problem, or steady") \
+	F(S, TEXT, text, worst->text, NULL, "the problem, in a sentence") \
+	F(S, MAP, numbers, worst->numbers, NULL, "the figures behind it", \
+	  .of = &frag_number_shape) \
+	F(S, TEXT, line, worst->line, NULL, "the line of the program to blame") \
+	F(S, TEXT, next, frag_answer_print(a, "cufrag %s %s", next_commands[worst->kind], files), \
+	  NULL, "the command that says more") \
+	F(S, OBJECT, ended_out_of_memory, f->ended_out_of_memory, NULL, \
+	  "the first recording that did, so its need is unknown; null: none", \
+	  .of = &frag_ending_shape)
+FRAG_VALUED_ROW(summary, "summary", SUMMARY, "a recording in three sentences");
+
+/* The command that goes on from a finding; the files follow. */
+static const char *const next_commands[FRAG_FOUND_KINDS] = {
+	[FRAG_FOUND_OOM_FRAGMENTATION] = "explain",
+	[FRAG_FOUND_OOM_NEEDED] = "explain",
+	[FRAG_FOUND_LEAK] = "diagnose",
+	[FRAG_FOUND_SPIKE] = "explain --at peak",
+	[FRAG_FOUND_FRAGMENTATION] = "tune",
+	[FRAG_FOUND_CACHE] = "tune",
+	[FRAG_FOUND_RELEASED] = "diagnose",
+	[FRAG_FOUND_IMBALANCE] = "info",
+	[FRAG_FOUND_STEADY] = "fit",
+};
+
+/* The device that reserved most; NULL: the files are logs. */
+static const struct frag_checked_device *largest(const struct frag_findings *f)
+{
+	const struct frag_checked_device *most = NULL;
+
+	for (size_t i = 0; i < f->devices_count; i++)
+		if (!most || f->devices[i].peak_reserved_bytes > most->peak_reserved_bytes)
+			most = &f->devices[i];
+	return most;
+}
+
+static void say_size(struct frag_answer *a, const struct summary *s)
+{
+	const char *steps = s->steps_count && s->steps_count != UINT64_MAX
+				    ? frag_answer_print(a, " over %llu steps",
+							(unsigned long long)s->steps_count)
+				    : "";
+
+	if (s->devices_count > 1)
+		frag_answer_say(a,
+				"Of %llu devices, %s reserved most: %s at its peak, of which %s "
+				"were in use%s.",
+				(unsigned long long)s->devices_count, s->name,
+				FRAG_BYTES(s->peak_reserved_bytes),
+				FRAG_BYTES(s->peak_active_bytes), steps);
+	else
+		frag_answer_say(a, "%s reserved %s at its peak and had at most %s in use%s.",
+				s->name, FRAG_BYTES(s->peak_reserved_bytes),
+				FRAG_BYTES(s->peak_active_bytes), steps);
+}
+
+/* f: answered (frag_findings_answer). files: of the recordings, as a shell takes them. */
+static int answer(const struct frag_findings *f, const char *files, struct frag_answer *a,
+		  struct frag_err *err)
+{
+	const struct frag_finding *worst = &f->list[0];
+	const struct frag_checked_device *device = largest(f);
+	struct summary *s = frag_answer_new(a, 1, sizeof(*s));
+
+	FRAG_CHECK_ALLOC(s, "summary", err);
+	*s = FRAG_ROW_VALUES(summary, SUMMARY);
+	frag_answer_data(a, &summary_shape, s);
+	a->title = frag_answer_print(a, "Summary of %s", s->name);
+	a->question = "Is it healthy, what is wrong, and what comes next?";
+	a->estimated = f->texts->estimated;
+	if (device)
+		say_size(a, s);
+	if (s->healthy)
+		frag_answer_conclude(a, "healthy: nothing is wrong with its memory");
+	else
+		frag_answer_conclude(
+			a, strstr(s->text, s->line ? s->line : "") ? "%s: %s" : "%s: %s, at %s",
+			s->verdict, s->text, s->line);
+	frag_answer_last(a)->as_is = false; /* a word of ours */
+	frag_ending_warn(a, s->ended_out_of_memory);
+	frag_answer_paste(a, "next", s->next);
+	return a->failed ? frag_fail_nomem(err, "summary") : 0;
+}
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
@@ -17,7 +114,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 		frag_text_add_shell(&files, cli->operands[i]);
 	}
 	FRAG_TRY(frag_text_check(&files, err));
-	FRAG_TRY(frag_summary_answer(&f, frag_text_str(&files), &a, err));
+	FRAG_TRY(answer(&f, frag_text_str(&files), &a, err));
 	return frag_cli_show_answer(cli, &a, err);
 }
 
@@ -33,6 +130,6 @@ const struct frag_cmd frag_cmd_summary = {
 	.examples = "  cufrag summary traces/leak.frames.cft\n"
 		    "  cufrag summary rank*.pickle --json -\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_PAGE,
-	.answer = &frag_summary_shape,
+	.answer = &summary_shape,
 	.run = run,
 };

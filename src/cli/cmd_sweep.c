@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cli/common.h"
-#include "cli/show_answer.h"
 #include "lib/grow.h"
 #include "fleet/sweep.h"
 

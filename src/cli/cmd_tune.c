@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cufrag tune: the settings that serve a trace best, as a line to export. */
-#include "cli/show_answer.h"
+#include "cli/common.h"
 #include "plan/tune/tune_recordings.h"
 
 struct options {

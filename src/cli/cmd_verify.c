@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "cli/show_answer.h"
+#include "cli/common.h"
 #include "recording/estimate.h"
 #include "recording/verified.h"
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "cli/common.h"
-#include "cli/show_answer.h"
 #include "compare/lanes.h"
 #include "explain/diagnose/diagnose.h"
 

@@ -21,6 +21,7 @@
 #include <frag/device.h>
 #include <frag/error.h>
 
+#include "answer/answer.h"
 #include "base/interrupt.h"
 #include "base/outfile.h"
 #include "base/term.h"
@@ -28,6 +29,7 @@
 #include "recording/policy_texts.h"
 #include "recording/recording.h"
 #include "recording/target.h"
+#include "recording/written.h"
 
 enum frag_cli_device { FRAG_CLI_DEVICE_SIM, FRAG_CLI_DEVICE_CUDA, FRAG_CLI_DEVICE_NULL };
 
@@ -73,12 +75,23 @@ void frag_cli_tables(const struct frag_cmd *cmd, void *options, struct frag_cli 
 		     struct frag_arg_table *tables);
 /* After the parse: the card that --gpu, --capacity and the others describe. */
 int frag_cli_describe_card(struct frag_cli *cli, struct frag_err *err);
-/* The heading of the table that all commands have; it is printed once, by `cufrag help options`. */
-extern const char frag_cli_every[];
+/* The table that all commands have, and its heading: `cufrag help options` prints it, once. */
+extern const struct frag_arg frag_cli_every_args[];
+#define FRAG_CLI_EVERY "Options of every command"
 /* --help of a command, on `to`: a screen, or all: every option and example. */
 void frag_cli_help(const struct frag_cmd *cmd, bool all, FILE *to);
 /* The options of every command. */
 void frag_cli_help_every(FILE *to);
+/* A manual page in roff: of a command, or of the program (NULL). */
+void frag_help_man(const struct frag_cmd *cmd, FILE *to);
+/* Completion of the whole program. */
+void frag_help_bash(FILE *to);
+void frag_help_zsh(FILE *to);
+void frag_help_fish(FILE *to);
+/* Before anything runs. Errors: FRAG_EUSAGE if a file to be written is one that is read, is a
+ * recording already, or is to be written twice (standard output as well). */
+int frag_outputs_check(const struct frag_cli *cli, const struct frag_arg_table *tables,
+		       struct frag_err *err);
 
 /* Prints "cufrag CMD: message" on stderr. Returns the exit status of the error. */
 int frag_cli_fail(const struct frag_cli *cli, const struct frag_err *err);
@@ -140,5 +153,24 @@ int frag_cli_spec(const struct frag_cli *cli, const struct frag_recording *r, co
 
 /* With --verbose: what the file says about itself, and what settling found. */
 void frag_cli_settle_tell(const struct frag_cli *cli, const struct frag_trace *trace);
+
+/* ---- where the command line wants an answer -------------------------------------------- */
+
+/*
+ * Writes --json, --csv and --out DIR (DIR/COMMAND.html), then prints the text, unless one of them
+ * goes to standard output. Each is complete or absent; one that cannot be written takes nothing
+ * from the others. Errors: FRAG_EOUTPUT, FRAG_ENOMEM.
+ */
+int frag_cli_show_answer(const struct frag_cli *cli, struct frag_answer *a, struct frag_err *err);
+
+/* The same without --out, for a command that writes pages of its own. */
+int frag_cli_print_answer(const struct frag_cli *cli, struct frag_answer *a, struct frag_err *err);
+
+/* What was written: printed, or as notes where the trace itself goes to standard output. */
+int frag_cli_show_written(const struct frag_cli *cli, const struct frag_written *w,
+			  struct frag_err *err);
+
+/* The command line as a shell takes it: "cufrag fit run.cft". Errors: out->failed. */
+void frag_cli_add_command_line(const struct frag_cli *cli, struct frag_text *out);
 
 #endif

@@ -2,37 +2,14 @@
 /* --help of a command, from its tables: usage, what it does, options under headings, examples. */
 #include "common.h"
 
+#include "answer/textbuf.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #define NAMES_WIDTH 29 /* columns of "  -o, --output=FILE" before the text */
 #define COLUMNS_MOST 100
 #define ABOUT_SHORT 480 /* characters of what a command does in its short help */
-
-/* Writes `text` in lines of `width`, each behind `indent` blanks; `column`: where the pen is. */
-static void wrap(FILE *to, const char *text, unsigned indent, unsigned width, unsigned column)
-{
-	while (*text) {
-		size_t n = strcspn(text, " ");
-
-		if (column > indent && column + 1 + n > width) {
-			fputc('\n', to);
-			column = 0;
-		}
-		if (column < indent) {
-			fprintf(to, "%*s", (int)(indent - column), "");
-			column = indent;
-		} else if (column > indent) {
-			fputc(' ', to);
-			column++;
-		}
-		fwrite(text, 1, n, to);
-		column += (unsigned)n;
-		text += n;
-		text += strspn(text, " ");
-	}
-	fputc('\n', to);
-}
 
 /* Length of the first clause. Parentheses stay whole; "with --out: …" goes on after its colon. */
 static size_t first_clause(const char *text)
@@ -53,25 +30,27 @@ static size_t first_clause(const char *text)
 
 static void print_row(FILE *to, const struct frag_arg *a, bool all, unsigned width)
 {
-	char value[120], text[1200];
-	int n;
+	FRAG_AUTO(frag_text_release)
+	struct frag_text out = { 0 }, names = { 0 }, blanks = { 0 }, text = { 0 };
+	char value[120];
+	size_t n;
 
-	frag_args_value_text(a, value, sizeof(value));
-	if (a->letter)
-		n = fprintf(to, "  -%c, --%s", a->letter, a->name);
+	frag_text_addf(&names, a->letter ? "  -%c, --%s" : "  %c   --%s",
+		       a->letter ? a->letter : ' ', a->name);
+	if (frag_args_value_text(a, value, sizeof(value)))
+		frag_text_addf(&names, a->bare ? "[=%s]" : "=%s", value);
+	n = frag_text_width(frag_text_str(&names));
+	frag_text_repeat(&blanks, " ", NAMES_WIDTH);
+	if (n >= NAMES_WIDTH)
+		fprintf(to, "%s\n", frag_text_str(&names));
 	else
-		n = fprintf(to, "      --%s", a->name);
-	if (*value)
-		n += fprintf(to, a->bare ? "[=%s]" : "=%s", value);
-	if (n >= NAMES_WIDTH) {
-		fputc('\n', to);
-		n = 0;
-	}
-	snprintf(text, sizeof(text), "%.*s", all ? 1000 : (int)first_clause(a->help), a->help);
+		frag_text_repeat(&names, " ", NAMES_WIDTH - n);
+	frag_text_addf(&text, "%.*s", all ? 1000 : (int)first_clause(a->help), a->help);
 	if (a->def)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), " (default: %s)",
-			 a->def);
-	wrap(to, text, NAMES_WIDTH, width, (unsigned)n);
+		frag_text_addf(&text, " (default: %s)", a->def);
+	frag_text_add_lines(&out, frag_text_str(n < NAMES_WIDTH ? &names : &blanks),
+			    frag_text_str(&blanks), frag_text_str(&text), width);
+	fputs(frag_text_str(&out), to);
 }
 
 /* $COLUMNS, else the terminal's, never very long. */
@@ -93,7 +72,7 @@ static unsigned print_rows(FILE *to, const struct frag_arg_table *tables, bool a
 
 	for (const struct frag_arg_table *t = tables; t->rows; t++) {
 		for (const struct frag_arg *a = t->rows; a->type != FRAG_ARG_END; a++) {
-			if (t->heading == frag_cli_every || a->silent)
+			if (t->rows == frag_cli_every_args || a->silent)
 				continue;
 			if (a->rare && !all) {
 				left++;
@@ -110,13 +89,8 @@ static unsigned print_rows(FILE *to, const struct frag_arg_table *tables, bool a
 
 void frag_cli_help_every(FILE *to)
 {
-	struct frag_arg_table tables[FRAG_ARG_TABLES_MAX], *t = tables;
-
-	frag_cli_tables(frag_commands_find("help"), NULL, NULL, tables);
-	while (t->heading != frag_cli_every)
-		t++;
-	fprintf(to, "%s:\n", frag_cli_every);
-	for (const struct frag_arg *a = t->rows; a->type != FRAG_ARG_END; a++)
+	fputs(FRAG_CLI_EVERY ":\n", to);
+	for (const struct frag_arg *a = frag_cli_every_args; a->type != FRAG_ARG_END; a++)
 		print_row(to, a, true, width_of(to));
 }
 
@@ -134,21 +108,21 @@ static void print_usage(const struct frag_cmd *cmd, FILE *to)
 /* The line that most people want comes first; of what it does, the first sentences. */
 void frag_cli_help(const struct frag_cmd *cmd, bool all, FILE *to)
 {
+	FRAG_AUTO(frag_text_release) struct frag_text about = { 0 }, lines = { 0 };
 	struct frag_arg_table tables[FRAG_ARG_TABLES_MAX];
 	const unsigned width = width_of(to);
-	size_t first = strcspn(cmd->examples, "\n"), about = strlen(cmd->about);
-	char text[4096];
+	size_t first = strcspn(cmd->examples, "\n"), n = strlen(cmd->about);
 	unsigned left;
 
 	fprintf(to, "%.*s\n\n", (int)first, cmd->examples);
 	print_usage(cmd, to);
-	for (; !all && about > ABOUT_SHORT;)
+	for (; !all && n > ABOUT_SHORT;)
 		do
-			about--;
-		while (about && (cmd->about[about - 1] != '.' || cmd->about[about] != ' '));
-	snprintf(text, sizeof(text), "%.*s", about ? (int)about : (int)strcspn(cmd->about, "."),
-		 cmd->about);
-	wrap(to, text, 0, width, 0);
+			n--;
+		while (n && (cmd->about[n - 1] != '.' || cmd->about[n] != ' '));
+	frag_text_addn(&about, cmd->about, n ? n : strcspn(cmd->about, "."));
+	frag_text_add_lines(&lines, "", "", frag_text_str(&about), width);
+	fputs(frag_text_str(&lines), to);
 	frag_cli_tables(cmd, NULL, NULL, tables);
 	if (!all)
 		fputc('\n', to);

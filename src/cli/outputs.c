@@ -4,7 +4,7 @@
  * recording cannot be made again. Files are told apart by device and inode, those that are not
  * there yet by folder and name.
  */
-#include "outputs.h"
+#include "common.h"
 
 #include <errno.h>
 #include <fcntl.h>

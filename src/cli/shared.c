@@ -273,7 +273,7 @@ static const struct frag_arg page_args[] = {
 
 static const char *const color_words[] = { "auto", "always", "never", NULL };
 
-static const struct frag_arg every_args[] = {
+const struct frag_arg frag_cli_every_args[] = {
 	{ FRAG_ARG_UINT, "seed", AT(target.seed), .value = "N", .def = "0",
 	  .help = "seed of all random choices" },
 	{ FRAG_ARG_UINT, "threads", AT(threads), .value = "N", .min = 1, .max = 1024,
@@ -292,8 +292,6 @@ static const struct frag_arg every_args[] = {
 	{ 0 },
 };
 
-const char frag_cli_every[] = "Options of every command";
-
 static const struct {
 	unsigned set; /* any of these; 0 = every command */
 	const struct frag_arg *rows;
@@ -309,7 +307,7 @@ static const struct {
 	{ FRAG_CLI_CARDS, cards_args, "Device and card" },
 	{ FRAG_CLI_ANSWER, answer_args, "Output" },
 	{ FRAG_CLI_PAGE, page_args, "Output" },
-	{ 0, every_args, frag_cli_every },
+	{ 0, frag_cli_every_args, FRAG_CLI_EVERY },
 };
 
 void frag_cli_tables(const struct frag_cmd *cmd, void *options, struct frag_cli *cli,

@@ -9,7 +9,6 @@
 #include "cli/common.h"
 #include "compare/session.h"
 #include "explain/diagnose/diagnose.h"
-#include "show_answer.h"
 
 /* ---- replays: compare, replay, bench ---------------------------------------------------- */
 

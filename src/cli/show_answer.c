@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An answer where the command line wants it; see show_answer.h. */
-#include "show_answer.h"
+/* An answer where the command line wants it; see common.h. */
+#include "common.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which requests a case refuses; see refusals.h. */
-#include "refusals.h"
+/* Which requests a case refuses; see case.h. */
+#include "case.h"
 
 /* Without a limit the card is full: a request of the replay shows its size, a recorded one not. */
 static uint64_t limit_then(const struct frag_case *c, const struct frag_cursor *s, bool own)

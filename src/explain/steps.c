@@ -4,7 +4,7 @@
  * a request, or its size without stacks) that repeats at even distances; of several the rarest,
  * because it belongs to the outermost loop. Otherwise equal windows.
  */
-#include "steps.h"
+#include "history.h"
 
 #include <math.h>
 

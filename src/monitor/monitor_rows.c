@@ -47,7 +47,7 @@ FRAG_VALUED_ROW(process_row, "process", PROCESS_ROW, "a process on a card");
 	X(BOOL, alarm, card->alarm, "alarm", "the alarm is raised", .no_csv = true) \
 	X(LIST, processes, FRAG_ROWS(list, list && c->known ? c->processes_count : 0), \
 	  "processes", "on it", .of = &process_row_shape)
-#define CARD_MEMBER(type, member, ...) FRAG_CTYPE_##type member;
+#define CARD_MEMBER(type, member, ...) frag_ctype_##type member;
 #define CARD_FIELD(type, member, value, name, help, ...) \
 	FRAG_FIELD_AS(type, name, struct card_row, member, NULL, help, ##__VA_ARGS__),
 #define CARD_VALUE(type, member, value, ...) .member = value,

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/clean.h"
 #include "recording/recording.h"
 
 double frag_section_driver_ratio(const struct frag_section *s, const struct frag_result *r)
@@ -256,63 +257,70 @@ static void say_refused(const struct frag_result *r, struct frag_text *out)
 	frag_text_add(out, "; it has ");
 }
 
-void frag_section_answer(const struct frag_section *s, struct frag_text *out)
+const char *frag_section_answer(const struct frag_section *s, struct frag_answer *texts)
 {
 	const struct frag_result *best;
+	struct frag_text out = { 0 };
 	struct frag_advice a;
 
 	frag_section_advice(s, &a);
 	if (a.pick == SIZE_MAX) {
-		say_nothing(s, out);
-		return;
+		say_nothing(s, &out);
+		return frag_answer_take(texts, &out) ?: "";
 	}
 	best = &s->results[a.pick];
-	say_among(s, &a, out);
+	say_among(s, &a, &out);
 	if (a.refused)
-		say_refused(best, out);
+		say_refused(best, &out);
 	else
-		frag_text_addf(out,
+		frag_text_addf(&out,
 			       s->ending.out_of_memory
 				       ? "'%s' reserves least, as far as the recording goes: "
 				       : "'%s' needs least: ",
 			       best->policy);
-	frag_text_addf(out, "%s reserved at peak", FRAG_BYTES(best->m.peak_reserved_bytes));
-	say_saving(s, best, a.of_cheap || a.of_settings, out);
-	say_card(s, &a, out);
+	frag_text_addf(&out, "%s reserved at peak", FRAG_BYTES(best->m.peak_reserved_bytes));
+	say_saving(s, best, a.of_cheap || a.of_settings, &out);
+	say_card(s, &a, &out);
 	if (s->count > 1 && frag_section_driver_ratio(s, best) >= FRAG_CHEAP_RATIO) {
-		frag_text_add(out, "; it spends ");
-		say_driver(s, best, out);
+		frag_text_add(&out, "; it spends ");
+		say_driver(s, best, &out);
 	}
-	say_least(s, &a, out);
+	say_least(s, &a, &out);
+	return frag_answer_take(texts, &out) ?: "";
 }
 
-void frag_section_export(const struct frag_section *s, struct frag_text *out)
+/* "before", the word as a shell takes it, "after". */
+static const char *shell_line(struct frag_answer *texts, const char *before, const char *word,
+			      const char *after)
+{
+	FRAG_AUTO_FREE char *quoted = frag_shell_word(word);
+
+	texts->failed |= !quoted;
+	return frag_answer_print(texts, "%s%s%s", before, quoted ? quoted : "", after);
+}
+
+const char *frag_section_export(const struct frag_section *s, struct frag_answer *texts)
 {
 	const char *variable;
 	struct frag_advice a;
 
 	frag_section_advice(s, &a);
 	if (a.pick == SIZE_MAX || !a.conf)
-		return;
+		return NULL;
 	variable = s->results[a.pick].conf_variable;
-	if (!*a.conf) {
-		frag_text_addf(out, "unset %s", variable);
-		return;
-	}
-	frag_text_addf(out, "export %s=", variable);
-	frag_text_add_shell(out, a.conf);
+	if (!*a.conf)
+		return frag_answer_print(texts, "unset %s", variable);
+	return shell_line(texts, frag_answer_print(texts, "export %s=", variable), a.conf, "");
 }
 
-void frag_section_run(const struct frag_section *s, struct frag_text *out)
+const char *frag_section_run(const struct frag_section *s, struct frag_answer *texts)
 {
 	struct frag_advice a;
 
 	frag_section_advice(s, &a);
-	if (a.live == SIZE_MAX)
-		return;
-	frag_text_add(out, "cufrag run --policy ");
-	frag_text_add_shell(out, s->results[a.live].policy);
-	frag_text_add(out, " -- python train.py");
+	return a.live == SIZE_MAX ? NULL
+				  : shell_line(texts, "cufrag run --policy ",
+					       s->results[a.live].policy, " -- python train.py");
 }
 
 static double counter_of(const struct frag_result *r, const char *name)
@@ -324,18 +332,20 @@ static double counter_of(const struct frag_result *r, const char *name)
 	return 0;
 }
 
-void frag_section_planned(const struct frag_section *s, struct frag_text *out)
+const char *frag_section_planned(const struct frag_section *s, struct frag_answer *texts)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		const struct frag_result *r = &s->results[i];
 
 		if (!r->plan)
 			continue;
-		frag_text_addf(out, "'%s' has a plan from the %s", r->policy, r->plan);
-		if (r->m.allocs_count)
-			frag_text_addf(out, ", which placed %.1f %% of all requests",
-				       100 * counter_of(r, FRAG_COUNTER_PLAN_HITS) /
-					       (double)r->m.allocs_count);
-		return;
+		if (!r->m.allocs_count)
+			return frag_answer_print(texts, "'%s' has a plan from the %s", r->policy,
+						 r->plan);
+		return frag_answer_print(
+			texts, "'%s' has a plan from the %s, which placed %.1f %% of all requests",
+			r->policy, r->plan,
+			100 * counter_of(r, FRAG_COUNTER_PLAN_HITS) / (double)r->m.allocs_count);
 	}
+	return NULL;
 }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was refused when a trace was recorded; see refusals.h. The moments are those of the recorded
+ * What was refused when a trace was recorded; see rows.h. The moments are those of the recorded
  * settings' own replay, which is the recording where that is identical.
  */
-#include "answer/row.h"
-#include "refusal_rows.h"
 
 #include <inttypes.h>
 

@@ -145,24 +145,24 @@ struct frag_advice {
 };
 void frag_section_advice(const struct frag_section *s, struct frag_advice *out);
 /* One sentence: what to take, what that saves, which known card it fits. */
-void frag_section_answer(const struct frag_section *s, struct frag_text *out);
-/* "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"; nothing where it is no setting. */
-void frag_section_export(const struct frag_section *s, struct frag_text *out);
-/* "cufrag run --policy vmm -- python train.py"; nothing where that would save nothing. */
-void frag_section_run(const struct frag_section *s, struct frag_text *out);
-/* What the plan of `planned` was made from, and how much it served; nothing without a plan. */
-void frag_section_planned(const struct frag_section *s, struct frag_text *out);
+const char *frag_section_answer(const struct frag_section *s, struct frag_answer *texts);
+/* "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"; NULL where it is no setting. */
+const char *frag_section_export(const struct frag_section *s, struct frag_answer *texts);
+/* "cufrag run --policy vmm -- python train.py"; NULL where that would save nothing. */
+const char *frag_section_run(const struct frag_section *s, struct frag_answer *texts);
+/* What the plan of `planned` was made from, and how much it served; NULL without a plan. */
+const char *frag_section_planned(const struct frag_section *s, struct frag_answer *texts);
 /* "varlen.default, device 0" (the device only where there are several). */
 void frag_section_title(const struct frag_section *s, struct frag_text *out);
-/* A line of what the recording turned out to be, where it had a limit or is not identical. */
-void frag_section_settled(const struct frag_report *r, const struct frag_section *s,
-			  struct frag_text *out);
+/* A line of what the recording turned out to be, where it had a limit or is not identical; else NULL. */
+const char *frag_section_settled(const struct frag_report *r, const struct frag_section *s,
+				 struct frag_answer *a);
 /* "recorded with expandable_segments:True" */
-void frag_section_recorded(const struct frag_section *s, struct frag_text *out);
+const char *frag_section_recorded(const struct frag_section *s, struct frag_answer *a);
 /* "NVIDIA H200 141 GB, limit 7.50 GiB, seed 0": card and settings of the replay; section NULL: of
  * all of them, as asked for. */
-void frag_report_settings(const struct frag_report *r, const struct frag_section *s,
-			  struct frag_text *out);
+const char *frag_report_settings(const struct frag_report *r, const struct frag_section *s,
+				 struct frag_answer *a);
 /* Does an axis of time show the events? Not if they are few, without times, or if half of them would be on a tenth of
  * it. Times: after a quarter and three quarters of the events, and at their end. */
 bool frag_report_timed(uint64_t events, uint64_t quarter_us, uint64_t three_quarters_us,

@@ -8,12 +8,8 @@
 
 #include <frag/replay.h>
 
-#include "answer/row.h"
 #include "charts/chart.h"
-#include "refusal_rows.h"
-#include "report_parts.h"
 #include "rows.h"
-#include "spread.h"
 
 static const struct {
 	const char *word, *meaning;
@@ -165,7 +161,7 @@ static void say_least_card(const struct frag_section *s, struct frag_answer *a)
 
 static void add_actions(const struct frag_section *s, struct frag_answer *a)
 {
-	struct frag_text t = { 0 };
+	const char *set = frag_section_export(s, a), *run = frag_section_run(s, a);
 	struct frag_advice advice;
 
 	frag_section_advice(s, &advice);
@@ -173,18 +169,14 @@ static void add_actions(const struct frag_section *s, struct frag_answer *a)
 		say_least_card(s, a);
 		return;
 	}
-	frag_section_export(s, &t);
-	if (t.len)
-		frag_answer_paste(a, "What to set", frag_text_str(&t));
+	if (set)
+		frag_answer_paste(a, "What to set", set);
 	else
 		frag_answer_paste(a,
 				  s->conf ? "What to use (not a PyTorch setting)" : "What to use",
 				  s->results[advice.pick].policy);
-	frag_text_release(&t);
-	frag_section_run(s, &t);
-	if (t.len)
-		frag_answer_paste(a, "What needs less", frag_text_str(&t));
-	frag_text_release(&t);
+	if (run)
+		frag_answer_paste(a, "What needs less", run);
 	if (advice.card || advice.tight)
 		frag_answer_facts(a, &frag_advice_shape, frag_advice_data(s, a));
 }
@@ -222,13 +214,10 @@ static void add_tiles(const struct frag_section *s, struct frag_answer *a)
 static void add_section(const struct frag_report *r, const struct frag_section *s,
 			struct frag_answer *a)
 {
-	struct frag_text t = { 0 };
-
 	if (r->count > 1)
 		frag_answer_heading(a, "%s", frag_section_title_text(s, a));
 	frag_refusals_parts(s, true, a);
-	frag_section_answer(s, &t);
-	frag_answer_conclude(a, "%s", frag_answer_take(a, &t) ?: "");
+	frag_answer_conclude(a, "%s", frag_section_answer(s, a));
 	add_actions(s, a);
 	add_tiles(s, a);
 	frag_section_remarks(r, s, "", a);
@@ -238,37 +227,36 @@ static void add_section(const struct frag_report *r, const struct frag_section *
 
 static void add_method(const struct frag_report *r, struct frag_answer *a)
 {
-	struct frag_text t = { 0 };
+	const char *card =
+		!r->card.modelled
+			? frag_answer_print(a, "a real %s. Bytes and times are those of the card.",
+					    r->card.name)
+			: frag_answer_print(a,
+					    "a simulated %s with %s, of which the CUDA context "
+					    "takes %s. Bytes "
+					    "are exact; driver times are modelled from "
+					    "measurements of %s%s%s, "
+					    "and host times were measured on this machine.",
+					    r->card.name, FRAG_BYTES(r->card.total_bytes),
+					    FRAG_BYTES(r->card.context_bytes),
+					    r->cost_borrowed ? "another card (" : "a real card",
+					    r->cost_borrowed ? r->cost_profile : "",
+					    r->cost_borrowed ? ")" : "");
 
-	frag_text_add(&t, "Every allocation and free of the recording was replayed, in order, "
-			  "through each policy on ");
-	if (r->card.modelled)
-		frag_text_addf(&t,
-			       "a simulated %s with %s, of which the CUDA context takes %s. Bytes "
-			       "are exact; driver times are modelled from measurements of %s%s%s, "
-			       "and host times were measured on this machine.",
-			       r->card.name, FRAG_BYTES(r->card.total_bytes),
-			       FRAG_BYTES(r->card.context_bytes),
-			       r->cost_borrowed ? "another card (" : "a real card",
-			       r->cost_borrowed ? r->cost_profile : "",
-			       r->cost_borrowed ? ")" : "");
-	else
-		frag_text_addf(&t, "a real %s. Bytes and times are those of the card.",
-			       r->card.name);
-	frag_text_add(&t, r->free_at_request
-				  ? " A block could be reused as soon as the program had freed it."
-				  : " A block could be reused when its recorded free had completed "
-				    "on all streams.");
-	frag_text_add(&t, r->skip_oom ? " What a policy could not serve was left out, and the "
-					"replay went on."
-				      : " Where a policy could not serve a request, its replay "
-					"stopped.");
 	frag_answer_heading(a, "How it was done");
 	frag_answer_say(a,
-			"%s 'cufrag verify' checks event by event that the simulation equals what "
-			"really happened. Every figure names the file with its data, in the folder "
-			"of this page.",
-			frag_answer_take(a, &t) ?: "");
+			"Every allocation and free of the recording was replayed, in order, "
+			"through "
+			"each policy on %s A block could be reused %s. %s. 'cufrag verify' checks "
+			"event by event that the simulation equals what really happened. Every "
+			"figure names the file with its data, in the folder of this page.",
+			card,
+			r->free_at_request ? "as soon as the program had freed it"
+					   : "when its recorded free had completed on all streams",
+			r->skip_oom ? "What a policy could not serve was left out, and the replay "
+				      "went on"
+				    : "Where a policy could not serve a request, its replay "
+				      "stopped");
 }
 
 void frag_report_page(const struct frag_report *r, struct frag_answer *a)
@@ -331,14 +319,12 @@ static struct index_row index_row(const struct frag_section *s, struct frag_answ
 void frag_report_index(const struct frag_report *r, struct frag_answer *a)
 {
 	struct index_row *rows = frag_answer_new(a, r->count, sizeof(*rows));
-	struct frag_text settings = { 0 };
 
 	begin(r, "GPU memory by allocation policy",
 	      "Which setting needs the least memory for each of these jobs, what does that save, "
 	      "and which card is enough?",
 	      a);
-	frag_report_settings(r, NULL, &settings);
-	frag_answer_remark(a, "Replayed on %s.", frag_answer_take(a, &settings) ?: "");
+	frag_answer_remark(a, "Replayed on %s.", frag_report_settings(r, NULL, a));
 	for (size_t i = 0; rows && i < r->count; i++)
 		rows[i] = index_row(&r->sections[i], a);
 	frag_answer_table(a, &index_row_shape, rows, rows ? r->count : 0);

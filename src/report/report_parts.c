@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Remarks, table and conclusion of one device of a trace. */
-#include "report_parts.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -18,39 +17,36 @@ const char *frag_section_title_text(const struct frag_section *s, struct frag_an
 
 /* ---- what was replayed --------------------------------------------------------------- */
 
-static void add_size(const struct frag_section *s, struct frag_text *out)
+static const char *size_of(const struct frag_section *s, struct frag_answer *a)
 {
-	frag_text_addf(out, "%s events", FRAG_GROUPED(s->events_count));
+	struct frag_text t = { 0 };
+
+	frag_text_addf(&t, "%s events", FRAG_GROUPED(s->events_count));
 	if (s->duration_us)
-		frag_text_addf(out, " in %.*f s", s->duration_us < 10000000 ? 3 : 1,
+		frag_text_addf(&t, " in %.*f s", s->duration_us < 10000000 ? 3 : 1,
 			       (double)s->duration_us / 1e6);
-	frag_text_addf(out, ", %" PRIu32 " stream%s", s->streams_count,
+	frag_text_addf(&t, ", %" PRIu32 " stream%s", s->streams_count,
 		       s->streams_count == 1 ? "" : "s");
 	if (s->pools_count > 1)
-		frag_text_addf(out, ", %" PRIu32 " private pool%s", s->pools_count - 1,
+		frag_text_addf(&t, ", %" PRIu32 " private pool%s", s->pools_count - 1,
 			       s->pools_count == 2 ? "" : "s");
 	if (s->truncated || s->initial_blocks)
-		frag_text_addf(out, ", began with %" PRIu64 " live blocks", s->initial_blocks);
+		frag_text_addf(&t, ", began with %" PRIu64 " live blocks", s->initial_blocks);
+	return frag_answer_take(a, &t) ?: "";
 }
 
 void frag_section_remarks(const struct frag_report *r, const struct frag_section *s,
 			  const char *who, struct frag_answer *a)
 {
-	struct frag_text t = { 0 };
+	const char *title = frag_section_title_text(s, a), *settled = frag_section_settled(r, s, a);
 
-	frag_section_recorded(s, &t);
-	frag_answer_remark(a, "%s%s, %s", who, frag_section_title_text(s, a),
-			   frag_answer_take(a, &t) ?: "");
+	frag_answer_remark(a, "%s%s, %s", who, title, frag_section_recorded(s, a));
 	frag_answer_last(a)->as_is = true;
-	add_size(s, &t);
-	frag_answer_remark(a, "%s", frag_answer_take(a, &t) ?: "");
-	frag_report_settings(r, s, &t);
-	frag_answer_remark(a, "%s", frag_answer_take(a, &t) ?: "");
-	frag_section_settled(r, s, &t);
-	if (t.len)
-		frag_answer_remark(a, "%s", frag_text_str(&t));
-	frag_text_release(&t);
-	frag_ending_warn(a, frag_ending_row(a, frag_section_title_text(s, a), &s->ending));
+	frag_answer_remark(a, "%s", size_of(s, a));
+	frag_answer_remark(a, "%s", frag_report_settings(r, s, a));
+	if (settled)
+		frag_answer_remark(a, "%s", settled);
+	frag_ending_warn(a, frag_ending_row(a, title, &s->ending));
 }
 
 /* ---- the table ----------------------------------------------------------------------- */
@@ -114,13 +110,11 @@ static void add_rows(const struct frag_report *r, const struct frag_section *s,
 void frag_section_table(const struct frag_report *r, const struct frag_section *s,
 			struct frag_answer *a)
 {
-	struct frag_text planned = { 0 };
+	const char *planned = frag_section_planned(s, a);
 
 	add_rows(r, s, a);
-	frag_section_planned(s, &planned);
-	if (planned.len)
-		frag_answer_say(a, "%s", frag_text_str(&planned));
-	frag_text_release(&planned);
+	if (planned)
+		frag_answer_say(a, "%s", planned);
 	if (*s->optimum.note)
 		frag_answer_say(a, "no offline placement: %s", s->optimum.note);
 	if (s->missing)
@@ -131,16 +125,11 @@ void frag_section_table(const struct frag_report *r, const struct frag_section *
 
 void frag_section_conclusion(const struct frag_section *s, struct frag_answer *a)
 {
-	struct frag_text t = { 0 };
+	const char *set = frag_section_export(s, a), *run = frag_section_run(s, a);
 
-	frag_section_answer(s, &t);
-	frag_answer_conclude(a, "%s", frag_answer_take(a, &t) ?: "");
-	frag_section_export(s, &t);
-	if (s->count > 1 && t.len)
-		frag_answer_paste(a, "to use it", t.s);
-	frag_text_release(&t);
-	frag_section_run(s, &t);
-	if (t.len)
-		frag_answer_paste(a, "or", t.s);
-	frag_text_release(&t);
+	frag_answer_conclude(a, "%s", frag_section_answer(s, a));
+	if (s->count > 1 && set)
+		frag_answer_paste(a, "to use it", set);
+	if (run)
+		frag_answer_paste(a, "or", run);
 }

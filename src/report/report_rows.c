@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The document of compare and replay: device, settings, traces, results, their spread. */
-#include "answer/row.h"
 #include "rows.h"
-
-#include "spread.h"
 
 #define DEVICE(F, P, S) \
 	F(S, TEXT, kind, r->device, NULL, "sim, cuda or null") \

@@ -8,11 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "answer/row.h"
-#include "refusal_rows.h"
-#include "report_parts.h"
 #include "rows.h"
-#include "spread.h"
 
 static const char *who(const struct frag_report *r, struct frag_answer *a)
 {

@@ -3,7 +3,6 @@
  * Results as rows. Times of the driver are "modelled_ns" (measured where device.modelled is false);
  * host times are measured here, and all of them null where they are left out.
  */
-#include "answer/row.h"
 #include "recording/counter_rows.h"
 #include "rows.h"
 

@@ -7,6 +7,7 @@
 #define FRAG_REPORT_ROWS_H
 
 #include "answer/answer.h"
+#include "answer/row.h"
 #include "report/report.h"
 
 /* One policy on one device of a trace. NULL, UINT64_MAX, NaN: not available. */
@@ -46,5 +47,74 @@ const void *frag_advice_data(const struct frag_section *s, struct frag_answer *a
 
 /* The document of compare and replay: data and CSV of `a`. Results as the sections are ordered. */
 void frag_report_data(const struct frag_report *r, struct frag_answer *a);
+
+/* ---- what text and page share ----------------------------------------------------------- */
+
+/* "varlen.default, device 0" */
+const char *frag_section_title_text(const struct frag_section *s, struct frag_answer *a);
+/* Trace, its size, card, settings, what it turned out to be. who: "cufrag 0.2.0 compare: " or "". */
+void frag_section_remarks(const struct frag_report *r, const struct frag_section *s,
+			  const char *who, struct frag_answer *a);
+/* The policies, best first, then what is possible; and what was left out. */
+void frag_section_table(const struct frag_report *r, const struct frag_section *s,
+			struct frag_answer *a);
+/* The sentence, and the lines that set what it advises. */
+void frag_section_conclusion(const struct frag_section *s, struct frag_answer *a);
+
+/*
+ * ---- the requests that were refused when a trace was recorded: where memory stood, and what each
+ * policy does with them. A report opens with them. ----
+ */
+
+/* How many were refused when recorded. */
+uint64_t frag_refusals_count(const struct frag_section *s);
+/* The first FRAG_REFUSED_KEPT of them, as data. */
+extern const struct frag_shape frag_refusal_shape;
+struct frag_rows frag_refusals_rows(const struct frag_section *s, struct frag_answer *a);
+/* "9 requests were refused when recorded; the first one wanted 40 MiB …" and, with `tables`, the
+ * moment of each and what every policy did; nothing where nothing was refused. */
+void frag_refusals_parts(const struct frag_section *s, bool tables, struct frag_answer *a);
+
+/*
+ * ---- several ranks, devices or traces: how a policy's peak differs between them. The worst one
+ * decides which card will do; if the peaks are far apart, the load of the cards is uneven.
+ *
+ * A unit is a section of the report. Policies are told apart by their texts; those that
+ * some unit does not have are left out. ----
+ */
+
+/* What only those that completed have is null where none did. */
+#define FRAG_SPREAD(F, P, S) \
+	F(S, TEXT, policy, "policy", "allocation policy and its options") \
+	F(S, COUNT, units_count, NULL, "traces and devices") \
+	F(S, COUNT, completed_count, NULL, "of them on which the replay came to its end") \
+	F(S, BYTES, worst_bytes, "worst", "largest peak reserved of all of them", FRAG_SPREAD_GIB) \
+	F(S, TEXT, worst_trace, NULL, "the trace that needs most") \
+	F(S, COUNT, worst_device_ordinal, NULL, "its device") \
+	F(S, BYTES, median_bytes, "median", "half of them need less", FRAG_SPREAD_GIB, .spare = 4) \
+	F(S, BYTES, least_bytes, "least", "smallest peak reserved", FRAG_SPREAD_GIB, .spare = 5) \
+	F(S, TEXT, least_trace, NULL, "the trace that needs least") \
+	F(S, COUNT, least_device_ordinal, NULL, "its device") \
+	F(S, BYTES, spread_bytes, "spread", "worst - least", FRAG_SPREAD_GIB, .spare = 3) \
+	F(S, REAL, imbalance_ratio, "worst/mean", "imbalance: 1.00 = all need the same", \
+	  .precision = 2, .spare = 1) \
+	F(S, RATIO, above_mean_ratio, NULL, "imbalance - 1") \
+	F(S, TEXT, card_label, NULL, "card with room for each of them") \
+	P(S, TEXT, completes, "completes", "on how many of them the replay came to its end", \
+	  .right = true, .spare = 2) \
+	P(S, TEXT, worst_title, "worst one", "the trace and device that needs most")
+#define FRAG_SPREAD_GIB .unit = "GiB", .precision = 2
+struct frag_spread_row {
+	FRAG_ROW_MEMBERS(FRAG_SPREAD)
+	bool setting;	     /* of PyTorch */
+	size_t worst, least; /* sections */
+};
+extern const struct frag_shape frag_spread_shape;
+/* Those that complete everywhere first, by their worst. None where the report has one unit. */
+struct frag_rows frag_spread_rows(const struct frag_report *r, struct frag_answer *a);
+/* What the units are: "devices", "traces" or "traces and devices". */
+const char *frag_spread_noun(const struct frag_report *r);
+/* Heading, table, conclusion and, for a page, the chart; nothing where the report has one unit. */
+void frag_spread_parts(const struct frag_report *r, bool page, struct frag_answer *a);
 
 #endif

@@ -135,32 +135,31 @@ void frag_section_title(const struct frag_section *s, struct frag_text *out)
 		frag_text_addf(out, ", device %" PRIu32, s->ordinal);
 }
 
-void frag_section_recorded(const struct frag_section *s, struct frag_text *out)
+const char *frag_section_recorded(const struct frag_section *s, struct frag_answer *a)
 {
-	if (!s->conf)
-		frag_text_add(out, "recorded settings unknown");
-	else if (!*s->conf)
-		frag_text_add(out, "recorded with default settings");
-	else
-		frag_text_addf(out, "recorded with %s", s->conf);
-	if (s->estimated)
-		frag_text_add(out, " without a GPU (an estimate)");
+	return frag_answer_print(a, "recorded %s%s%s", s->conf ? "with " : "settings unknown",
+				 !s->conf   ? ""
+				 : *s->conf ? s->conf
+					    : "default settings",
+				 s->estimated ? " without a GPU (an estimate)" : "");
 }
 
-void frag_section_settled(const struct frag_report *r, const struct frag_section *s,
-			  struct frag_text *out)
+const char *frag_section_settled(const struct frag_report *r, const struct frag_section *s,
+				 struct frag_answer *a)
 {
 	const struct frag_settled *t = &s->settled;
+	const char *simulated = "";
 	char text[600];
 
 	if (!t->checked || (t->identical && t->limit_source == FRAG_LIMIT_NONE))
-		return;
-	frag_text_addf(out, "recording: %s", frag_settled_text(t, text, sizeof(text)));
-	if (s->limit_bytes != r->limit_bytes)
-		frag_text_add(out, "; it holds for every row");
+		return NULL;
 	if (s->baseline_simulated)
-		frag_text_addf(out, "; '%s' is simulated, not what was recorded (peak %s)",
-			       s->results[s->baseline].policy, FRAG_BYTES(t->peak_bytes));
+		simulated = frag_answer_print(
+			a, "; '%s' is simulated, not what was recorded (peak %s)",
+			s->results[s->baseline].policy, FRAG_BYTES(t->peak_bytes));
+	return frag_answer_print(a, "recording: %s%s%s", frag_settled_text(t, text, sizeof(text)),
+				 s->limit_bytes != r->limit_bytes ? "; it holds for every row" : "",
+				 simulated);
 }
 
 bool frag_report_timed(uint64_t events, uint64_t quarter_us, uint64_t three_quarters_us,
@@ -180,22 +179,18 @@ const char *frag_section_x_unit(const struct frag_section *s)
 		       : "events";
 }
 
-void frag_report_settings(const struct frag_report *r, const struct frag_section *s,
-			  struct frag_text *out)
+const char *frag_report_settings(const struct frag_report *r, const struct frag_section *s,
+				 struct frag_answer *a)
 {
 	uint64_t limit = s ? s->limit_bytes : r->limit_bytes;
 
-	frag_text_addf(out, "%s (%s), limit %s", r->card.name, r->device,
-		       limit == UINT64_MAX ? "none" : FRAG_BYTES(limit));
-	if (limit != r->limit_bytes)
-		frag_text_add(out, " (the recording's)");
-	frag_text_addf(out, ", seed %" PRIu64, r->seed);
-	if (r->cost_borrowed)
-		frag_text_addf(out, ", driver calls as measured on %s", r->cost_profile);
-	if (r->free_at_request)
-		frag_text_add(out, ", freed at request");
-	if (r->skip_oom)
-		frag_text_add(out, ", what cannot be served is skipped");
+	return frag_answer_print(a, "%s (%s), limit %s%s, seed %" PRIu64 "%s%s%s%s", r->card.name,
+				 r->device, limit == UINT64_MAX ? "none" : FRAG_BYTES(limit),
+				 limit != r->limit_bytes ? " (the recording's)" : "", r->seed,
+				 r->cost_borrowed ? ", driver calls as measured on " : "",
+				 r->cost_borrowed ? r->cost_profile : "",
+				 r->free_at_request ? ", freed at request" : "",
+				 r->skip_oom ? ", what cannot be served is skipped" : "");
 }
 
 const struct frag_catalog *frag_section_catalog(const struct frag_section *s,

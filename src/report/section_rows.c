@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Traces and devices as rows, with what is possible, what is advised and what was refused. */
-#include "answer/row.h"
 #include "rows.h"
 
 #include <math.h>
 
 #include "recording/ending.h"
 #include "recording/settled_shape.h"
-#include "refusal_rows.h"
-#include "report_parts.h"
 
 #define OPTIMUM(F, P, S) \
 	F(S, BYTES, lower_bound_bytes, NULL, "no allocator can reserve less") \

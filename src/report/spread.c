@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Worst, median, least and imbalance of every policy over the units of a report. */
-#include "spread.h"
 
-#include "report_parts.h"
+#include "rows.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -8,7 +8,6 @@
 #include <frag/device.h>
 
 #include "explain/diagnose/diagnose.h"
-#include "explain/diagnose/memlog.h"
 #include "fuzz.h"
 
 static void cards(const char *path)

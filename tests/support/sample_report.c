@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample_report.h"
 
-#include "answer/page.h"
+#include "answer/answer.h"
 #include "plan/probe.h"
 #include "report/charts/layout.h"
 

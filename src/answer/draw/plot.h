@@ -33,16 +33,22 @@ struct frag_plot {
  */
 int frag_plot_scripts(char **dir, struct frag_err *err);
 
-/* Letters of a title and of a line below it that have room on a sheet. */
-#define FRAG_PLOT_TITLE 50u
-#define FRAG_PLOT_SUBTITLE 68u
-/* Breaks `text` into lines of at most `width` letters, between words where that is possible. */
-void frag_plot_wrap(const char *text, size_t width, struct frag_text *out);
-
 /* A new folder in `dir` (NULL: $TMPDIR), with a path that gnuplot takes. Errors: FRAG_EOUTPUT. */
 int frag_plot_aside(const char *dir, char **folder, struct frag_err *err);
 /* Draws all, `threads` at a time. Errors: FRAG_EOUTPUT with gnuplot's own words. */
 int frag_plot_run(const struct frag_plot *plots, size_t count, unsigned threads,
 		  struct frag_err *err);
+/* The gnuplot program that draws `plots` into the file `output`, each on a page of its own. */
+void frag_one_pdf_script(const struct frag_plot *plots, size_t count, const char *scripts,
+			 const char *output, struct frag_text *out);
+
+/*
+ * Appends `svg` (a whole file) to a page: no prolog, no size (CSS scales it), no
+ * background, ids made unique by `prefix`, our inks as CSS variables
+ * (--ink, --axis, --grid, --area), and `alt` as its description.
+ */
+void frag_svg_inline(const char *svg, const char *prefix, const char *alt, struct frag_text *out);
+/* A picture that was drawn, as text in new memory. Errors: FRAG_EOUTPUT, FRAG_ENOMEM. */
+int frag_svg_read(const char *path, char **svg, struct frag_err *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Charts inside the page: a pass over gnuplot's SVG that rewrites a few tokens. */
-#include "answer/draw/svg.h"
+#include "answer/draw/plot.h"
 
 #include <stdio.h>
 #include <stdlib.h>

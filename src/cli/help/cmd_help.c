@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "answer/answer.h"
-#include "help.h"
+#include "cli/common.h"
 
 /* The next command of a group behind `last` (NULL: the first), by rank and name; NULL: no more. */
 static const struct frag_cmd *next_of(unsigned group, const struct frag_cmd *last)

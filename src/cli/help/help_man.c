@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Manual pages in roff, from the tables of the commands. */
-#include "help.h"
+#include "cli/common.h"
 
 #include <string.h>
 
@@ -95,7 +95,7 @@ static void man_of_command(const struct frag_cmd *cmd, FILE *to)
 	fputc('\n', to);
 	frag_cli_tables(cmd, NULL, NULL, tables);
 	for (const struct frag_arg_table *t = tables; t->rows; t++) {
-		if (t->heading == frag_cli_every)
+		if (t->rows == frag_cli_every_args)
 			continue;
 		if (strcmp(heading, t->heading) != 0) {
 			fputs(".SH ", to);
@@ -110,18 +110,6 @@ static void man_of_command(const struct frag_cmd *cmd, FILE *to)
 	put_examples(to, cmd->examples);
 	fputs(".PP\nThe options of every command are in\n.BR cufrag (1).\n", to);
 	put_end(to);
-}
-
-static void put_every(FILE *to)
-{
-	struct frag_arg_table tables[FRAG_ARG_TABLES_MAX], *t = tables;
-
-	frag_cli_tables(frag_commands_find("help"), NULL, NULL, tables);
-	while (t->heading != frag_cli_every)
-		t++;
-	fputs(".SH OPTIONS OF EVERY COMMAND\n", to);
-	for (const struct frag_arg *a = t->rows; a->type != FRAG_ARG_END; a++)
-		put_row(to, a);
 }
 
 void frag_help_man(const struct frag_cmd *cmd, FILE *to)
@@ -144,6 +132,8 @@ void frag_help_man(const struct frag_cmd *cmd, FILE *to)
 		put(to, (*c)->summary);
 		fputc('\n', to);
 	}
-	put_every(to);
+	fputs(".SH OPTIONS OF EVERY COMMAND\n", to);
+	for (const struct frag_arg *a = frag_cli_every_args; a->type != FRAG_ARG_END; a++)
+		put_row(to, a);
 	put_end(to);
 }

@@ -3,7 +3,7 @@
  * Completion for bash, zsh and fish, from the tables of the commands. What a value may be comes
  * from its name in the tables; everything that is not a list of words is completed as a file.
  */
-#include "help.h"
+#include "cli/common.h"
 
 #include <string.h>
 

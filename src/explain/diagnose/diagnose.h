@@ -15,9 +15,7 @@
 #include "answer/row.h"
 #include "explain/case.h"
 #include "explain/curve_point.h"
-#include "explain/refusals.h"
 #include "recording/ending.h"
-#include "trend.h"
 
 /* The worst first: the first one found is the verdict. */
 #define FRAG_FINDING_LIST(X) \
@@ -124,10 +122,63 @@ int frag_diagnose(const struct frag_case *in, const char *about, struct frag_fin
 /* Ranks or cards of one job. */
 void frag_find_imbalance(const struct frag_checked_device *devices, size_t n,
 			 struct frag_findings *out);
-/* A log of memory in use: see memlog.h. */
-struct frag_memlog;
+
+/*
+ * Logs of memory in use, for people without a recording:
+ *	nvidia-smi --query-gpu=timestamp,index,memory.used,memory.total --format=csv[,nounits] -l 1
+ *	nvidia-smi --query-compute-apps=timestamp,pid,used_gpu_memory --format=csv -l 1
+ *	nvidia-smi dmon -s m [-o DT]
+ *	any CSV whose header names a time and a column of bytes (time_s,used_bytes; t,mem_mib)
+ * Fields that say "[N/A]" or "-" are skipped. Memory is bounded: a series beyond FRAG_MEMLOG_SAMPLES keeps
+ * every second sample, then every fourth, and so on; the maximum is never lost.
+ *
+ * Ownership: a log owns its series.
+ */
+#define FRAG_MEMLOG_SAMPLES 65536u
+#define FRAG_MEMLOG_SERIES 1024u
+
+struct frag_memlog_series {
+	char name[64];	       /* "GPU 0", "process 4711", the name of the column */
+	double *bytes, *times; /* seconds since the first sample; [count] */
+	size_t count, bytes_cap, times_cap;
+	uint64_t stride, seen; /* every stride-th sample is kept */
+	double most;	       /* bytes, of all samples */
+	double total;	       /* of the card, 0 = not in the log */
+};
+
+struct frag_memlog {
+	const char *format; /* constant text */
+	struct frag_memlog_series *list;
+	size_t count, cap;
+	double first_time;
+	bool timed;
+};
+
+/* Does the file begin like one of these? 1, 0, or an error of opening it. */
+int frag_memlog_probe(const char *path, struct frag_err *err);
+/* Errors: FRAG_EINPUT with the line. */
+int frag_memlog_read(const char *path, struct frag_memlog *out, struct frag_err *err);
+void frag_memlog_release(struct frag_memlog *log);
 int frag_diagnose_log(const struct frag_memlog *log, struct frag_findings *out,
 		      struct frag_err *err);
+
+/*
+ * Does a series grow? The Mann-Kendall test (Mann 1945, Kendall 1975) asks whether later values are
+ * larger than earlier ones, whatever their distribution, with the correction for ties. The slope is
+ * the Theil-Sen estimate (Theil 1950, Sen 1968): the median of the slopes of all pairs, which stays
+ * put even if almost a third of the values are outliers.
+ */
+struct frag_trend {
+	size_t n;
+	double tau;   /* Kendall's: -1 … 1 */
+	double z;     /* of Mann-Kendall; 0 where n < 4 */
+	double p;     /* that no trend looks like this, one-sided (upwards) */
+	double slope; /* Theil-Sen, units per step of the series */
+};
+
+/* Series longer than FRAG_TREND_MAX are thinned evenly. O(n^2), n <= FRAG_TREND_MAX. */
+#define FRAG_TREND_MAX 1024u
+int frag_trend_of(const double *y, size_t n, struct frag_trend *out, struct frag_err *err);
 
 /*
  * Is this series of bytes kept a leak? It climbs as a whole and still in its second half, at no

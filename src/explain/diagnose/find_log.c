@@ -9,8 +9,6 @@
 
 #include <frag/opt.h>
 
-#include "memlog.h"
-
 #define PARTS 32u
 #define SAMPLES_MIN 12u
 #define FULL_PART 0.97

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Logs of memory in use; see memlog.h. */
-#include "memlog.h"
+/* Logs of memory in use; see diagnose.h. */
+#include "diagnose.h"
 
 #include <ctype.h>
 #include <math.h>

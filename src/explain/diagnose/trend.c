@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mann-Kendall and Theil-Sen; see trend.h. */
-#include "trend.h"
+/* Mann-Kendall and Theil-Sen; see diagnose.h. */
+#include "diagnose.h"
 
 #include <frag/base.h>
 

@@ -1,11 +1,136 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is in recordings: the answer of `cufrag info`. */
+/*
+ * What is in recordings: the answer of `cufrag info`.
+ *
+ * Ownership: init/release; a scan borrows the header of its device.
+ */
 #ifndef FRAG_EXPLAIN_INFO_H
 #define FRAG_EXPLAIN_INFO_H
 
+#include <frag/metrics.h>
+#include <frag/trace.h>
+
 #include "answer/answer.h"
-#include "info_scan.h"
+#include "answer/row.h"
+#include "recording/ending.h"
 #include "recording/recording.h"
+
+/* ---- one device, gathered event by event -------------------------------------------------- */
+
+#define FRAG_INFO_CLASSES 10
+
+/* Largest request of a size class, in bytes; UINT64_MAX for the last. */
+extern const uint64_t frag_info_class_bytes[FRAG_INFO_CLASSES];
+
+struct frag_info_peak {
+	uint64_t bytes; /* live requests, each rounded up to 512 B */
+	uint64_t requested_bytes, blocks_count;
+	uint64_t event, time_us, step; /* of the alloc that reached it; steps done before */
+};
+
+struct frag_info_slot {
+	uint64_t event, time_us; /* of the alloc */
+	bool let_go;		 /* still waiting for a stream */
+};
+
+struct frag_info {
+	const struct frag_trace_dev *dev;
+	struct frag_ending_scan ending;
+	uint64_t events, first_us, duration_us;
+	uint64_t kinds[FRAG_EV_COUNT];
+	uint64_t initial_blocks_count, initial_bytes; /* live before the history */
+	uint64_t unsure_count;			      /* trims that may have been retries */
+	uint64_t steps_count;
+	uint64_t class_count[FRAG_INFO_CLASSES], class_bytes[FRAG_INFO_CLASSES];
+	uint64_t requests_bytes;
+	struct frag_hist life_events, life_us; /* until the program let go */
+	uint64_t kept_count;		       /* never let go */
+	struct frag_info_peak live, peak;      /* live: now, event and time unused */
+	struct frag_info_slot *slots;
+	size_t slots_cap;
+	uint32_t *marks; /* [marks_cap]: how often each name began */
+	size_t marks_cap;
+};
+
+void frag_info_init(struct frag_info *info, const struct frag_trace_dev *dev);
+int frag_info_add(struct frag_info *info, const struct frag_event *events, size_t count,
+		  struct frag_err *err);
+void frag_info_release(struct frag_info *info);
+
+/* The n most frequent marks: string indices into names[n], counts into counts[n]. Returns how
+ * many there are, at most n. */
+size_t frag_info_marks(const struct frag_info *info, size_t n, uint32_t *names, uint32_t *counts);
+
+/* ---- facts, requests by size, lifetimes of a device --------------------------------------- */
+
+#define FRAG_INFO_PEAK_ROW(F, P, S) \
+	F(S, BYTES, live_bytes, NULL, "largest sum of live requests, each rounded up to 512 B") \
+	F(S, BYTES, requested_bytes, NULL, "as requested") \
+	F(S, COUNT, blocks_count, NULL, "live then") \
+	F(S, COUNT, event, NULL, "that reached it") \
+	F(S, US, time_us, NULL, "of that event") \
+	F(S, COUNT, steps_done_count, NULL, "before it")
+FRAG_ROW_STRUCT(frag_info_peak_row, FRAG_INFO_PEAK_ROW);
+
+/* The facts that people read come first, then those of JSON. */
+#define FRAG_INFO_DEVICE_ROW(F, P, S) \
+	P(S, TEXT, card_text, "card", "that it was recorded on") \
+	P(S, TEXT, events_text, "events", "by kind") \
+	P(S, TEXT, streams_text, "streams", "CUDA streams") \
+	P(S, TEXT, private_pools, "private pools", "of CUDA graphs and MemPools") \
+	P(S, TEXT, steps_text, "steps", "marked in the recording") \
+	P(S, TEXT, marks_text, "marks", "the most frequent ones") \
+	P(S, TEXT, history, "history", "does it begin with the program") \
+	P(S, TEXT, evidence, "evidence", "what verify can compare with") \
+	P(S, TEXT, peak_text, "peak live", "most live memory") \
+	P(S, TEXT, never_freed, "never freed", "requests that live to the end") \
+	F(S, COUNT, allocs_count, NULL, "allocations") \
+	F(S, COUNT, frees_count, NULL, "frees that take effect at once") \
+	F(S, COUNT, frees_requested_count, NULL, "frees that wait for a stream") \
+	F(S, COUNT, frees_completed_count, NULL, "of these, completed") \
+	F(S, COUNT, trims_count, NULL, "empty_cache") \
+	F(S, COUNT, refused_count, NULL, "requests that were refused") \
+	F(S, COUNT, marks_count, NULL, "marks of steps and phases") \
+	F(S, COUNT, device, NULL, "its number in the recording") \
+	F(S, OBJECT, card, NULL, "the card of the recording", .of = &card_row_shape) \
+	F(S, COUNT, events_count, NULL, "all events") \
+	F(S, COUNT, recorded_count, NULL, "entries of the file that they come from") \
+	F(S, COUNT, streams_count, NULL, "CUDA streams") \
+	F(S, COUNT, pools_count, NULL, "memory pools, the common one included") \
+	F(S, COUNT, slots_count, NULL, "most blocks live at once") \
+	F(S, COUNT, steps_count, NULL, "steps") \
+	F(S, US, duration_us, NULL, "from the first event to the last") \
+	F(S, BOOL, began_late, NULL, "blocks were live before the first event") \
+	F(S, COUNT, initial_blocks_count, NULL, "these blocks") \
+	F(S, BYTES, initial_bytes, NULL, "their bytes") \
+	F(S, BOOL, truncated, NULL, "the recorder lost its oldest entries") \
+	F(S, COUNT, uncertain_count, NULL, \
+	  "initial blocks whose size the file does not determine") \
+	F(S, COUNT, unsure_trims_count, NULL, \
+	  "empty_caches that may have been the retry of a malloc") \
+	F(S, BOOL, has_evidence, NULL, "verify has something to compare with") \
+	F(S, COUNT, evidence_count, NULL, "segment events and refusals of the recorded allocator") \
+	F(S, COUNT, final_segments_count, NULL, "segments at the end") \
+	F(S, COUNT, final_blocks_count, NULL, "blocks in them") \
+	F(S, OBJECT, peak, NULL, "the moment with most live memory", .of = &peak_row_shape) \
+	F(S, COUNT, never_freed_count, NULL, "requests that live to the end") \
+	F(S, LIST, requests, NULL, "requests by size", .of = &class_row_shape) \
+	F(S, OBJECT, lifetime_events, NULL, "lifetimes in events", .of = &life_row_shape) \
+	F(S, OBJECT, lifetime_us, NULL, \
+	  "lifetimes in microseconds; null = times are not recorded", .of = &life_row_shape) \
+	F(S, OBJECT, recording, NULL, "result of its replay", .of = &frag_settled_shape) \
+	F(S, OBJECT, ended_out_of_memory, NULL, "so that its need is unknown; null: it did not", \
+	  .of = &frag_ending_shape)
+FRAG_ROW_STRUCT(frag_info_device_row, FRAG_INFO_DEVICE_ROW);
+extern const struct frag_shape frag_info_device_shape;
+
+/* Rows of all devices; infos[r->trace->devs_count]. None where memory is short (a->failed). */
+struct frag_rows frag_info_devices(struct frag_answer *a, const struct frag_recording *r,
+				   const struct frag_info *infos);
+/* Its heading, facts and tables. */
+void frag_info_device_parts(struct frag_answer *a, const struct frag_info_device_row *row);
+
+/* ---- all recordings ------------------------------------------------------------------------ */
 
 struct frag_info_trace;
 /* Zeroed to begin with; `a` owns what it points to. */

@@ -11,7 +11,6 @@
 #include <frag/replay.h>
 
 #include "answer/row.h"
-#include "info_device.h"
 #include "lib/grow.h"
 #include "recording/estimate.h"
 #include "recording/settled_shape.h"

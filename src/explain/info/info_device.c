@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One device of a recording, as part of an answer; see info_device.h. */
-#include "info_device.h"
+/* One device of a recording, as part of an answer; see info.h. */
+#include "info.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * that are live at a time and the different names of marks, not the length of
  * the trace.
  */
-#include "info_scan.h"
+#include "info.h"
 #include "lib/grow.h"
 
 #include <string.h>

@@ -13,7 +13,6 @@
 #include "answer/answer.h"
 #include "answer/row.h"
 #include "explain/case.h"
-#include "explain/refusals.h"
 #include "kinds.h"
 
 enum frag_at_what { FRAG_AT_AUTO, FRAG_AT_PEAK, FRAG_AT_OOM, FRAG_AT_EVENT, FRAG_AT_TIME };

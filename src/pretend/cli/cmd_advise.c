@@ -3,7 +3,6 @@
 
 #include "pretend/advise/trial.h"
 #include "cli/program.h"
-#include "cli/show_answer.h"
 
 struct options {
 	struct frag_pretend pretend; /* first: its rows count from here */

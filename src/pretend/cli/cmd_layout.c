@@ -2,7 +2,7 @@
 /* cufrag layout: how many cards, which layout, which card: the program recorded with each. */
 #include <string.h>
 
-#include "cli/show_answer.h"
+#include "cli/common.h"
 #include "layout_shards.h"
 #include "plan/kvcache/kvcache.h"
 #include "pretend/layout/layout_asked.h"

@@ -13,7 +13,7 @@
 
 #include "base/last_words.h"
 #include "explain/moment/explain.h"
-#include "explain/steps.h"
+#include "explain/history.h"
 #include "plan/fit/fit_cards.h"
 
 #define LARGE (1ull << 40) /* more than any card has */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The registry of charts and what all of them share. */
 #include "chart.h"
+#include "report/rows.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -39,16 +40,14 @@ const struct frag_chart_ops *frag_chart_at(size_t place)
 
 static const char *subtitle_of(const struct frag_chart_ops *ops, const struct frag_chart_job *job)
 {
-	struct frag_text t = { 0 };
+	const struct frag_section *s = job->section;
+	bool limited = s->limit_bytes != UINT64_MAX;
 
-	frag_text_addf(&t, "%s of ", ops->heading);
-	frag_section_title(job->section, &t);
-	frag_text_add(&t, ", ");
-	frag_section_recorded(job->section, &t);
-	frag_text_addf(&t, "; replayed on %s", job->report->card.name);
-	if (job->section->limit_bytes != UINT64_MAX)
-		frag_text_addf(&t, ", limit %s", FRAG_BYTES(job->section->limit_bytes));
-	return frag_answer_take(job->answer, &t);
+	return frag_answer_print(job->answer, "%s of %s, %s; replayed on %s%s%s", ops->heading,
+				 frag_section_title_text(s, job->answer),
+				 frag_section_recorded(s, job->answer), job->report->card.name,
+				 limited ? ", limit " : "",
+				 limited ? FRAG_BYTES(s->limit_bytes) : "");
 }
 
 static void add_title(const struct frag_chart_ops *ops, const struct frag_chart_job *job,
@@ -58,10 +57,9 @@ static void add_title(const struct frag_chart_ops *ops, const struct frag_chart_
 
 	if (ops->finding)
 		ops->finding(job, &title);
-	if (!title.text.len) {
-		frag_text_addf(&title.text, "%s: ", ops->heading);
-		frag_section_title(job->section, &title.text);
-	}
+	if (!title.text.len)
+		frag_text_addf(&title.text, "%s: %s", ops->heading,
+			       frag_section_title_text(job->section, job->answer));
 	frag_answer_take_title(job->answer, &title, chart);
 }
 

@@ -2,7 +2,7 @@
 /* Statistics of `cufrag info`, against values computed by hand. */
 #include "test.h"
 
-#include "explain/info/info_scan.h"
+#include "explain/info/info.h"
 #include "sample_trace.h"
 
 static void scan(struct frag_info *info, const struct frag_trace_dev *dev, size_t at_a_time)

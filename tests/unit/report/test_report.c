@@ -61,19 +61,24 @@ TEST(numbers)
 
 TEST(a_table)
 {
-	FRAG_AUTO(frag_table_release) struct frag_table t = { 0 };
+	struct row {
+		const char *name;
+		uint64_t bytes;
+		const char *end;
+	};
+	static const struct frag_field fields[] = {
+		FRAG_FIELD(TEXT, struct row, name, "name", ""),
+		FRAG_FIELD(BYTES, struct row, bytes, "size", "", .unit = "MiB"),
+		FRAG_FIELD(TEXT, struct row, end, "end", ""),
+		FRAG_FIELD_END,
+	};
+	static const struct frag_shape shape = FRAG_SHAPE("", struct row, fields, "");
+	static const struct row rows[] = { { "\xc3\xa9t\xc3\xa9", 7 * FRAG_MIB, "ok" },
+					   { "b<c", 12345 * FRAG_MIB, "no" } };
+	const struct frag_part part = { .shape = &shape, .rows = { rows, 2 } };
 	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 };
 
-	frag_table_column(&t, &(struct frag_table_column){ "name", "", true, NULL });
-	frag_table_column(&t, &(struct frag_table_column){ "size", "MiB", false, "how <much>" });
-	frag_table_column(&t, &(struct frag_table_column){ "end", "", true, NULL });
-	frag_table_cell(&t, "%s", "\xc3\xa9t\xc3\xa9");
-	frag_table_cell(&t, "%d", 7);
-	frag_table_cell(&t, "ok");
-	frag_table_cell(&t, "%s", "b<c");
-	frag_table_cell(&t, "%d", 12345);
-	frag_table_cell(&t, "no");
-	frag_table_print(&t, &out);
+	frag_part_print(&part, 0, &out);
 	assert_string_equal(frag_text_str(&out), "name   size  end\n"
 						 "        MiB  \n"
 						 "\xc3\xa9t\xc3\xa9       7  ok\n"

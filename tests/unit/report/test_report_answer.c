@@ -21,19 +21,18 @@ static void sample_of(struct sample *s, const uint64_t *gib, const uint64_t *ms)
 
 static void assert_answer(const struct frag_section *s, const char *part)
 {
-	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
+	FRAG_AUTO(frag_answer_release) struct frag_answer texts = { 0 };
+	const char *text = frag_section_answer(s, &texts);
 
-	frag_section_answer(s, &t);
-	if (!strstr(frag_text_str(&t), part))
-		fail_msg("'%s' is not in '%s'", part, frag_text_str(&t));
+	if (!strstr(text, part))
+		fail_msg("'%s' is not in '%s'", part, text);
 }
 
 static void assert_export(const struct frag_section *s, const char *line)
 {
-	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
+	FRAG_AUTO(frag_answer_release) struct frag_answer texts = { 0 };
 
-	frag_section_export(s, &t);
-	assert_string_equal(frag_text_str(&t), line);
+	assert_string_equal(frag_section_export(s, &texts) ?: "", line);
 }
 
 /* Failed ones last; of equals the one that was asked for first. */
@@ -123,7 +122,7 @@ TEST(any_policy_for_other_programs)
 TEST(a_plan_is_not_advised)
 {
 	static const uint64_t gib[] = { 10, 8, 20, 13, 6 }, ms[] = { 1, 1, 1, 1, 1 };
-	struct frag_text t = { 0 };
+	FRAG_AUTO(frag_answer_release) struct frag_answer texts = { 0 };
 	struct frag_advice a;
 	FRAG_AUTO(sample_release) struct sample s = { 0 };
 
@@ -131,13 +130,11 @@ TEST(a_plan_is_not_advised)
 	sample_rename(&s.section.results[4], "planned");
 	assert_answer(&s.section, ". 'planned' would do with 6 GiB, but has seen the first steps "
 				  "in advance");
-	frag_section_planned(&s.section, &t);
-	assert_int_equal(t.len, 0);
+	assert_null(frag_section_planned(&s.section, &texts));
 	s.section.results[4].plan = frag_host_strdup("first 3 of 6 steps");
-	frag_section_planned(&s.section, &t);
-	assert_string_equal(t.s, "'planned' has a plan from the first 3 of 6 steps, which placed "
-				 "0.0 % of all requests");
-	frag_text_release(&t);
+	assert_string_equal(frag_section_planned(&s.section, &texts),
+			    "'planned' has a plan from the first 3 of 6 steps, which placed "
+			    "0.0 % of all requests");
 	for (size_t k = 0; k < 4; k++)
 		s.section.results[k].completed = false;
 	frag_section_advice(&s.section, &a);

@@ -7,7 +7,6 @@
 #include "base/outfile.h"
 #include "report/charts/chart.h"
 #include "answer/draw/plot.h"
-#include "answer/draw/svg.h"
 
 #include <unistd.h>
 

@@ -5,7 +5,7 @@
 #include "sample_report.h"
 
 #include "base/outfile.h"
-#include "answer/draw/one_pdf.h"
+#include "answer/draw/plot.h"
 #include "report/charts/chart.h"
 
 #include <sys/stat.h>

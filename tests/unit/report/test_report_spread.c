@@ -4,7 +4,7 @@
 
 #include "sample_report.h"
 
-#include "report/spread.h"
+#include "report/rows.h"
 
 #include <math.h>
 
