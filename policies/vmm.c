@@ -119,16 +119,16 @@ static void destroy(void *self)
 static struct vm_block *find_space(struct vm *v, const struct vm_arena *a, uint64_t size,
 				   bool strict, uint64_t *skip)
 {
-	struct frag_bset_pos at = frag_bset_lower(&a->part, 0, 0);
+	struct frag_bset_node *at = frag_bset_lower(&a->part, 0, 0);
 	struct vm_block *tail;
 
-	for (unsigned i = 0; at.leaf && i < SPACE_SCAN; i++, at = frag_bset_next(at)) {
-		struct vm_block *b = frag_bset_value(at);
+	for (unsigned i = 0; at && i < SPACE_SCAN; i++, at = frag_bset_next(&a->part, at)) {
+		struct vm_block *b = at->value;
 
 		if (b->size >= size && vm_fit(v, b, size, strict, skip))
 			return b;
 	}
-	if (!at.leaf)
+	if (!at)
 		return NULL;
 	tail = frag_bset_value(frag_bset_last(&a->part));
 	return vm_fit(v, tail, size, strict, skip) ? tail : NULL;
@@ -137,9 +137,9 @@ static struct vm_block *find_space(struct vm *v, const struct vm_arena *a, uint6
 /* A free block with memory throughout. */
 static struct vm_block *find_full(const struct vm_arena *a, uint64_t size)
 {
-	struct frag_bset_pos at = frag_bset_lower(&a->full, size, 0);
+	struct frag_bset_node *at = frag_bset_lower(&a->full, size, 0);
 
-	return at.leaf ? frag_bset_value(at) : NULL;
+	return frag_bset_value(at);
 }
 
 /* Cuts the piece out of `b` and sees to its memory. */

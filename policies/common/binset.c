@@ -21,9 +21,9 @@ void frag_binset_init_slim(struct frag_binset *s)
 	*s = (struct frag_binset){ .heads = all_trees };
 }
 
-void frag_binset_join(struct frag_binset *s, struct frag_bset_nodes *nodes)
+void frag_binset_join(struct frag_binset *s, struct frag_slab *nodes)
 {
-	if (!s->tree.nodes)
+	if (!s->tree.shared)
 		frag_bset_init_shared(&s->tree, nodes);
 }
 
@@ -59,14 +59,9 @@ static uint64_t bin_from(unsigned bin)
 	return (uint64_t)(bin - (step << FRAG_BINSET_FINE)) << step << 9;
 }
 
-static struct frag_bin_node *node_at(struct frag_bset_pos at)
+static struct frag_bin_node *of_bin(struct frag_bset_node *at, unsigned bin)
 {
-	return at.leaf ? frag_bset_value(at) : NULL;
-}
-
-static struct frag_bin_node *of_bin(struct frag_bset_pos at, unsigned bin)
-{
-	struct frag_bin_node *n = node_at(at);
+	struct frag_bin_node *n = frag_bset_value(at);
 
 	return n && n->bin == bin ? n : NULL;
 }
@@ -75,7 +70,7 @@ static struct frag_bin_node *of_bin(struct frag_bset_pos at, unsigned bin)
 
 static bool is_list(const struct frag_binset *s)
 {
-	return s->heads == all_trees && !s->tree.count;
+	return s->heads == all_trees && !frag_bset_count(&s->tree);
 }
 
 /* The list becomes a tree, and is one until that is empty. */
@@ -157,7 +152,7 @@ struct frag_bin_node *frag_binset_lower_tree(struct frag_binset *s, unsigned bin
 	if (is_list(s))
 		return list_lower(s, size);
 	if (s->heads == all_trees)
-		return node_at(frag_bset_lower(&s->tree, size, 0));
+		return frag_bset_value(frag_bset_lower(&s->tree, size, 0));
 	frag_binset_crowd(s, bin);
 	return lower_in(s, bin, size);
 }
@@ -172,7 +167,6 @@ static struct frag_bin_node *first_of(const struct frag_binset *s, unsigned bin)
 static struct frag_bin_node *last_of(const struct frag_binset *s, unsigned bin)
 {
 	struct frag_bin_node *n = s->heads[bin];
-	struct frag_bset_pos at;
 	unsigned steps = 0;
 
 	if (n != FRAG_BINSET_TREE) {
@@ -182,8 +176,7 @@ static struct frag_bin_node *last_of(const struct frag_binset *s, unsigned bin)
 			return n;
 		frag_binset_crowd((struct frag_binset *)s, bin);
 	}
-	at = frag_bset_lower(&s->tree, bin_from(bin + 1), 0);
-	return of_bin(at.leaf ? frag_bset_prev(at) : frag_bset_last(&s->tree), bin);
+	return of_bin(frag_bset_below(&s->tree, bin_from(bin + 1), 0), bin);
 }
 
 /* Last bin in use before `bin`, FRAG_BINSET_BINS if there is none. */
@@ -206,14 +199,14 @@ static unsigned used_before(const struct frag_binset *s, unsigned bin)
 struct frag_bin_node *frag_binset_first(const struct frag_binset *s)
 {
 	if (s->heads == all_trees)
-		return s->few ? s->few : node_at(frag_bset_first(&s->tree));
+		return s->few ? s->few : frag_bset_value(frag_bset_first(&s->tree));
 	return s->count ? first_of(s, frag_binset_used_from(s, 0)) : NULL;
 }
 
 struct frag_bin_node *frag_binset_last(const struct frag_binset *s)
 {
 	if (s->heads == all_trees)
-		return s->few ? list_last(s) : node_at(frag_bset_last(&s->tree));
+		return s->few ? list_last(s) : frag_bset_value(frag_bset_last(&s->tree));
 	return s->count ? last_of(s, used_before(s, FRAG_BINSET_BINS)) : NULL;
 }
 
@@ -224,12 +217,11 @@ struct frag_bin_node *frag_binset_next(const struct frag_binset *s, const struct
 
 	if (s->heads == all_trees)
 		return s->few ? n->bin_next
-			      : node_at(frag_bset_next(
-					frag_bset_lower(&s->tree, n->size, n->rank)));
+			      : frag_bset_value(frag_bset_lower(&s->tree, n->size, n->rank + 1));
 	if (s->heads[bin] != FRAG_BINSET_TREE)
 		next = n->bin_next;
 	else
-		next = of_bin(frag_bset_next(frag_bset_lower(&s->tree, n->size, n->rank)), bin);
+		next = of_bin(frag_bset_lower(&s->tree, n->size, n->rank + 1), bin);
 	return next ? next : first_of(s, frag_binset_used_from(s, bin + 1));
 }
 
@@ -240,12 +232,11 @@ struct frag_bin_node *frag_binset_prev(const struct frag_binset *s, const struct
 
 	if (s->heads == all_trees)
 		return s->few ? n->bin_prev
-			      : node_at(frag_bset_prev(
-					frag_bset_lower(&s->tree, n->size, n->rank)));
+			      : frag_bset_value(frag_bset_below(&s->tree, n->size, n->rank));
 	if (s->heads[bin] != FRAG_BINSET_TREE)
 		prev = n->bin_prev;
 	else
-		prev = of_bin(frag_bset_prev(frag_bset_lower(&s->tree, n->size, n->rank)), bin);
+		prev = of_bin(frag_bset_below(&s->tree, n->size, n->rank), bin);
 	if (prev)
 		return prev;
 	before = used_before(s, bin);

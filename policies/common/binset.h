@@ -56,7 +56,7 @@ void frag_binset_init(struct frag_binset *s);
 void frag_binset_init_slim(struct frag_binset *s);
 bool frag_binset_is_slim(const struct frag_binset *s);
 /* pre: slim. A second time does nothing. */
-void frag_binset_join(struct frag_binset *s, struct frag_bset_nodes *nodes);
+void frag_binset_join(struct frag_binset *s, struct frag_slab *nodes);
 void frag_binset_release(struct frag_binset *s);
 int frag_binset_reserve(struct frag_binset *s, size_t n);
 /* For `check` of policies: NULL, or what is broken. O(n log n). */

@@ -59,11 +59,11 @@ static void erase(struct frag_quick *q, struct frag_piece *p)
 
 static int give_back(struct frag_quick *q, struct frag_err *err)
 {
-	struct frag_bset_pos at;
+	struct frag_bset_node *at;
 	int rc = 0;
 
-	while (!rc && (at = frag_bset_first(&q->whole)).leaf) {
-		struct frag_piece *p = frag_bset_value(at);
+	while (!rc && (at = frag_bset_first(&q->whole))) {
+		struct frag_piece *p = at->value;
 		uint64_t bytes = p->bytes;
 		bool gone;
 
@@ -120,14 +120,14 @@ static int grow(struct frag_quick *q, uint64_t bytes, uint32_t stream, struct fr
 static int core_alloc(struct frag_quick *q, uint64_t bytes, uint32_t stream,
 		      struct frag_piece **out, enum frag_class *cls, struct frag_err *err)
 {
-	struct frag_bset_pos at;
+	struct frag_bset_node *at;
 	struct frag_piece *p;
 
 	FRAG_TRY(room(q, err));
 	at = frag_bset_lower(&q->free, bytes, 0);
 	*cls = FRAG_CLASS_HIT;
-	if (FRAG_LIKELY(at.leaf != NULL)) {
-		p = frag_bset_value(at);
+	if (FRAG_LIKELY(at != NULL)) {
+		p = at->value;
 		erase(q, p);
 	} else {
 		FRAG_TRY(grow(q, bytes, stream, &p, cls, err));
@@ -185,15 +185,15 @@ static void core_free(struct frag_quick *q, struct frag_piece *p)
 static bool rebuilds(const struct frag_quick *q, uint64_t size)
 {
 	uint64_t whole = q->releasable_bytes, kept = q->actual_bytes - whole, bytes;
-	struct frag_bset_pos at;
+	struct frag_bset_node *at;
 
 	if (frag_bset_count(&q->whole) != 1 || size <= kept)
 		return false;
 	bytes = rounded(q, size - kept);
 	at = frag_bset_lower(&q->free, bytes, 0);
-	while (at.leaf && frag_piece_is_whole(frag_bset_value(at)))
-		at = frag_bset_next(at);
-	return !at.leaf && FRAG_MAX(bytes, kept ? q->p.next : q->p.first) == whole;
+	while (at && frag_piece_is_whole(at->value))
+		at = frag_bset_next(&q->free, at);
+	return !at && FRAG_MAX(bytes, kept ? q->p.next : q->p.first) == whole;
 }
 
 static int coalesce(struct frag_quick *q, uint64_t size, struct frag_err *err)

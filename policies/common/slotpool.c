@@ -74,16 +74,16 @@ static int alloc(struct frag_equal *e, uint32_t stream, struct frag_block *out,
 		 struct frag_err *err)
 {
 	struct frag_slotpool *s = (struct frag_slotpool *)e;
-	struct frag_bset_pos at = frag_bset_last(&s->open);
+	struct frag_bset_node *at = frag_bset_last(&s->open);
 	enum frag_class cls = FRAG_CLASS_HIT;
 	struct subpool *p;
 
-	if (FRAG_UNLIKELY(!at.leaf)) {
+	if (FRAG_UNLIKELY(!at)) {
 		FRAG_TRY(grow(e, stream, err));
 		at = frag_bset_last(&s->open);
 		cls = FRAG_CLASS_GROW;
 	}
-	p = frag_bset_value(at);
+	p = at->value;
 	e->idle_count -= e->gives_back && p->free_count == e->chunk_blocks;
 	out->addr = p->chunk->addr + take_lowest(p) * e->block_bytes;
 	if (!p->free_count)
@@ -138,11 +138,11 @@ static void release_object(struct frag_equal *e, const struct frag_block *block)
 int frag_slotpool_give_back(struct frag_slotpool *s, struct frag_err *err)
 {
 	struct frag_equal *e = &s->e;
-	struct frag_bset_pos at = frag_bset_first(&s->open);
+	struct frag_bset_node *at = frag_bset_first(&s->open);
 	int rc = 0;
 
-	while (!rc && at.leaf) {
-		struct subpool *p = frag_bset_value(at);
+	while (!rc && at) {
+		struct subpool *p = at->value;
 		uint64_t number = p->number;
 		bool gone = false;
 

@@ -229,7 +229,7 @@ struct pt {
 	uint32_t pools_count;
 	uint32_t sets_count; /* ever made */
 	/* of all slim sets, and for how many free blocks beyond a list each there is room */
-	struct frag_bset_nodes slim_nodes;
+	struct frag_slab slim_nodes;
 	size_t slim_reserved;
 	struct pt_seg *segs;
 	size_t segs_count;

@@ -137,7 +137,7 @@ void pt_sets_release(struct pt *a)
 		}
 		frag_host_free(a->pools[p].sets);
 	}
-	frag_bset_nodes_release(&a->slim_nodes);
+	frag_slab_release(&a->slim_nodes);
 	frag_slab_release(&a->sets);
 	frag_host_free(a->pools);
 }

@@ -58,10 +58,10 @@ static int claim_from(struct vm *v, struct vm_arena *a, const struct vm_arena *t
 {
 	/* the stream itself keeps the order of old and new work on this memory */
 	bool early = v->params->alias && a->stream == to->stream;
-	struct frag_bset_pos at = frag_bset_last(&a->whole);
+	struct frag_bset_node *at = frag_bset_last(&a->whole);
 
-	for (; at.leaf; at = frag_bset_prev(at)) {
-		struct vm_block *b = frag_bset_value(at);
+	for (; at; at = frag_bset_prev(&a->whole, at)) {
+		struct vm_block *b = at->value;
 		struct vm_page *pg;
 		size_t from, end;
 
@@ -176,13 +176,13 @@ static int retire_handle(struct vm *v, struct vm_block *b, struct vm_handle *h,
 static int retire(struct vm *v, struct vm_arena *a, uint64_t goal, size_t scan,
 		  struct frag_err *err)
 {
-	struct frag_bset_pos at;
+	struct frag_bset_node *at;
 
 	FRAG_TRY(vm_epoch_close(v, a, err));
 	FRAG_TRY(vm_epoch_update(v, a, err));
 	at = frag_bset_last(&a->whole);
-	while (at.leaf) {
-		struct vm_block *b = frag_bset_value(at);
+	while (at) {
+		struct vm_block *b = at->value;
 		frag_addr_t addr = b->addr;
 		struct vm_page *pg;
 		size_t from, end;
@@ -196,8 +196,7 @@ static int retire(struct vm *v, struct vm_arena *a, uint64_t goal, size_t scan,
 				FRAG_TRY(retire_handle(v, b, pg->place->handle, err));
 		}
 		/* the set may have changed: go on below */
-		at = frag_bset_lower(&a->whole, 0, addr);
-		at = at.leaf ? frag_bset_prev(at) : frag_bset_last(&a->whole);
+		at = frag_bset_below(&a->whole, 0, addr);
 	}
 	return 0;
 }

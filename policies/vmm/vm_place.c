@@ -139,13 +139,12 @@ static struct vm_block *idle_block(const struct vm_place *pl)
 {
 	struct vm_arena *a = pl->arena;
 	frag_addr_t addr = a->base + ((uint64_t)pl->page << a->shift);
-	struct frag_bset_pos at = frag_bset_lower(&a->whole, 0, addr + 1);
+	struct frag_bset_node *at = frag_bset_below(&a->whole, 0, addr + 1);
 	struct vm_block *b;
 
-	at = at.leaf ? frag_bset_prev(at) : frag_bset_last(&a->whole);
-	if (!at.leaf)
+	if (!at)
 		return NULL;
-	b = frag_bset_value(at);
+	b = at->value;
 	return addr + (pages_count(pl) << a->shift) <= b->addr + b->size ? b : NULL;
 }
 

@@ -167,18 +167,18 @@ static int check_used(const struct vm_arena *a, const struct vm_block *b, struct
 static int check_set(const struct vm_arena *a, const struct frag_bset *set, size_t count,
 		     struct frag_err *err)
 {
-	struct frag_bset_pos at = frag_bset_lower(set, 0, 0);
+	struct frag_bset_node *at = frag_bset_lower(set, 0, 0);
 	bool by_place = set != &a->full;
 	uint64_t size = 0, addr = 0;
 	size_t n = 0;
 
-	for (; at.leaf; at = frag_bset_next(at), n++) {
-		const struct vm_block *b = frag_bset_value(at);
+	for (; at; at = frag_bset_next(set, at), n++) {
+		const struct vm_block *b = at->value;
 		uint64_t key = by_place ? 0 : b->size;
 
 		if (b->arena != a || b->state != VM_FREE ||
 		    (set == &a->whole ? !b->whole : (set == &a->part) != (b->unmapped != 0)) ||
-		    frag_bset_size(at) != key || frag_bset_addr(at) != b->addr ||
+		    at->by.key != key || at->by.tie != b->addr ||
 		    (n && (key < size || (key == size && b->addr <= addr))))
 			return frag_fail(err, FRAG_ECHECK, "entry %zu of a free set is wrong", n);
 		size = key;

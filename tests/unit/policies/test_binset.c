@@ -44,7 +44,7 @@ static void random_changes_of(uint64_t mask, unsigned shift, bool slim, size_t c
 {
 	static struct frag_bin_node nodes[NODES];
 	static bool in[NODES];
-	FRAG_AUTO(frag_bset_nodes_release) struct frag_bset_nodes shared = { 0 };
+	FRAG_AUTO(frag_slab_release) struct frag_slab shared = { 0 };
 	FRAG_AUTO(frag_binset_release) struct frag_binset s = { 0 };
 
 	memset(in, 0, sizeof(in));
