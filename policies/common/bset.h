@@ -88,7 +88,7 @@ static inline struct frag_bset_node *frag_bset_last(const struct frag_bset *s)
 static inline struct frag_bset_node *frag_bset_next(const struct frag_bset *s,
 						    const struct frag_bset_node *at)
 {
-	return frag_bset_lower(s, at->by.key, at->by.tie + 1);
+	return (struct frag_bset_node *)frag_tree_next(&s->tree, &at->by);
 }
 
 static inline struct frag_bset_node *frag_bset_prev(const struct frag_bset *s,
