@@ -89,6 +89,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	frag_slab_init(&v->blocks, sizeof(struct vm_block));
 	frag_slab_init(&v->handles, sizeof(struct vm_handle));
 	frag_slab_init(&v->places, sizeof(struct vm_place));
+	frag_bset_nodes_init(&v->nodes);
 	*out = v;
 	return 0;
 }
@@ -106,6 +107,7 @@ static void destroy(void *self)
 	}
 	frag_host_free(v->quick);
 	frag_slab_release(&v->blocks);
+	frag_slab_release(&v->nodes);
 	frag_host_free(v);
 }
 
@@ -206,8 +208,8 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 		a = v->quick[req->stream * VM_CLASSES + k];
 	if (FRAG_UNLIKELY(!a))
 		FRAG_TRY(vm_arena_get(v, k, req->stream, pool, &a, err));
-	if (FRAG_UNLIKELY(a->blocks + 4 > a->reserved || v->blocks.spare_count < 4))
-		FRAG_TRY(vm_room(v, a, 4, err));
+	if (FRAG_UNLIKELY(v->blocks.spare_count < 4))
+		FRAG_TRY(vm_room(v, 4, err));
 	FRAG_TRY(take(v, a, size, &b, &cls, err));
 	b->state = VM_LIVE;
 	v->live_bytes += size;

@@ -124,7 +124,7 @@ void vm_place_park(struct vm *v, struct vm_block *b, struct vm_place *pl)
 	vm_free_erase(v, b);
 	for (size_t i = 0; i < pages_count(pl); i++)
 		pg[i].backed = false;
-	pg->claimed = false;
+	pl->handle->from = NULL;
 	pl->handle->active = NULL;
 	pl->arena->parked_count++;
 	b->unmapped += pages_count(pl);
@@ -156,7 +156,7 @@ static struct vm_block *could_revive(const struct vm *v, const struct vm_place *
 	const struct vm_place *now = pl->handle->active;
 	bool early;
 
-	if (!pl->access || !now || pages_of(now)->claimed)
+	if (!pl->access || !now || pl->handle->from)
 		return NULL;
 	if (now->arena == pl->arena && now->page < to && now->page + pages_count(now) > from)
 		return NULL;
