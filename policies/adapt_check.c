@@ -44,9 +44,9 @@ struct check {
 
 #define LL(x) ((unsigned long long)(x))
 
-static uint64_t granted_at(struct frag_bset_pos at)
+static uint64_t granted_at(struct frag_bset_node *at)
 {
-	return (uintptr_t)frag_bset_value(at);
+	return (uintptr_t)at->value;
 }
 
 /* ---- the walk ----------------------------------------------------------------------------- */
@@ -180,18 +180,18 @@ static int check_after(struct check *c, int rc, struct frag_err *err)
 static int check_grant(struct check *c, const struct frag_request *req, const struct frag_block *b,
 		       struct frag_err *err)
 {
-	struct frag_bset_pos above = frag_bset_lower(&c->used, b->addr, 0);
-	struct frag_bset_pos below = above.leaf ? frag_bset_prev(above) : frag_bset_last(&c->used);
+	struct frag_bset_node *above = frag_bset_lower(&c->used, b->addr, 0);
+	struct frag_bset_node *below = frag_bset_below(&c->used, b->addr, 0);
 
 	if (b->granted < req->bytes)
 		return frag_fail(err, FRAG_ECHECK, "%llu bytes granted where %llu were requested",
 				 LL(b->granted), LL(req->bytes));
-	if (above.leaf && frag_bset_size(above) < b->addr + b->granted)
+	if (above && above->by.key < b->addr + b->granted)
 		return frag_fail(err, FRAG_ECHECK, "block 0x%llx overlaps the one at 0x%llx",
-				 LL(b->addr), LL(frag_bset_size(above)));
-	if (below.leaf && frag_bset_size(below) + granted_at(below) > b->addr)
+				 LL(b->addr), LL(above->by.key));
+	if (below && below->by.key + granted_at(below) > b->addr)
 		return frag_fail(err, FRAG_ECHECK, "block 0x%llx overlaps the one at 0x%llx",
-				 LL(b->addr), LL(frag_bset_size(below)));
+				 LL(b->addr), LL(below->by.key));
 	return 0;
 }
 
@@ -234,9 +234,9 @@ static int check_alloc(void *self, const struct frag_request *req, struct frag_b
 static int check_free(void *self, const struct frag_block *block, struct frag_err *err)
 {
 	struct check *c = self;
-	struct frag_bset_pos at = frag_bset_lower(&c->used, block->addr, 0);
+	struct frag_bset_node *at = frag_bset_lower(&c->used, block->addr, 0);
 
-	if (!at.leaf || frag_bset_size(at) != block->addr || granted_at(at) != block->granted)
+	if (!at || at->by.key != block->addr || granted_at(at) != block->granted)
 		return frag_fail(err, FRAG_ECHECK, "block 0x%llx is freed, but not in use",
 				 LL(block->addr));
 	frag_bset_erase_at(&c->used, at);

@@ -147,7 +147,7 @@ static void destroy(void *self)
 	struct frag_bfc *s = self;
 
 	frag_heap_release(&s->heap);
-	frag_bset_nodes_release(&s->nodes);
+	frag_slab_release(&s->nodes);
 	FRAG_FREE(s->own, s);
 }
 
@@ -240,14 +240,14 @@ static int trim(void *self, uint16_t pool, struct frag_err *err)
 static int synced(void *self, struct frag_err *err)
 {
 	struct frag_bfc *s = self;
-	struct frag_bset_pos at;
+	struct frag_bset_node *at;
 	uint32_t i;
 
 	(void)err;
 	s->syncs++;
 	for (i = 0; i < s->own_count; i++)
-		while ((at = frag_bset_first(&s->own[i])).leaf) {
-			struct frag_piece *p = frag_bset_value(at);
+		while ((at = frag_bset_first(&s->own[i]))) {
+			struct frag_piece *p = at->value;
 
 			frag_bset_erase_at(&s->own[i], at);
 			frag_bfc_put(s, p);

@@ -236,7 +236,7 @@ static struct queue *other_queue(struct self *s, unsigned bin, uint32_t stream, 
 				 uintptr_t below)
 {
 	const struct frag_bset *heads = &s->heads[bin - s->params->min_bin];
-	struct frag_bset_pos at;
+	struct frag_bset_node *at;
 
 	if (s->streams <= 1) {
 		struct queue *q = s->streams && stream ? queue_of(s, 0, bin) : NULL;
@@ -244,11 +244,11 @@ static struct queue *other_queue(struct self *s, unsigned bin, uint32_t stream, 
 		return q && q->first ? q : NULL;
 	}
 	at = frag_bset_lower(heads, 0, above + 1);
-	if (at.leaf && (uint32_t)(uintptr_t)frag_bset_value(at) == stream)
-		at = frag_bset_next(at);
-	if (!at.leaf || frag_bset_addr(at) >= below)
+	if (at && (uint32_t)(uintptr_t)at->value == stream)
+		at = frag_bset_next(heads, at);
+	if (!at || at->by.tie >= below)
 		return NULL;
-	return queue_of(s, (uint32_t)(uintptr_t)frag_bset_value(at), bin);
+	return queue_of(s, (uint32_t)(uintptr_t)at->value, bin);
 }
 
 /* 0 and the queue whose first block serves the request, or NULL. */

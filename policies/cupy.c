@@ -45,7 +45,7 @@ static const struct frag_opt opts[] = {
 
 struct self {
 	struct frag_heap heap; /* first: its hooks are used as they are */
-	struct frag_bset_nodes nodes;
+	struct frag_slab nodes;
 	struct frag_bset *arenas; /* by stream */
 	uint32_t arenas_count;
 	uintptr_t frees; /* number of the next free */
@@ -83,7 +83,7 @@ static void destroy(void *self)
 	struct self *s = self;
 
 	frag_heap_release(&s->heap);
-	frag_bset_nodes_release(&s->nodes);
+	frag_slab_release(&s->nodes);
 	FRAG_FREE(s->arenas, s);
 }
 
@@ -121,7 +121,7 @@ static int reserve(struct self *s, uint32_t stream)
 	if (FRAG_UNLIKELY(stream >= s->arenas_count) &&
 	    frag_bset_by_stream(&s->arenas, &s->arenas_count, stream, &s->nodes))
 		return FRAG_ENOMEM;
-	return frag_bset_nodes_room(&s->nodes, s->heap.pieces_count + 2)
+	return frag_bset_nodes_reserve(&s->nodes, s->heap.pieces_count + 2)
 		       ?: frag_heap_reserve(&s->heap, 2);
 }
 
@@ -160,15 +160,15 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 {
 	struct self *s = self;
 	uint64_t bytes = (FRAG_MAX(req->bytes, 1) + UNIT - 1) & ~(uint64_t)(UNIT - 1);
-	struct frag_bset_pos at;
+	struct frag_bset_node *at;
 	struct frag_piece *p;
 
 	if (FRAG_UNLIKELY(req->bytes > FRAG_HEAP_REQUEST_MAX))
 		return FRAG_OOM;
 	FRAG_CHECK_ALLOC(!reserve(s, req->stream), "policy cupy", err);
 	at = frag_bset_lower(&s->arenas[req->stream], bytes, 0);
-	if (FRAG_LIKELY(at.leaf != NULL)) {
-		p = frag_bset_value(at);
+	if (FRAG_LIKELY(at != NULL)) {
+		p = at->value;
 		frag_bset_erase_at(&s->arenas[req->stream], at);
 		out->cls = FRAG_CLASS_HIT;
 		if (p->bytes > bytes) {

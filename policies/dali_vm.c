@@ -99,17 +99,17 @@ static void destroy(void *self)
 /* From what has memory: the piece, out, or NULL. pre: room for two pieces. */
 static struct dali_piece *take_mapped(struct dali *d, uint64_t bytes, uint64_t alignment)
 {
-	struct frag_bset_pos at = frag_bset_lower(&d->mapped, bytes, 0);
+	struct frag_bset_node *at = frag_bset_lower(&d->mapped, bytes, 0);
 	struct dali_piece *p = NULL, *rest;
 	uint64_t pad = 0;
 
-	for (; at.leaf; at = frag_bset_next(at)) {
-		p = frag_bset_value(at);
+	for (; at; at = frag_bset_next(&d->mapped, at)) {
+		p = at->value;
 		pad = -p->addr & (alignment - 1);
 		if (p->bytes >= bytes + pad)
 			break;
 	}
-	if (!at.leaf)
+	if (!at)
 		return NULL;
 	dali_take_out(d, p);
 	if (pad) {

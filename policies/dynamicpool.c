@@ -8,8 +8,6 @@
  * Umpire's lists make both calls linear in the blocks. What they decide is taken from a set by
  * (size, address) here, in O(log n): the same blocks, but host times are not Umpire's.
  */
-#include <frag/policy.h>
-
 #include <quickcore.h>
 
 static const struct frag_opt opts[] = {
@@ -20,7 +18,7 @@ static const struct frag_opt opts[] = {
 static int create(const struct frag_policy_env *env, const void *params, void **self,
 		  struct frag_err *err)
 {
-	return frag_quick_create(env, params, true, self, err);
+	return frag_quick_op_create(env, params, true, self, err);
 }
 
 const struct frag_policy_ops frag_policy_dynamicpool = {
@@ -28,9 +26,5 @@ const struct frag_policy_ops frag_policy_dynamicpool = {
 	.name = "dynamicpool",
 	.summary = "Umpire's DynamicPoolList: best fit, lowest of equals, coalesced by a heuristic",
 	.source = "LLNL/Umpire src/umpire/strategy/DynamicPoolList.cpp",
-	.trims = "wholly free chunks (release)",
-	.checked = "Umpire of 2024-10-11 (after v2024.07), compiled",
-	.opts = opts,
-	.create = create,
 	FRAG_QUICK_OPS,
 };

@@ -61,7 +61,7 @@ struct pool {
 struct self {
 	struct frag_heap heap; /* first: its hooks are used as they are */
 	const struct params *params;
-	struct frag_bset_nodes nodes;
+	struct frag_slab nodes;
 	struct pool **pools; /* by stream */
 	uint32_t pools_count;
 	struct frag_piece *left; /* the driver failed to take these; chain through link[0] */
@@ -90,7 +90,7 @@ static void destroy(void *self)
 			frag_bset_release(&s->pools[i]->cached);
 		frag_host_free(s->pools[i]);
 	}
-	frag_bset_nodes_release(&s->nodes);
+	frag_slab_release(&s->nodes);
 	FRAG_FREE(s->pools, s);
 }
 
@@ -127,7 +127,7 @@ static struct pool *pool_get(struct self *s, uint32_t stream)
 	}
 	if (FRAG_UNLIKELY(!s->pools[stream]))
 		s->pools[stream] = pool_new(s);
-	if (!s->pools[stream] || frag_bset_nodes_room(&s->nodes, s->heap.pieces_count + 1))
+	if (!s->pools[stream] || frag_bset_nodes_reserve(&s->nodes, s->heap.pieces_count + 1))
 		return NULL;
 	return s->pools[stream];
 }
@@ -158,12 +158,12 @@ static void vacate(struct pool *q, struct frag_piece *p)
 
 static struct frag_piece *take(struct pool *q, uint64_t bytes)
 {
-	struct frag_bset_pos at = frag_bset_lower(&q->cached, bytes, 0);
+	struct frag_bset_node *at = frag_bset_lower(&q->cached, bytes, 0);
 	struct frag_piece *p;
 
-	if (!at.leaf || frag_bset_size(at) - bytes >= WASTE_LIMIT)
+	if (!at || at->by.key - bytes >= WASTE_LIMIT)
 		return NULL;
-	p = frag_bset_value(at);
+	p = at->value;
 	frag_bset_erase_at(&q->cached, at);
 	vacate(q, p);
 	return p;

@@ -108,7 +108,7 @@ static void destroy(void *self)
 	gl_drop_stitches(g);
 	gl_drop_segs(g);
 	frag_heap_release(&g->small);
-	frag_bset_nodes_release(&g->nodes);
+	frag_slab_release(&g->nodes);
 	frag_slab_release(&g->pieces);
 	FRAG_FREE(g->streams, g);
 }

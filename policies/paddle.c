@@ -122,7 +122,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 {
 	struct self *s = self;
 	uint64_t bytes = aligned(FRAG_MAX(req->bytes, 1));
-	struct frag_bset_pos at;
+	struct frag_bset_node *at;
 	struct frag_piece *p;
 
 	if (FRAG_UNLIKELY(req->bytes > FRAG_HEAP_REQUEST_MAX))
@@ -131,8 +131,8 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 				 !frag_heap_reserve(&s->heap, 2),
 			 "policy paddle", err);
 	at = frag_bset_lower(&s->free, bytes, 0);
-	if (FRAG_LIKELY(at.leaf != NULL)) {
-		p = frag_bset_value(at);
+	if (FRAG_LIKELY(at != NULL)) {
+		p = at->value;
 		frag_bset_erase_at(&s->free, at);
 		out->cls = p->bytes == bytes ? FRAG_CLASS_HIT : FRAG_CLASS_SPLIT;
 	} else {

@@ -189,8 +189,8 @@ static int pt_malloc(void *self, const struct frag_request *req, struct frag_blo
 
 	FRAG_TRY(set_of(a, req, size <= PT_SMALL_LIMIT, &set, err));
 	/* room for the split before anything changes: a failure leaves all as it was */
-	if (FRAG_UNLIKELY(set->blocks + 4 > set->reserved || a->blocks.spare_count < 4))
-		FRAG_TRY(pt_room(a, set, 4, err));
+	if (FRAG_UNLIKELY(a->blocks.spare_count < 4))
+		FRAG_TRY(pt_room(a, 4, err));
 	b = search(a, set, size);
 	cached = b != NULL;
 	if (FRAG_UNLIKELY(!cached))
@@ -368,6 +368,7 @@ static int pt_create(const struct frag_policy_env *env, const void *params, void
 	frag_slab_init(&a->blocks, sizeof(struct pt_block));
 	frag_slab_init(&a->segments, sizeof(struct pt_seg));
 	frag_slab_init(&a->sets, sizeof(struct pt_set));
+	frag_bset_nodes_init(&a->nodes);
 	*self = FRAG_GIVE(a);
 	return 0;
 }

@@ -8,8 +8,6 @@
  * Umpire knows no streams: a block may be reused once the engine completes its
  * free. empty_cache does what the program's own release() would.
  */
-#include <frag/policy.h>
-
 #include <quickcore.h>
 
 static const struct frag_opt opts[] = {
@@ -20,7 +18,7 @@ static const struct frag_opt opts[] = {
 static int create(const struct frag_policy_env *env, const void *params, void **self,
 		  struct frag_err *err)
 {
-	return frag_quick_create(env, params, false, self, err);
+	return frag_quick_op_create(env, params, false, self, err);
 }
 
 const struct frag_policy_ops frag_policy_quickpool = {
@@ -28,9 +26,5 @@ const struct frag_policy_ops frag_policy_quickpool = {
 	.name = "quickpool",
 	.summary = "Umpire's QuickPool: best fit, oldest first, coalesced by a heuristic",
 	.source = "LLNL/Umpire src/umpire/strategy/QuickPool.cpp",
-	.trims = "wholly free chunks (release)",
-	.checked = "Umpire of 2024-10-11 (after v2024.07), compiled",
-	.opts = opts,
-	.create = create,
 	FRAG_QUICK_OPS,
 };

@@ -4,7 +4,7 @@
  * cpp/src/mr/detail/binning_memory_resource_impl.cpp, 2026).
  *
  *	Bins of 2^min to 2^max bytes, each a fixed-size pool of 128 blocks to a chunk
- *	(fixedblocks.h). A request goes to the smallest bin that is not smaller, one
+ *	(equalblocks.h). A request goes to the smallest bin that is not smaller, one
  *	above the largest bin straight to the upstream, and there it stays: a bin
  *	that cannot grow refuses. Every bin takes its first chunk at the start,
  *	smallest first. The defaults are those of RMM's benchmark: 256 KiB to 4 MiB
@@ -20,10 +20,7 @@
 
 #include <string.h>
 
-#include <fixedblocks.h>
-#include <upstream.h>
-
-#define BINS_MAX 32u
+#include <equalblocks.h>
 
 struct params {
 	uint64_t min_exponent, max_exponent, chunk_blocks;
@@ -44,23 +41,11 @@ static const struct frag_opt opts[] = {
 
 struct binning {
 	struct frag_upstream up; /* first: see upstream.h */
-	const struct params *p;
-	struct frag_fixed bins[BINS_MAX];
-	uint32_t bins_count, started_count;
-	uint64_t largest; /* block size of the last bin */
+	struct frag_equals bins;
 	/* straight through to the bare device, by enum frag_block_state; free ones are
 	 * those that the driver failed to take back */
 	uint64_t direct_bytes[FRAG_STATE_FREE + 1], direct_count;
 };
-
-/* The bin of a request not above the largest. */
-static struct frag_equal *bin_of(struct binning *a, uint64_t bytes)
-{
-	uint64_t first = a->p->min_exponent;
-	unsigned power = bytes > 1 ? frag_log2(bytes - 1) + 1 : 0; /* 2^power >= bytes */
-
-	return &a->bins[power > first ? power - first : 0].e;
-}
 
 /* ---- straight through --------------------------------------------------------------- */
 
@@ -128,31 +113,18 @@ static int direct_free(struct binning *a, const struct frag_block *block, struct
 
 /* ---- the policy --------------------------------------------------------------------- */
 
-static const struct frag_equal_ops *fixed_ops(const struct binning *a)
-{
-	return a->bins[0].e.ops;
-}
-
-/* The constructor's chunks, smallest bin first. Goes on where it was refused. */
-static int start(struct binning *a, struct frag_err *err)
-{
-	for (; a->started_count < a->bins_count; a->started_count++)
-		FRAG_TRY(fixed_ops(a)->start(&a->bins[a->started_count].e, err));
-	return 0;
-}
-
 static int binning_alloc(void *self, const struct frag_request *req, struct frag_block *out,
 			 struct frag_err *err)
 {
 	struct binning *a = self;
-	bool starts = a->started_count < a->bins_count;
+	bool starts = a->bins.started_count < a->bins.count;
 
 	if (FRAG_UNLIKELY(starts))
-		FRAG_TRY(start(a, err));
-	if (req->bytes > a->largest)
-		FRAG_TRY(direct_alloc(a, req, out, err));
+		FRAG_TRY(frag_equals_start(&a->bins, err));
+	if (frag_equals_serve(&a->bins, req->bytes))
+		FRAG_TRY(frag_equals_alloc(&a->bins, req, out, err));
 	else
-		FRAG_TRY(fixed_ops(a)->alloc(bin_of(a, req->bytes), req->stream, out, err));
+		FRAG_TRY(direct_alloc(a, req, out, err));
 	if (FRAG_UNLIKELY(starts))
 		out->cls = FRAG_CLASS_GROW;
 	return 0;
@@ -162,19 +134,19 @@ static void binning_free_requested(void *self, const struct frag_block *block)
 {
 	struct binning *a = self;
 
-	if (block->granted > a->largest)
-		direct_free_requested(a, block);
+	if (frag_equals_serve(&a->bins, block->granted))
+		frag_equal_free_requested(block);
 	else
-		fixed_ops(a)->free_requested(bin_of(a, block->granted), block);
+		direct_free_requested(a, block);
 }
 
 static int binning_free(void *self, const struct frag_block *block, struct frag_err *err)
 {
 	struct binning *a = self;
 
-	if (block->granted > a->largest)
+	if (!frag_equals_serve(&a->bins, block->granted))
 		return direct_free(a, block, err);
-	fixed_ops(a)->free(bin_of(a, block->granted), block);
+	frag_equal_free(block);
 	return 0;
 }
 
@@ -191,8 +163,7 @@ static void binning_usage(void *self, struct frag_usage *out)
 {
 	struct binning *a = self;
 
-	for (uint32_t i = 0; i < a->bins_count; i++)
-		frag_equal_usage(&a->bins[i].e, out);
+	frag_equals_usage(&a->bins, out);
 	out->allocated_bytes += a->direct_bytes[FRAG_STATE_LIVE];
 	out->waiting_bytes += a->direct_bytes[FRAG_STATE_WAITING];
 	out->free_bytes += a->direct_bytes[FRAG_STATE_FREE];
@@ -224,11 +195,8 @@ static int check_direct(const struct binning *a, struct frag_err *err)
 
 static int binning_check(void *self, struct frag_err *err)
 {
-	struct binning *a = self;
-
-	for (uint32_t i = 0; i < a->bins_count; i++)
-		FRAG_TRY(frag_equal_check(&a->bins[i].e, err));
-	return check_direct(a, err);
+	FRAG_TRY(frag_equals_check(&((struct binning *)self)->bins, err));
+	return check_direct(self, err);
 }
 
 static int validate(const void *params, struct frag_err *err)
@@ -242,10 +210,7 @@ static int validate(const void *params, struct frag_err *err)
 
 static void release(void *self)
 {
-	struct binning *a = self;
-
-	for (uint32_t i = 0; i < a->bins_count; i++)
-		frag_equal_release(&a->bins[i].e);
+	frag_equals_release(&((struct binning *)self)->bins);
 }
 
 static int create(const struct frag_policy_env *env, const void *params, void **self,
@@ -259,12 +224,8 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 
 	FRAG_TRY(frag_upstream_create(env, p->upstream, &parts, self, err));
 	a = *self;
-	a->p = p;
-	a->bins_count = (uint32_t)(p->max_exponent - p->min_exponent + 1);
-	for (uint32_t i = 0; i < a->bins_count; i++)
-		frag_fixed_init(&a->bins[i], &a->up, 1ull << (p->min_exponent + i),
-				p->chunk_blocks);
-	a->largest = a->bins[a->bins_count - 1].e.block_bytes;
+	for (uint64_t i = p->min_exponent; i <= p->max_exponent; i++)
+		frag_equals_add(&a->bins, &a->up, 1ull << i, p->chunk_blocks, true);
 	return 0;
 }
 

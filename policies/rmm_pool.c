@@ -61,7 +61,7 @@ struct pool {
 	const struct params *p;
 	struct frag_streams streams;
 	struct frag_slab pieces;
-	struct frag_bset_nodes nodes; /* of all lists */
+	struct frag_slab nodes; /* of all lists */
 	uint64_t live_bytes, waiting_bytes;
 	bool started; /* the initial chunk has been taken */
 };
@@ -97,20 +97,20 @@ static void list_release(void *list)
 
 static bool list_fits(const void *list, uint64_t bytes)
 {
-	struct frag_bset_pos last = frag_bset_last(&((const struct list *)list)->free);
+	struct frag_bset_node *last = frag_bset_last(&((const struct list *)list)->free);
 
-	return last.leaf && frag_bset_size(last) >= bytes;
+	return last && last->by.key >= bytes;
 }
 
 /* Best fit, taken out; NULL if there is none. */
 static inline struct frag_piece *list_take(struct list *l, uint64_t bytes)
 {
-	struct frag_bset_pos at = frag_bset_lower(&l->free, bytes, 0);
+	struct frag_bset_node *at = frag_bset_lower(&l->free, bytes, 0);
 	struct frag_piece *p;
 
-	if (!at.leaf)
+	if (!at)
 		return NULL;
-	p = frag_bset_value(at);
+	p = at->value;
 	frag_bset_erase_at(&l->free, at);
 	p->state = FRAG_STATE_LIVE;
 	return p;
@@ -150,8 +150,8 @@ static void lists_merge(void *self, void **own, void **other)
 		to = *own;
 	}
 	while (frag_bset_count(&from->free)) {
-		struct frag_bset_pos last = frag_bset_last(&from->free);
-		struct frag_piece *p = frag_bset_value(last);
+		struct frag_bset_node *last = frag_bset_last(&from->free);
+		struct frag_piece *p = last->value;
 
 		frag_bset_erase_at(&from->free, last);
 		list_put(self, to, p);
@@ -398,7 +398,7 @@ static void release(void *self)
 	struct pool *a = self;
 
 	frag_streams_release(&a->streams);
-	frag_bset_nodes_release(&a->nodes);
+	frag_slab_release(&a->nodes);
 	frag_slab_release(&a->pieces);
 }
 

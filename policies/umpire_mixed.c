@@ -2,7 +2,7 @@
 /*
  * Umpire's MixedPool (LLNL/Umpire src/umpire/strategy/MixedPool.cpp).
  *
- *	Fixed pools (slotpool.h) of 256 B, 4 KiB and 64 KiB: from the smallest on,
+ *	Fixed pools (equalblocks.h) of 256 B, 4 KiB and 64 KiB: from the smallest on,
  *	times 16, up to 128 KiB, each with min(2048, 2 MiB / object) objects to a
  *	sub-pool, as long as that is more than one. A request goes to the smallest
  *	that is not smaller, everything above to a QuickPool (quickcore.h) that
@@ -14,13 +14,9 @@
  * A handle of a fixed pool has its lowest bit set, because a QuickPool piece may
  * have any size.
  */
-#include <frag/policy.h>
-
+#include <equalblocks.h>
 #include <quickcore.h>
-#include <slotpool.h>
-#include <upstream.h>
 
-#define POOLS_MAX 32u
 #define OBJECTS_MAX 2048u
 #define FIXED_TAG 1u
 
@@ -46,84 +42,54 @@ static const struct frag_opt opts[] = {
 };
 
 struct mixed {
-	struct frag_upstream up; /* first: see upstream.h */
-	struct frag_slotpool fixed[POOLS_MAX];
-	uint32_t fixed_count, started_count;
-	struct frag_quick q;
+	struct frag_quick q; /* first: the upstream is its */
+	struct frag_equals fixed;
 };
-
-/* ---- which pool -------------------------------------------------------------------------- */
-
-/* The smallest fixed pool for a request, or NULL: the QuickPool. O(fixed pools). */
-static struct frag_equal *fixed_for(struct mixed *a, uint64_t bytes)
-{
-	for (uint32_t i = 0; i < a->fixed_count; i++)
-		if (bytes <= a->fixed[i].e.block_bytes)
-			return &a->fixed[i].e;
-	return NULL;
-}
-
-/* The fixed pool of a block and the block with the pool's own handle; NULL: the QuickPool. */
-static struct frag_equal *fixed_of(struct mixed *a, const struct frag_block *block,
-				   struct frag_block *own)
-{
-	if (!(block->handle & FIXED_TAG))
-		return NULL;
-	*own = *block;
-	own->handle -= FIXED_TAG;
-	return fixed_for(a, block->granted);
-}
-
-/* The constructor's sub-pools. Goes on where it was refused. */
-static int start(struct mixed *a, struct frag_err *err)
-{
-	for (; a->started_count < a->fixed_count; a->started_count++)
-		FRAG_TRY(a->fixed[0].e.ops->start(&a->fixed[a->started_count].e, err));
-	return 0;
-}
 
 static int mixed_alloc(void *self, const struct frag_request *req, struct frag_block *out,
 		       struct frag_err *err)
 {
 	struct mixed *a = self;
-	bool starts = a->started_count < a->fixed_count;
-	struct frag_equal *s;
+	bool starts = a->fixed.started_count < a->fixed.count;
 
 	if (FRAG_UNLIKELY(starts))
-		FRAG_TRY(start(a, err));
-	s = fixed_for(a, req->bytes);
-	if (s) {
-		FRAG_TRY(s->ops->alloc(s, req->stream, out, err));
+		FRAG_TRY(frag_equals_start(&a->fixed, err));
+	if (frag_equals_serve(&a->fixed, req->bytes)) {
+		FRAG_TRY(frag_equals_alloc(&a->fixed, req, out, err));
 		out->handle += FIXED_TAG;
 	} else {
-		FRAG_TRY(frag_quick_alloc(&a->q, req, out, err));
+		FRAG_TRY(frag_quick_alloc(self, req, out, err));
 	}
 	if (FRAG_UNLIKELY(starts))
 		out->cls = FRAG_CLASS_GROW;
 	return 0;
 }
 
+/* A block of a fixed pool, with the pool's own handle? */
+static bool is_fixed(const struct frag_block *block, struct frag_block *own)
+{
+	*own = *block;
+	own->handle &= ~(uint64_t)FIXED_TAG;
+	return block->handle & FIXED_TAG;
+}
+
 static void mixed_free_requested(void *self, const struct frag_block *block)
 {
-	struct mixed *a = self;
 	struct frag_block own;
-	struct frag_equal *s = fixed_of(a, block, &own);
 
-	if (s)
-		s->ops->free_requested(s, &own);
+	if (is_fixed(block, &own))
+		frag_equal_free_requested(&own);
 	else
-		frag_quick_free_requested(&a->q, block);
+		frag_quick_free_requested(self, block);
 }
 
 static int mixed_free(void *self, const struct frag_block *block, struct frag_err *err)
 {
-	struct mixed *a = self;
 	struct frag_block own;
-	struct frag_equal *s = fixed_of(a, block, &own);
 
-	if (!s)
-		return frag_quick_free(&a->q, block, err);
-	s->ops->free(s, &own);
+	if (!is_fixed(block, &own))
+		return frag_quick_free(self, block, err);
+	frag_equal_free(&own);
 	return 0;
 }
 
@@ -131,50 +97,28 @@ static int mixed_free(void *self, const struct frag_block *block, struct frag_er
 
 static void inside(void *self, const struct frag_chunk *c, const struct frag_visitor *v)
 {
-	if (c->owner == &((struct mixed *)self)->q)
-		frag_quick_visit(c, v);
+	if (c->owner == self)
+		frag_quick_inside(self, c, v);
 	else
 		frag_equal_inside(c, v);
 }
 
 static void mixed_usage(void *self, struct frag_usage *out)
 {
-	struct mixed *a = self;
-
-	for (uint32_t i = 0; i < a->fixed_count; i++)
-		frag_equal_usage(&a->fixed[i].e, out);
-	frag_quick_usage(&a->q, out);
+	frag_equals_usage(&((struct mixed *)self)->fixed, out);
+	frag_quick_usage(self, out);
 }
 
 static int mixed_check(void *self, struct frag_err *err)
 {
-	struct mixed *a = self;
-
-	for (uint32_t i = 0; i < a->fixed_count; i++)
-		FRAG_TRY(frag_equal_check(&a->fixed[i].e, err));
-	return frag_quick_check(&a->q, err);
-}
-
-static void make_pools(struct mixed *a, const struct params *p)
-{
-	for (uint64_t object = p->smallest; object <= p->largest && a->fixed_count < POOLS_MAX;
-	     object *= p->factor) {
-		uint64_t objects = FRAG_MIN(p->subpool / object, OBJECTS_MAX);
-
-		if (objects <= 1)
-			break;
-		frag_slotpool_init(&a->fixed[a->fixed_count++], &a->up, object, objects);
-	}
-	frag_quick_init(&a->q, &a->up, &p->pool, false);
+	FRAG_TRY(frag_equals_check(&((struct mixed *)self)->fixed, err));
+	return frag_quick_check(self, err);
 }
 
 static void release(void *self)
 {
-	struct mixed *a = self;
-
-	for (uint32_t i = 0; i < a->fixed_count; i++)
-		frag_equal_release(&a->fixed[i].e);
-	frag_quick_release(&a->q);
+	frag_equals_release(&((struct mixed *)self)->fixed);
+	frag_quick_release(self);
 }
 
 static int create(const struct frag_policy_env *env, const void *params, void **self,
@@ -184,9 +128,18 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 		sizeof(struct mixed), release, inside, mixed_usage, mixed_check,
 	};
 	const struct params *p = params;
+	struct mixed *a;
 
-	FRAG_TRY(frag_upstream_create(env, p->upstream, &parts, self, err));
-	make_pools(*self, p);
+	FRAG_TRY(frag_quick_create(env, p->upstream, &p->pool, false, &parts, self, err));
+	a = *self;
+	for (uint64_t object = p->smallest; object <= p->largest && a->fixed.count < FRAG_EQUAL_MAX;
+	     object *= p->factor) {
+		uint64_t objects = FRAG_MIN(p->subpool / object, OBJECTS_MAX);
+
+		if (objects <= 1)
+			break;
+		frag_equals_add(&a->fixed, &a->q.up, object, objects, false);
+	}
 	return 0;
 }
 

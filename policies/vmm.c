@@ -89,6 +89,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	frag_slab_init(&v->blocks, sizeof(struct vm_block));
 	frag_slab_init(&v->handles, sizeof(struct vm_handle));
 	frag_slab_init(&v->places, sizeof(struct vm_place));
+	frag_bset_nodes_init(&v->nodes);
 	*out = v;
 	return 0;
 }
@@ -106,6 +107,7 @@ static void destroy(void *self)
 	}
 	frag_host_free(v->quick);
 	frag_slab_release(&v->blocks);
+	frag_slab_release(&v->nodes);
 	frag_host_free(v);
 }
 
@@ -119,16 +121,16 @@ static void destroy(void *self)
 static struct vm_block *find_space(struct vm *v, const struct vm_arena *a, uint64_t size,
 				   bool strict, uint64_t *skip)
 {
-	struct frag_bset_pos at = frag_bset_lower(&a->part, 0, 0);
+	struct frag_bset_node *at = frag_bset_lower(&a->part, 0, 0);
 	struct vm_block *tail;
 
-	for (unsigned i = 0; at.leaf && i < SPACE_SCAN; i++, at = frag_bset_next(at)) {
-		struct vm_block *b = frag_bset_value(at);
+	for (unsigned i = 0; at && i < SPACE_SCAN; i++, at = frag_bset_next(&a->part, at)) {
+		struct vm_block *b = at->value;
 
 		if (b->size >= size && vm_fit(v, b, size, strict, skip))
 			return b;
 	}
-	if (!at.leaf)
+	if (!at)
 		return NULL;
 	tail = frag_bset_value(frag_bset_last(&a->part));
 	return vm_fit(v, tail, size, strict, skip) ? tail : NULL;
@@ -137,9 +139,9 @@ static struct vm_block *find_space(struct vm *v, const struct vm_arena *a, uint6
 /* A free block with memory throughout. */
 static struct vm_block *find_full(const struct vm_arena *a, uint64_t size)
 {
-	struct frag_bset_pos at = frag_bset_lower(&a->full, size, 0);
+	struct frag_bset_node *at = frag_bset_lower(&a->full, size, 0);
 
-	return at.leaf ? frag_bset_value(at) : NULL;
+	return frag_bset_value(at);
 }
 
 /* Cuts the piece out of `b` and sees to its memory. */
@@ -206,8 +208,8 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 		a = v->quick[req->stream * VM_CLASSES + k];
 	if (FRAG_UNLIKELY(!a))
 		FRAG_TRY(vm_arena_get(v, k, req->stream, pool, &a, err));
-	if (FRAG_UNLIKELY(a->blocks + 4 > a->reserved || v->blocks.spare_count < 4))
-		FRAG_TRY(vm_room(v, a, 4, err));
+	if (FRAG_UNLIKELY(v->blocks.spare_count < 4))
+		FRAG_TRY(vm_room(v, 4, err));
 	FRAG_TRY(take(v, a, size, &b, &cls, err));
 	b->state = VM_LIVE;
 	v->live_bytes += size;

@@ -25,13 +25,13 @@ int frag_bfc_reserve(struct frag_bfc *s, uint32_t stream)
 	if (FRAG_UNLIKELY(s->ort && stream >= s->own_count) &&
 	    frag_bset_by_stream(&s->own, &s->own_count, stream, &s->nodes))
 		return FRAG_ENOMEM;
-	return frag_bset_nodes_room(&s->nodes, s->heap.pieces_count + 2)
+	return frag_bset_nodes_reserve(&s->nodes, s->heap.pieces_count + 2)
 		       ?: frag_heap_reserve(&s->heap, 2);
 }
 
-static struct frag_piece *piece_at(struct frag_bset_pos at)
+static struct frag_piece *piece_at(struct frag_bset_node *at)
 {
-	return at.leaf ? frag_bset_value(at) : NULL;
+	return frag_bset_value(at);
 }
 
 /* The earlier of two in the order of the sets; NULL comes last. */

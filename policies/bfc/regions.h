@@ -34,7 +34,7 @@ struct frag_bfc {
 	uint64_t region_bytes;
 	uint64_t step; /* next region, before it is cut to what is left */
 	uintptr_t syncs;
-	struct frag_bset_nodes nodes;
+	struct frag_slab nodes;
 	struct frag_bset shared;
 	struct frag_bset *own; /* [own_count], by stream */
 	uint32_t own_count;

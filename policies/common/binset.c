@@ -6,30 +6,17 @@
 
 _Static_assert(FRAG_BINSET_WORDS <= 64, "one word must cover the bitmap");
 
-void frag_binset_init(struct frag_binset *s)
-{
-	*s = (struct frag_binset){ 0 };
-	frag_bset_init(&s->tree);
-}
-
 /* Shared by all slim sets; read-only. */
 static struct frag_bin_node *all_trees[FRAG_BINSET_BINS] = { [0 ... FRAG_BINSET_BINS - 1] =
 								     FRAG_BINSET_TREE };
 
-void frag_binset_init_slim(struct frag_binset *s)
+int frag_binset_init(struct frag_binset *s, struct frag_slab *nodes, bool slim)
 {
 	*s = (struct frag_binset){ .heads = all_trees };
-}
-
-void frag_binset_join(struct frag_binset *s, struct frag_bset_nodes *nodes)
-{
-	if (!s->tree.nodes)
-		frag_bset_init_shared(&s->tree, nodes);
-}
-
-bool frag_binset_is_slim(const struct frag_binset *s)
-{
-	return s->heads == all_trees;
+	frag_bset_init_shared(&s->tree, nodes);
+	if (!slim)
+		s->heads = frag_host_calloc(FRAG_BINSET_BINS, sizeof(struct frag_bin_node *));
+	return s->heads ? 0 : FRAG_ENOMEM;
 }
 
 void frag_binset_release(struct frag_binset *s)
@@ -38,16 +25,6 @@ void frag_binset_release(struct frag_binset *s)
 	if (s->heads != all_trees)
 		frag_host_free(s->heads);
 	*s = (struct frag_binset){ 0 };
-}
-
-int frag_binset_reserve(struct frag_binset *s, size_t n)
-{
-	if (!s->heads) {
-		s->heads = frag_host_calloc(FRAG_BINSET_BINS, sizeof(struct frag_bin_node *));
-		if (!s->heads)
-			return FRAG_ENOMEM;
-	}
-	return frag_bset_reserve(&s->tree, n);
 }
 
 /* Smallest size of a bin. */
@@ -59,62 +36,17 @@ static uint64_t bin_from(unsigned bin)
 	return (uint64_t)(bin - (step << FRAG_BINSET_FINE)) << step << 9;
 }
 
-static struct frag_bin_node *node_at(struct frag_bset_pos at)
+static struct frag_bin_node *of_bin(struct frag_bset_node *at, unsigned bin)
 {
-	return at.leaf ? frag_bset_value(at) : NULL;
-}
-
-static struct frag_bin_node *of_bin(struct frag_bset_pos at, unsigned bin)
-{
-	struct frag_bin_node *n = node_at(at);
+	struct frag_bin_node *n = frag_bset_value(at);
 
 	return n && n->bin == bin ? n : NULL;
-}
-
-/* ---- slim sets ------------------------------------------------------------------------- */
-
-static bool is_list(const struct frag_binset *s)
-{
-	return s->heads == all_trees && !s->tree.count;
-}
-
-/* The list becomes a tree, and is one until that is empty. */
-static void list_to_tree(struct frag_binset *s)
-{
-	for (struct frag_bin_node *n = s->few; n; n = n->bin_next)
-		frag_bset_insert(&s->tree, n->size, n->rank, n);
-	s->few = NULL;
-}
-
-static struct frag_bin_node *list_lower(const struct frag_binset *s, uint64_t size)
-{
-	struct frag_bin_node *n = s->few;
-
-	while (n && n->size < size)
-		n = n->bin_next;
-	return n;
-}
-
-static struct frag_bin_node *list_last(const struct frag_binset *s)
-{
-	struct frag_bin_node *n = s->few;
-
-	while (n && n->bin_next)
-		n = n->bin_next;
-	return n;
 }
 
 /* ---- changes ----------------------------------------------------------------------------- */
 
 void frag_binset_insert_tree(struct frag_binset *s, struct frag_bin_node *n)
 {
-	if (is_list(s)) {
-		if (s->count <= FRAG_BINSET_LIST) {
-			frag_bin_link(&s->few, n);
-			return;
-		}
-		list_to_tree(s);
-	}
 	frag_bset_insert(&s->tree, n->size, n->rank, n);
 }
 
@@ -138,13 +70,8 @@ static struct frag_bin_node *lower_in(const struct frag_binset *s, unsigned bin,
 void frag_binset_erase_tree(struct frag_binset *s, struct frag_bin_node *n)
 {
 	unsigned bin = n->bin;
-	bool found;
+	bool found = frag_bset_erase(&s->tree, n->size, n->rank);
 
-	if (is_list(s)) {
-		frag_bin_unlink(&s->few, n);
-		return;
-	}
-	found = frag_bset_erase(&s->tree, n->size, n->rank);
 	FRAG_ASSERT(found);
 	if (s->heads == all_trees || lower_in(s, bin, 0))
 		return;
@@ -154,10 +81,8 @@ void frag_binset_erase_tree(struct frag_binset *s, struct frag_bin_node *n)
 
 struct frag_bin_node *frag_binset_lower_tree(struct frag_binset *s, unsigned bin, uint64_t size)
 {
-	if (is_list(s))
-		return list_lower(s, size);
 	if (s->heads == all_trees)
-		return node_at(frag_bset_lower(&s->tree, size, 0));
+		return frag_bset_value(frag_bset_lower(&s->tree, size, 0));
 	frag_binset_crowd(s, bin);
 	return lower_in(s, bin, size);
 }
@@ -172,7 +97,6 @@ static struct frag_bin_node *first_of(const struct frag_binset *s, unsigned bin)
 static struct frag_bin_node *last_of(const struct frag_binset *s, unsigned bin)
 {
 	struct frag_bin_node *n = s->heads[bin];
-	struct frag_bset_pos at;
 	unsigned steps = 0;
 
 	if (n != FRAG_BINSET_TREE) {
@@ -182,8 +106,7 @@ static struct frag_bin_node *last_of(const struct frag_binset *s, unsigned bin)
 			return n;
 		frag_binset_crowd((struct frag_binset *)s, bin);
 	}
-	at = frag_bset_lower(&s->tree, bin_from(bin + 1), 0);
-	return of_bin(at.leaf ? frag_bset_prev(at) : frag_bset_last(&s->tree), bin);
+	return of_bin(frag_bset_below(&s->tree, bin_from(bin + 1), 0), bin);
 }
 
 /* Last bin in use before `bin`, FRAG_BINSET_BINS if there is none. */
@@ -206,14 +129,14 @@ static unsigned used_before(const struct frag_binset *s, unsigned bin)
 struct frag_bin_node *frag_binset_first(const struct frag_binset *s)
 {
 	if (s->heads == all_trees)
-		return s->few ? s->few : node_at(frag_bset_first(&s->tree));
+		return frag_bset_value(frag_bset_first(&s->tree));
 	return s->count ? first_of(s, frag_binset_used_from(s, 0)) : NULL;
 }
 
 struct frag_bin_node *frag_binset_last(const struct frag_binset *s)
 {
 	if (s->heads == all_trees)
-		return s->few ? list_last(s) : node_at(frag_bset_last(&s->tree));
+		return frag_bset_value(frag_bset_last(&s->tree));
 	return s->count ? last_of(s, used_before(s, FRAG_BINSET_BINS)) : NULL;
 }
 
@@ -223,13 +146,11 @@ struct frag_bin_node *frag_binset_next(const struct frag_binset *s, const struct
 	struct frag_bin_node *next = NULL;
 
 	if (s->heads == all_trees)
-		return s->few ? n->bin_next
-			      : node_at(frag_bset_next(
-					frag_bset_lower(&s->tree, n->size, n->rank)));
+		return frag_bset_value(frag_bset_lower(&s->tree, n->size, n->rank + 1));
 	if (s->heads[bin] != FRAG_BINSET_TREE)
 		next = n->bin_next;
 	else
-		next = of_bin(frag_bset_next(frag_bset_lower(&s->tree, n->size, n->rank)), bin);
+		next = of_bin(frag_bset_lower(&s->tree, n->size, n->rank + 1), bin);
 	return next ? next : first_of(s, frag_binset_used_from(s, bin + 1));
 }
 
@@ -239,13 +160,11 @@ struct frag_bin_node *frag_binset_prev(const struct frag_binset *s, const struct
 	struct frag_bin_node *prev = NULL;
 
 	if (s->heads == all_trees)
-		return s->few ? n->bin_prev
-			      : node_at(frag_bset_prev(
-					frag_bset_lower(&s->tree, n->size, n->rank)));
+		return frag_bset_value(frag_bset_below(&s->tree, n->size, n->rank));
 	if (s->heads[bin] != FRAG_BINSET_TREE)
 		prev = n->bin_prev;
 	else
-		prev = of_bin(frag_bset_prev(frag_bset_lower(&s->tree, n->size, n->rank)), bin);
+		prev = of_bin(frag_bset_below(&s->tree, n->size, n->rank), bin);
 	if (prev)
 		return prev;
 	before = used_before(s, bin);

@@ -6,12 +6,12 @@
  *
  * Bins are log-linear: 512 B steps up to 16 KiB, then 16 steps per power of two. A
  * bitmap of two levels finds the next bin in use. A bin is a list in order; one in which an
- * insert or a search has taken more than FRAG_BINSET_LIST steps is kept in a B+tree (bset.h)
+ * insert or a search has taken more than FRAG_BINSET_LIST steps is kept in a tree (bset.h)
  * until it is empty, so nothing is worse than O(log n), amortised.
  *
  * Ownership: nodes are the caller's and must not change key while they are in the set, other than
- * by frag_binset_rekey. After frag_binset_reserve(s, n) inserts cannot fail while at most n nodes
- * are in the set.
+ * by frag_binset_rekey. The trees of many sets share their nodes: inserts cannot fail while those
+ * were reserved (frag_bset_nodes_reserve) for as many as are in all the sets.
  */
 #ifndef FRAG_COMMON_BINSET_H
 #define FRAG_COMMON_BINSET_H
@@ -42,23 +42,15 @@ struct frag_binset {
 	uint64_t used[FRAG_BINSET_WORDS];
 	struct frag_bset tree;
 	size_t count;
-	struct frag_bin_node *few; /* of a slim set without a tree: its list */
 };
 
 /* In place of a list: the bin is in the tree. */
 #define FRAG_BINSET_TREE ((struct frag_bin_node *)(uintptr_t)1)
 
-void frag_binset_init(struct frag_binset *s);
-/* The same without bins, and so without a table of 7 KB: a list, or one tree above FRAG_BINSET_LIST
- * nodes. For sets of which there are very many. Up to so many nodes nothing need be reserved;
- * before there can be more, it joins what many sets share, where frag_bset_nodes_reserve reserves
- * for all of them. */
-void frag_binset_init_slim(struct frag_binset *s);
-bool frag_binset_is_slim(const struct frag_binset *s);
-/* pre: slim. A second time does nothing. */
-void frag_binset_join(struct frag_binset *s, struct frag_bset_nodes *nodes);
+/* slim: without bins, and so without a table of 7 KB: one tree. For sets of which there are very
+ * many. 0 or FRAG_ENOMEM. */
+int frag_binset_init(struct frag_binset *s, struct frag_slab *nodes, bool slim);
 void frag_binset_release(struct frag_binset *s);
-int frag_binset_reserve(struct frag_binset *s, size_t n);
 /* For `check` of policies: NULL, or what is broken. O(n log n). */
 const char *frag_binset_broken(const struct frag_binset *s);
 

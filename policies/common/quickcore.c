@@ -2,17 +2,26 @@
 /* The pool of quickcore.h; the heuristics and the policy around a pool are at the end. */
 #include "quickcore.h"
 
-void frag_quick_init(struct frag_quick *q, struct frag_upstream *up,
-		     const struct frag_quick_params *p, bool by_address)
+int frag_quick_create(const struct frag_policy_env *env, const char *upstream,
+		      const struct frag_quick_params *p, bool by_address,
+		      const struct frag_upstream_parts *parts, void **self, struct frag_err *err)
 {
-	*q = (struct frag_quick){ .up = up, .p = *p, .by_address = by_address };
+	struct frag_quick *q;
+
+	FRAG_TRY(frag_upstream_create(env, upstream, parts, self, err));
+	q = *self;
+	q->p = *p;
+	q->by_address = by_address;
 	frag_slab_init(&q->pieces, sizeof(struct frag_piece));
 	frag_bset_init(&q->free);
 	frag_bset_init(&q->whole);
+	return 0;
 }
 
-void frag_quick_release(struct frag_quick *q)
+void frag_quick_release(void *self)
 {
+	struct frag_quick *q = self;
+
 	frag_bset_release(&q->free);
 	frag_bset_release(&q->whole);
 	frag_slab_release(&q->pieces);
@@ -59,15 +68,15 @@ static void erase(struct frag_quick *q, struct frag_piece *p)
 
 static int give_back(struct frag_quick *q, struct frag_err *err)
 {
-	struct frag_bset_pos at;
+	struct frag_bset_node *at;
 	int rc = 0;
 
-	while (!rc && (at = frag_bset_first(&q->whole)).leaf) {
-		struct frag_piece *p = frag_bset_value(at);
+	while (!rc && (at = frag_bset_first(&q->whole))) {
+		struct frag_piece *p = at->value;
 		uint64_t bytes = p->bytes;
 		bool gone;
 
-		rc = frag_upstream_give(q->up, p->chunk, &gone, err);
+		rc = frag_upstream_give(&q->up, p->chunk, &gone, err);
 		if (!gone)
 			return rc;
 		erase(q, p);
@@ -90,7 +99,7 @@ static int take(struct frag_quick *q, uint64_t bytes, uint32_t stream, struct fr
 	int rc;
 
 	q->growing = true;
-	rc = frag_upstream_take_aligned(q->up, bytes, q->p.alignment, stream, out, err);
+	rc = frag_upstream_take_aligned(&q->up, bytes, q->p.alignment, stream, out, err);
 	q->growing = false;
 	return rc;
 }
@@ -120,14 +129,14 @@ static int grow(struct frag_quick *q, uint64_t bytes, uint32_t stream, struct fr
 static int core_alloc(struct frag_quick *q, uint64_t bytes, uint32_t stream,
 		      struct frag_piece **out, enum frag_class *cls, struct frag_err *err)
 {
-	struct frag_bset_pos at;
+	struct frag_bset_node *at;
 	struct frag_piece *p;
 
 	FRAG_TRY(room(q, err));
 	at = frag_bset_lower(&q->free, bytes, 0);
 	*cls = FRAG_CLASS_HIT;
-	if (FRAG_LIKELY(at.leaf != NULL)) {
-		p = frag_bset_value(at);
+	if (FRAG_LIKELY(at != NULL)) {
+		p = at->value;
 		erase(q, p);
 	} else {
 		FRAG_TRY(grow(q, bytes, stream, &p, cls, err));
@@ -145,9 +154,10 @@ static int core_alloc(struct frag_quick *q, uint64_t bytes, uint32_t stream,
 	return 0;
 }
 
-int frag_quick_alloc(struct frag_quick *q, const struct frag_request *req, struct frag_block *out,
+int frag_quick_alloc(void *self, const struct frag_request *req, struct frag_block *out,
 		     struct frag_err *err)
 {
+	struct frag_quick *q = self;
 	enum frag_class cls;
 	struct frag_piece *p;
 	int rc = FRAG_OOM;
@@ -185,15 +195,15 @@ static void core_free(struct frag_quick *q, struct frag_piece *p)
 static bool rebuilds(const struct frag_quick *q, uint64_t size)
 {
 	uint64_t whole = q->releasable_bytes, kept = q->actual_bytes - whole, bytes;
-	struct frag_bset_pos at;
+	struct frag_bset_node *at;
 
 	if (frag_bset_count(&q->whole) != 1 || size <= kept)
 		return false;
 	bytes = rounded(q, size - kept);
 	at = frag_bset_lower(&q->free, bytes, 0);
-	while (at.leaf && frag_piece_is_whole(frag_bset_value(at)))
-		at = frag_bset_next(at);
-	return !at.leaf && FRAG_MAX(bytes, kept ? q->p.next : q->p.first) == whole;
+	while (at && frag_piece_is_whole(at->value))
+		at = frag_bset_next(&q->free, at);
+	return !at && FRAG_MAX(bytes, kept ? q->p.next : q->p.first) == whole;
 }
 
 static int coalesce(struct frag_quick *q, uint64_t size, struct frag_err *err)
@@ -215,8 +225,9 @@ static int coalesce(struct frag_quick *q, uint64_t size, struct frag_err *err)
 	return rc == FRAG_OOM ? 0 : rc; /* refused: the pool only stays smaller */
 }
 
-void frag_quick_free_requested(struct frag_quick *q, const struct frag_block *block)
+void frag_quick_free_requested(void *self, const struct frag_block *block)
 {
+	struct frag_quick *q = self;
 	struct frag_piece *p = frag_piece_of(block);
 
 	FRAG_ASSERT(p->state == FRAG_STATE_LIVE);
@@ -225,8 +236,9 @@ void frag_quick_free_requested(struct frag_quick *q, const struct frag_block *bl
 	q->waiting_bytes += p->bytes;
 }
 
-int frag_quick_free(struct frag_quick *q, const struct frag_block *block, struct frag_err *err)
+int frag_quick_free(void *self, const struct frag_block *block, struct frag_err *err)
 {
+	struct frag_quick *q = self;
 	struct frag_coalesce_state s;
 	uint64_t size;
 
@@ -246,13 +258,14 @@ int frag_quick_free(struct frag_quick *q, const struct frag_block *block, struct
 
 /* ---- looking at it ----------------------------------------------------------------------- */
 
-void frag_quick_visit(const struct frag_chunk *c, const struct frag_visitor *v)
+void frag_quick_inside(void *self, const struct frag_chunk *c, const struct frag_visitor *v)
 {
-	frag_chunk_visit(c, v, ((const struct frag_quick *)c->owner)->gives_back);
+	frag_chunk_visit(c, v, ((const struct frag_quick *)self)->gives_back);
 }
 
-void frag_quick_usage(const struct frag_quick *q, struct frag_usage *out)
+void frag_quick_usage(void *self, struct frag_usage *out)
 {
+	const struct frag_quick *q = self;
 	uint64_t free_bytes = q->actual_bytes - q->live_bytes - q->waiting_bytes;
 	uint64_t releasable = q->gives_back ? q->releasable_bytes : 0;
 
@@ -279,15 +292,16 @@ static int check_free(void *self, const struct frag_piece *p, struct frag_err *e
 	return 0;
 }
 
-int frag_quick_check(struct frag_quick *q, struct frag_err *err)
+int frag_quick_check(void *self, struct frag_err *err)
 {
+	struct frag_quick *q = self;
 	const char *broken = frag_bset_broken(&q->free);
 	struct frag_chunks_sums t;
 
 	broken = broken ? broken : frag_bset_broken(&q->whole);
 	if (broken)
 		return frag_fail(err, FRAG_ECHECK, "free pieces: %s", broken);
-	FRAG_TRY(frag_chunks_check(q->up, q, check_free, q, &t, err));
+	FRAG_TRY(frag_chunks_check(&q->up, q, check_free, q, &t, err));
 	if (t.pieces.free_count != frag_bset_count(&q->free) ||
 	    t.pieces.count != frag_slab_live(&q->pieces) ||
 	    t.whole_count != frag_bset_count(&q->whole) || t.whole_bytes != q->releasable_bytes ||
@@ -333,70 +347,23 @@ uint64_t frag_coalesce_size(const struct frag_coalesce *c, const struct frag_coa
 
 /* ---- a policy around one ------------------------------------------------------------------- */
 
-struct quickpool {
-	struct frag_upstream up; /* first: see upstream.h */
-	struct frag_quick q;
-};
-
-static struct frag_quick *pool_of(void *self)
-{
-	return &((struct quickpool *)self)->q;
-}
-
-int frag_quick_op_alloc(void *self, const struct frag_request *req, struct frag_block *out,
-			struct frag_err *err)
-{
-	return frag_quick_alloc(pool_of(self), req, out, err);
-}
-
-int frag_quick_op_free(void *self, const struct frag_block *block, struct frag_err *err)
-{
-	return frag_quick_free(pool_of(self), block, err);
-}
-
-void frag_quick_op_free_requested(void *self, const struct frag_block *block)
-{
-	frag_quick_free_requested(pool_of(self), block);
-}
-
 int frag_quick_op_trim(void *self, uint16_t pool, struct frag_err *err)
 {
 	/* it knows no private pools: an empty_cache of one is of all */
-	FRAG_TRY(give_back(pool_of(self), err));
+	FRAG_TRY(give_back(self, err));
 	return frag_upstream_op_trim(self, pool, err);
 }
 
-static void release(void *self)
-{
-	frag_quick_release(pool_of(self));
-}
-
-static void inside(void *self, const struct frag_chunk *c, const struct frag_visitor *v)
-{
-	(void)self;
-	frag_quick_visit(c, v);
-}
-
-static void usage(void *self, struct frag_usage *out)
-{
-	frag_quick_usage(pool_of(self), out);
-}
-
-static int check(void *self, struct frag_err *err)
-{
-	return frag_quick_check(pool_of(self), err);
-}
-
-int frag_quick_create(const struct frag_policy_env *env, const void *params, bool by_address,
-		      void **self, struct frag_err *err)
+int frag_quick_op_create(const struct frag_policy_env *env, const void *params, bool by_address,
+			 void **self, struct frag_err *err)
 {
 	static const struct frag_upstream_parts parts = {
-		sizeof(struct quickpool), release, inside, usage, check,
+		sizeof(struct frag_quick), frag_quick_release, frag_quick_inside,
+		frag_quick_usage,	   frag_quick_check,
 	};
 	const struct frag_quick_policy_params *p = params;
 
-	FRAG_TRY(frag_upstream_create(env, p->upstream, &parts, self, err));
-	frag_quick_init(pool_of(*self), *self, &p->pool, by_address);
-	pool_of(*self)->gives_back = true;
+	FRAG_TRY(frag_quick_create(env, p->upstream, &p->pool, by_address, &parts, self, err));
+	((struct frag_quick *)*self)->gives_back = true;
 	return 0;
 }

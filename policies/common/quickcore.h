@@ -87,7 +87,7 @@ struct frag_quick_params {
 /* ---- the pool ----------------------------------------------------------------------- */
 
 struct frag_quick {
-	struct frag_upstream *up;
+	struct frag_upstream up; /* first: see upstream.h */
 	struct frag_quick_params p;
 	struct frag_slab pieces;
 	struct frag_bset free;	/* (size, stamp) */
@@ -103,19 +103,22 @@ struct frag_quick {
 	bool size_lost;	      /* DynamicPoolList, after a refusal: see above */
 };
 
-void frag_quick_init(struct frag_quick *q, struct frag_upstream *up,
-		     const struct frag_quick_params *p, bool by_address);
-/* Chunks stay with the upstream. */
-void frag_quick_release(struct frag_quick *q);
-int frag_quick_alloc(struct frag_quick *q, const struct frag_request *req, struct frag_block *out,
+/*
+ * Zeroed state of a policy that begins with such a pool, of parts->bytes; as frag_upstream_create.
+ * The other hooks are those of a policy, or of its parts (upstream.h); usage adds to *out.
+ */
+int frag_quick_create(const struct frag_policy_env *env, const char *upstream,
+		      const struct frag_quick_params *p, bool by_address,
+		      const struct frag_upstream_parts *parts, void **self, struct frag_err *err);
+void frag_quick_release(void *self); /* chunks stay with the upstream */
+int frag_quick_alloc(void *self, const struct frag_request *req, struct frag_block *out,
 		     struct frag_err *err);
-void frag_quick_free_requested(struct frag_quick *q, const struct frag_block *block);
+void frag_quick_free_requested(void *self, const struct frag_block *block);
 /* Also coalesces. Errors: of the upstream; the block is free all the same. */
-int frag_quick_free(struct frag_quick *q, const struct frag_block *block, struct frag_err *err);
-void frag_quick_usage(const struct frag_quick *q, struct frag_usage *out);
-/* The pieces of one chunk of this pool. */
-void frag_quick_visit(const struct frag_chunk *c, const struct frag_visitor *v);
-int frag_quick_check(struct frag_quick *q, struct frag_err *err);
+int frag_quick_free(void *self, const struct frag_block *block, struct frag_err *err);
+void frag_quick_inside(void *self, const struct frag_chunk *c, const struct frag_visitor *v);
+void frag_quick_usage(void *self, struct frag_usage *out);
+int frag_quick_check(void *self, struct frag_err *err);
 
 /* ---- a policy around one such pool ---- */
 
@@ -123,17 +126,15 @@ struct frag_quick_policy_params {
 	struct frag_quick_params pool;
 	char upstream[FRAG_OPT_STRING_MAX];
 };
-int frag_quick_create(const struct frag_policy_env *env, const void *params, bool by_address,
-		      void **self, struct frag_err *err);
-int frag_quick_op_alloc(void *self, const struct frag_request *req, struct frag_block *out,
-			struct frag_err *err);
-int frag_quick_op_free(void *self, const struct frag_block *block, struct frag_err *err);
-void frag_quick_op_free_requested(void *self, const struct frag_block *block);
+int frag_quick_op_create(const struct frag_policy_env *env, const void *params, bool by_address,
+			 void **self, struct frag_err *err);
 int frag_quick_op_trim(void *self, uint16_t pool, struct frag_err *err);
 #define FRAG_QUICK_OPS \
-	FRAG_UPSTREAM_OPS, .params_size = sizeof(struct frag_quick_policy_params), \
-			   .alloc = frag_quick_op_alloc, .free = frag_quick_op_free, \
-			   .free_requested = frag_quick_op_free_requested, \
-			   .trim = frag_quick_op_trim
+	.trims = "wholly free chunks (release)", \
+	.checked = "Umpire of 2024-10-11 (after v2024.07), compiled", .opts = opts, \
+	.create = create, FRAG_UPSTREAM_OPS, \
+	.params_size = sizeof(struct frag_quick_policy_params), .alloc = frag_quick_alloc, \
+	.free = frag_quick_free, .free_requested = frag_quick_free_requested, \
+	.trim = frag_quick_op_trim
 
 #endif

@@ -136,9 +136,9 @@ int frag_upstream_give(struct frag_upstream *up, struct frag_chunk *c, bool *gon
 
 static struct frag_chunk *chunk_from(const struct frag_upstream *up, frag_addr_t addr)
 {
-	struct frag_bset_pos at = frag_bset_lower(&up->by_addr, addr, 0);
+	struct frag_bset_node *at = frag_bset_lower(&up->by_addr, addr, 0);
 
-	return at.leaf ? frag_bset_value(at) : NULL;
+	return frag_bset_value(at);
 }
 
 struct frag_chunk *frag_upstream_first(const struct frag_upstream *up)

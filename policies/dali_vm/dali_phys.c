@@ -71,8 +71,8 @@ static struct dali_piece *first_whole(const struct dali *d)
 {
 	for (size_t i = 0; i < d->regions_count; i++) {
 		const struct dali_region *r = &d->regions[i];
-		struct frag_bset_pos at = frag_bset_lower(&d->whole, r->base, 0);
-		struct dali_piece *p = at.leaf ? frag_bset_value(at) : NULL;
+		struct frag_bset_node *at = frag_bset_lower(&d->whole, r->base, 0);
+		struct dali_piece *p = frag_bset_value(at);
 
 		if (p && p->addr - r->base < r->blocks_count * d->block)
 			return p;

@@ -67,11 +67,9 @@ static uint64_t run_bytes(const struct dali_piece *first)
 /* Takes the run of a free piece out of the sets; returns its first piece. */
 static struct dali_piece *dissolve(struct dali *d, const struct dali_piece *p)
 {
-	struct frag_bset_pos at = frag_bset_lower(&d->runs_at, p->addr + 1, 0);
-	struct dali_piece *first;
+	struct frag_bset_node *at = frag_bset_below(&d->runs_at, p->addr + 1, 0);
+	struct dali_piece *first = at->value;
 
-	at = at.leaf ? frag_bset_prev(at) : frag_bset_last(&d->runs_at);
-	first = frag_bset_value(at);
 	frag_bset_erase_at(&d->runs_at, at);
 	frag_bset_erase(&d->runs, run_bytes(first), first->addr);
 	return first;
@@ -90,13 +88,13 @@ static void form(struct dali *d, struct dali_piece *first, struct dali_piece *la
 struct dali_piece *dali_find_run(const struct dali *d, uint64_t bytes, uint64_t alignment,
 				 frag_addr_t *at)
 {
-	struct frag_bset_pos pos = frag_bset_lower(&d->runs, bytes, 0);
+	struct frag_bset_node *pos = frag_bset_lower(&d->runs, bytes, 0);
 
-	for (; pos.leaf; pos = frag_bset_next(pos)) {
-		struct dali_piece *first = frag_bset_value(pos);
+	for (; pos; pos = frag_bset_next(&d->runs, pos)) {
+		struct dali_piece *first = pos->value;
 		uint64_t pad = -first->addr & (alignment - 1);
 
-		if (frag_bset_size(pos) < bytes + pad)
+		if (pos->by.key < bytes + pad)
 			continue;
 		*at = first->addr + pad;
 		return first;

@@ -110,7 +110,7 @@ struct gl {
 	uint64_t frag_limit, small_max;
 	struct frag_heap small;
 	struct frag_slab pieces;
-	struct frag_bset_nodes nodes; /* of all sets */
+	struct frag_slab nodes; /* of all sets */
 	struct gl_stream *streams;
 	uint32_t streams_count;
 	struct gl_seg **segs;

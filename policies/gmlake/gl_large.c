@@ -81,12 +81,12 @@ static int new_seg(struct gl *g, uint32_t stream, uint64_t bytes, struct gl_piec
 /* A free stitched block that may serve the request, or NULL. */
 static struct gl_stitch *find_stitch(const struct gl *g, uint32_t stream, uint64_t bytes)
 {
-	struct frag_bset_pos at = frag_bset_lower(&g->streams[stream].stitches, bytes, 0);
+	struct frag_bset_node *at = frag_bset_lower(&g->streams[stream].stitches, bytes, 0);
 	double most = g->paper ? (double)bytes : g->params->reuse_limit * (double)bytes;
 
-	if (!at.leaf || (double)frag_bset_size(at) > most)
+	if (!at || (double)at->by.key > most)
 		return NULL;
-	return frag_bset_value(at);
+	return at->value;
 }
 
 static int reuse_stitch(struct gl *g, struct gl_stitch *s, uint64_t bytes, struct frag_block *out,
@@ -100,9 +100,9 @@ static int reuse_stitch(struct gl *g, struct gl_stitch *s, uint64_t bytes, struc
 
 static struct gl_piece *find_piece(const struct gl *g, uint32_t stream, uint64_t bytes)
 {
-	struct frag_bset_pos at = frag_bset_lower(&g->streams[stream].large, bytes, 0);
+	struct frag_bset_node *at = frag_bset_lower(&g->streams[stream].large, bytes, 0);
 
-	return at.leaf ? frag_bset_value(at) : NULL;
+	return frag_bset_value(at);
 }
 
 /* ---- the rules of the code ---------------------------------------------------------------- */

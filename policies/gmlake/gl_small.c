@@ -48,13 +48,13 @@ int gl_small_alloc(struct gl *g, uint64_t bytes, uint32_t stream, struct frag_bl
 		   struct frag_err *err)
 {
 	struct frag_bset *set = &g->streams[stream].small;
-	struct frag_bset_pos at;
+	struct frag_bset_node *at;
 	struct frag_piece *p;
 
 	bytes = (bytes + UNIT - 1) & ~(uint64_t)(UNIT - 1);
 	at = frag_bset_lower(set, bytes, 0);
-	if (FRAG_LIKELY(at.leaf != NULL)) {
-		p = frag_bset_value(at);
+	if (FRAG_LIKELY(at != NULL)) {
+		p = at->value;
 		frag_bset_erase_at(set, at);
 		out->cls = p->bytes > bytes ? FRAG_CLASS_SPLIT : FRAG_CLASS_HIT;
 	} else {

@@ -44,7 +44,7 @@ int gl_room(struct gl *g, size_t more)
 	size_t n =
 		g->small.pieces_count + frag_slab_live(&g->pieces) + g->stitches_count + more + 4;
 
-	return frag_bset_nodes_room(&g->nodes, n) ?: frag_heap_reserve(&g->small, 2) ?:
+	return frag_bset_nodes_reserve(&g->nodes, n) ?: frag_heap_reserve(&g->small, 2) ?:
 	       frag_slab_reserve(&g->pieces, more);
 }
 

@@ -170,12 +170,12 @@ static int introduce(struct gl *g, struct gl_stitch *s, bool *known, struct frag
 static uint32_t gather(const struct gl *g, uint32_t stream, uint64_t bytes, uint64_t least,
 		       const struct gl_piece *extra, struct gl_stitch *into, uint64_t *sum)
 {
-	struct frag_bset_pos at = frag_bset_last(&g->streams[stream].large);
+	const struct frag_bset *large = &g->streams[stream].large;
+	const struct frag_bset_node *at = frag_bset_last(large);
 	uint32_t n = 0;
 
-	for (*sum = 0; at.leaf && *sum < bytes && frag_bset_size(at) >= least;
-	     at = frag_bset_prev(at)) {
-		const struct gl_piece *p = frag_bset_value(at);
+	for (*sum = 0; at && *sum < bytes && at->by.key >= least; at = frag_bset_prev(large, at)) {
+		const struct gl_piece *p = at->value;
 
 		if (p == extra)
 			continue;

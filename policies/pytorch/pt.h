@@ -47,7 +47,7 @@
 #define PT_LARGE_ROUND (2 * FRAG_MIB)
 #define PT_UNLIMITED UINT64_MAX
 #define PT_ROUNDUPS 16
-#define PT_SETS_FAST 256u /* sets with a table of bins; see frag_binset_init_slim */
+#define PT_SETS_FAST 256u /* sets with a table of bins; see frag_binset_init */
 
 /* Settings; the struct that the option table fills. */
 struct pt_conf {
@@ -144,9 +144,6 @@ struct pt_set {
 	/* a block is split for a request below the one if more than the other is left */
 	uint64_t split_below, split_left;
 	uint32_t stream;
-	bool ranged;	 /* has or had an expandable segment; without, nothing is ever unmapped */
-	size_t blocks;	 /* in existence */
-	size_t reserved; /* what the sets have room for */
 };
 
 struct pt_pool {
@@ -228,12 +225,10 @@ struct pt {
 	struct pt_pool *pools;	       /* [2 * id] small, [2 * id + 1] large */
 	uint32_t pools_count;
 	uint32_t sets_count; /* ever made */
-	/* of all slim sets, and for how many free blocks beyond a list each there is room */
-	struct frag_bset_nodes slim_nodes;
-	size_t slim_reserved;
 	struct pt_seg *segs;
 	size_t segs_count;
 	struct frag_slab blocks, segments, sets;
+	struct frag_slab nodes; /* of all free and unmapped sets: enough for every block */
 	struct pt_stats st;
 };
 
@@ -436,7 +431,6 @@ static inline struct pt_block *pt_block_ranked(struct pt *a, struct pt_seg *seg,
 	b->ranged = seg->page != 0;
 	b->set = seg->set;
 	b->seg = seg;
-	seg->set->blocks++;
 	return b;
 }
 
@@ -451,7 +445,6 @@ static inline struct pt_block *pt_block_new(struct pt *a, struct pt_seg *seg, fr
 
 static inline void pt_block_drop(struct pt *a, struct pt_block *b)
 {
-	b->set->blocks--;
 	frag_slab_free(&a->blocks, b);
 }
 
@@ -466,14 +459,11 @@ static inline void pt_unlink(struct pt *a, struct pt_block *b)
 
 /* Room for `more` further blocks in the sets and in host memory; afterwards neither inserts
  * nor pt_block_new fail for that many. */
-int pt_room(struct pt *a, struct pt_set *set, size_t more, struct frag_err *err);
-/* The same for 4, in a set that gets an expandable segment. */
-int pt_room_ranged(struct pt *a, struct pt_set *set, struct frag_err *err);
+int pt_room(struct pt *a, size_t more, struct frag_err *err);
 /* The set of a stream in a pool, made on first use. */
 int pt_set_make(struct pt *a, uint16_t pool, bool small, uint32_t stream, struct pt_set **out,
 		struct frag_err *err);
 void pt_sets_release(struct pt *a);
-/* Links `n` after `b` in the chain of their segment. */
 /* Absorbs a neighbour of `b`; both are in no set. PT_BY_BLOCK: `b` keeps its rank. */
 void pt_absorb(struct pt *a, struct pt_block *b, struct pt_block *n);
 /* pt_seg_place follows. */

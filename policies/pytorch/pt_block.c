@@ -4,50 +4,12 @@
 
 #include <string.h>
 
-/* What a slim set adds to the guarantee: nothing as long as it is a list. */
-static size_t beyond_list(size_t n)
+int pt_room(struct pt *a, size_t more, struct frag_err *err)
 {
-	return n > FRAG_BINSET_LIST ? n : 0;
-}
-
-static int reserve_sets(struct pt *a, struct pt_set *set, size_t want)
-{
-	/* the guarantee of shared nodes is for all sets together */
-	if (frag_binset_is_slim(&set->free)) {
-		size_t sum = a->slim_reserved + beyond_list(want) - beyond_list(set->reserved);
-
-		if (beyond_list(want))
-			frag_binset_join(&set->free, &a->slim_nodes);
-		if (sum && frag_bset_nodes_reserve(&a->slim_nodes, sum))
-			return FRAG_ENOMEM;
-		a->slim_reserved = sum;
-	} else if (frag_binset_reserve(&set->free, want)) {
-		return FRAG_ENOMEM;
-	}
-	return set->ranged ? frag_bset_reserve(&set->unmapped, want) : 0;
-}
-
-int pt_room_ranged(struct pt *a, struct pt_set *set, struct frag_err *err)
-{
-	set->ranged = true;
-	FRAG_CHECK_ALLOC(!frag_bset_reserve(&set->unmapped, set->reserved), "pytorch: free sets",
-			 err);
-	return pt_room(a, set, 4, err);
-}
-
-int pt_room(struct pt *a, struct pt_set *set, size_t more, struct frag_err *err)
-{
-	size_t want = set->blocks + more;
-
-	if (want > set->reserved) {
-		if (a->sets_count <= PT_SETS_FAST)
-			want = FRAG_MAX(2 * want, 64u);
-		else if (set->reserved)
-			want *= 2;
-		FRAG_CHECK_ALLOC(!reserve_sets(a, set, want), "pytorch: free sets", err);
-		set->reserved = want;
-	}
 	FRAG_CHECK_ALLOC(!frag_slab_reserve(&a->blocks, more), "pytorch: blocks", err);
+	FRAG_CHECK_ALLOC(!frag_bset_nodes_reserve(&a->nodes, frag_slab_live(&a->blocks) +
+								     a->blocks.spare_count),
+			 "pytorch: free sets", err);
 	return 0;
 }
 
@@ -111,11 +73,12 @@ int pt_set_make(struct pt *a, uint16_t pool_id, bool small, uint32_t stream, str
 		FRAG_CHECK_ALLOC(set, "pytorch: stream", err);
 		*set = (struct pt_set){ .pool = pool, .stream = stream };
 		/* real programs have tens of streams */
-		if (a->sets_count++ < PT_SETS_FAST)
-			frag_binset_init(&set->free);
-		else
-			frag_binset_init_slim(&set->free);
-		frag_bset_init(&set->unmapped);
+		if (frag_binset_init(&set->free, &a->nodes, a->sets_count >= PT_SETS_FAST)) {
+			frag_slab_free(&a->sets, set);
+			return frag_fail_nomem(err, "pytorch: free sets");
+		}
+		a->sets_count++;
+		frag_bset_init_shared(&set->unmapped, &a->nodes);
 		set_split_rule(a, set);
 		pool->sets[stream] = set;
 	}
@@ -129,15 +92,12 @@ void pt_sets_release(struct pt *a)
 		for (uint32_t s = 0; s < a->pools[p].sets_count; s++) {
 			struct pt_set *set = a->pools[p].sets[s];
 
-			if (!set)
-				continue;
-			if (!frag_binset_is_slim(&set->free)) /* those go with their nodes */
+			if (set)
 				frag_binset_release(&set->free);
-			frag_bset_release(&set->unmapped);
 		}
 		frag_host_free(a->pools[p].sets);
 	}
-	frag_bset_nodes_release(&a->slim_nodes);
+	frag_slab_release(&a->nodes);
 	frag_slab_release(&a->sets);
 	frag_host_free(a->pools);
 }

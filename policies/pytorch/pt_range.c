@@ -101,7 +101,7 @@ int pt_range_add(struct pt *a, struct pt_set *set, frag_addr_t base, struct pt_b
 	struct pt_seg *g;
 	int rc;
 
-	FRAG_TRY(pt_room_ranged(a, set, err));
+	FRAG_TRY(pt_room(a, 4, err));
 	g = pt_seg_new(a, set, bytes, page);
 	FRAG_CHECK_ALLOC(g, "pytorch: expandable segment", err);
 	rc = frag_dev_reserve(a->dev, bytes, base, &base, err);
@@ -140,7 +140,7 @@ static int map_front(struct pt *a, struct pt_block *u, uint64_t bytes, struct fr
 	frag_addr_t addr = u->addr;
 	struct pt_block *rest;
 
-	FRAG_TRY(pt_room(a, u->set, 2, err));
+	FRAG_TRY(pt_room(a, 2, err));
 	FRAG_TRY(pt_room_pages(u, addr + mapped, err));
 	FRAG_TRY(pt_pages_map(a, g, addr, mapped, err));
 	pt_unmapped_erase(u);
@@ -216,7 +216,7 @@ int pt_range_unmap(struct pt *a, struct pt_block *b, struct frag_err *err)
 	bytes = pt_whole_pages(b, &lo);
 	if (!bytes)
 		return 0;
-	FRAG_TRY(pt_room(a, b->set, 3, err));
+	FRAG_TRY(pt_room(a, 3, err));
 	rc = pt_pages_unmap(a, g, lo, bytes, &done, err);
 	if (!done)
 		return rc;

@@ -25,7 +25,7 @@ static struct pt_seg *range_of(struct pt *a, const struct pt_set *set, frag_addr
 static int append(struct restoring *s, struct pt_seg *g, struct pt_block **last, frag_addr_t addr,
 		  uint64_t size, struct pt_block **out)
 {
-	FRAG_TRY(pt_room(s->a, g->set, 1, s->err));
+	FRAG_TRY(pt_room(s->a, 1, s->err));
 	*out = pt_block_new(s->a, g, addr, size);
 	if (*last)
 		FRAG_LINK_AFTER(*last, *out);
@@ -147,7 +147,7 @@ static int cut_run(struct restoring *s, struct pt_block *u, frag_addr_t addr, ui
 	if (addr + bytes > end)
 		return frag_fail(s->err, FRAG_EINPUT, "initial segments overlap at 0x%llx",
 				 (unsigned long long)addr);
-	FRAG_TRY(pt_room(a, u->set, 3, s->err));
+	FRAG_TRY(pt_room(a, 3, s->err));
 	pt_unmapped_erase(u);
 	*before = u->prev;
 	if (addr > u->addr) {

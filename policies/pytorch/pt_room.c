@@ -113,9 +113,9 @@ static struct pt_block *look(struct pt_block *u, uint64_t size)
 
 static struct pt_block *unmapped_at(const struct pt_set *set, frag_addr_t addr)
 {
-	struct frag_bset_pos at = frag_bset_lower(&set->unmapped, 0, addr);
+	struct frag_bset_node *at = frag_bset_lower(&set->unmapped, 0, addr);
 
-	return at.leaf ? frag_bset_value(at) : NULL;
+	return frag_bset_value(at);
 }
 
 static struct pt_block *find_in(struct pt_seg *g, uint64_t size)

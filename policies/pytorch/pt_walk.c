@@ -132,7 +132,7 @@ static int check_block(struct pt *a, const struct pt_block *b, struct tally *t,
 
 static int check_sets(struct pt *a, const struct tally *t, struct frag_err *err)
 {
-	size_t blocks = 0, free_blocks = 0, unmapped = 0;
+	size_t blocks = frag_slab_live(&a->blocks), free_blocks = 0, unmapped = 0;
 
 	for (uint32_t p = 0; p < a->pools_count; p++) {
 		for (uint32_t s = 0; s < a->pools[p].sets_count; s++) {
@@ -141,7 +141,6 @@ static int check_sets(struct pt *a, const struct tally *t, struct frag_err *err)
 
 			if (!set)
 				continue;
-			blocks += set->blocks;
 			free_blocks += set->free.count;
 			unmapped += frag_bset_count(&set->unmapped);
 			broken = frag_binset_broken(&set->free);

@@ -30,21 +30,21 @@ void frag_extents_init(struct frag_extents *x, const struct frag_policy_env *env
 void frag_extents_release(struct frag_extents *x)
 {
 	frag_heap_release(&x->heap);
-	frag_bset_nodes_release(&x->nodes);
+	frag_slab_release(&x->nodes);
 }
 
 static struct frag_piece *find(const void *self, uint64_t bytes)
 {
 	const struct frag_extents *x = self;
-	struct frag_bset_pos at = frag_bset_lower(&x->free, bytes, 0);
+	struct frag_bset_node *at = frag_bset_lower(&x->free, bytes, 0);
 
-	return at.leaf ? frag_bset_value(at) : NULL;
+	return frag_bset_value(at);
 }
 
 /* Sets hold free extents and slabs, each a piece: two more cover one split and one segment. */
 static int reserve(struct frag_extents *x)
 {
-	return frag_bset_nodes_room(&x->nodes, x->heap.pieces_count + 2)
+	return frag_bset_nodes_reserve(&x->nodes, x->heap.pieces_count + 2)
 		       ?: frag_heap_reserve(&x->heap, 2);
 }
 

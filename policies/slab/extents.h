@@ -18,7 +18,7 @@
 
 struct frag_extents {
 	struct frag_heap heap;
-	struct frag_bset_nodes nodes;
+	struct frag_slab nodes;
 	struct frag_bset free;
 	uint64_t page, grow; /* bytes */
 };

@@ -3,7 +3,7 @@
 #include "sizeclass.h"
 
 void frag_sc_class_init(struct frag_sc_class *c, uint64_t bytes, uint64_t page,
-			struct frag_bset_nodes *nodes)
+			struct frag_slab *nodes)
 {
 	*c = (struct frag_sc_class){ .bytes = bytes, .slots = (uint32_t)(page / bytes) };
 	c->words = (c->slots + 63) / 64;
@@ -54,11 +54,11 @@ void frag_sc_end(struct frag_sc_slab *l)
 
 struct frag_sc_slab *frag_sc_next(struct frag_sc_class *c)
 {
-	struct frag_bset_pos at = frag_bset_first(&c->partial);
+	struct frag_bset_node *at = frag_bset_first(&c->partial);
 
 	c->current = NULL;
-	if (at.leaf) {
-		c->current = frag_bset_value(at);
+	if (at) {
+		c->current = at->value;
 		frag_bset_erase_at(&c->partial, at);
 	}
 	return c->current;

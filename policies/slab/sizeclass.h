@@ -62,7 +62,7 @@ static inline uint64_t frag_sc_units(uint32_t i)
 
 /* pre: bytes <= page <= FRAG_SC_SLOTS_MAX * bytes. */
 void frag_sc_class_init(struct frag_sc_class *c, uint64_t bytes, uint64_t page,
-			struct frag_bset_nodes *nodes);
+			struct frag_slab *nodes);
 
 /* A record for a slab, kept in c->spare until frag_sc_begin; NULL: host memory is short. */
 struct frag_sc_slab *frag_sc_prepare(struct frag_sc_class *c);

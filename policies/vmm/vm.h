@@ -57,6 +57,8 @@ struct vm_handle {
 	uint64_t id;		 /* the driver's */
 	struct vm_place *active; /* where its memory counts; NULL: nowhere, it is spare */
 	struct vm_place *places; /* all its mappings */
+	struct vm_handle *next;	 /* spare, or about to move: of the same span */
+	struct vm_block *from;	 /* about to move: the free block that it lies wholly inside of */
 	uint32_t places_count;
 	uint8_t span; /* 1 << span pages */
 };
@@ -80,7 +82,6 @@ struct vm_page {
 	uint8_t span;		/* the handle of the place has 1 << span pages … */
 	uint8_t index;		/* … of which this one is the index-th */
 	bool backed;		/* the place is the handle's active one */
-	bool claimed;		/* first page of a handle that is about to move */
 };
 
 /* Fences of the closed epochs that are not known to be done. */
@@ -93,10 +94,9 @@ struct vm_arena {
 	struct vm_page *pages; /* grows to the highest page used */
 	size_t pages_count;
 	struct vm_block *first;
-	struct frag_bset full;	 /* free blocks by (size, addr) */
-	struct frag_bset part;	 /* free blocks by (0, addr) */
-	struct frag_bset whole;	 /* free blocks with whole handles, by (0, addr) */
-	size_t blocks, reserved; /* in existence; what the sets have room for */
+	struct frag_bset full;	/* free blocks by (size, addr) */
+	struct frag_bset part;	/* free blocks by (0, addr) */
+	struct frag_bset whole; /* free blocks with whole handles, by (0, addr) */
 	uint32_t stream;
 	uint16_t pool;
 	struct vm_arena *next;
@@ -109,28 +109,12 @@ struct vm_arena {
 	size_t parked_count;	    /* places */
 };
 
-/* A handle that is about to move. */
-struct vm_claim {
-	struct vm_block *b; /* free, the handle lies wholly inside */
-	size_t page;	    /* its first */
-};
-
-struct vm_claims {
-	struct vm_claim *list;
-	size_t count, cap;
-};
-
-/* Handles that are active nowhere. */
-struct vm_spares {
-	struct vm_handle **list;
-	size_t count, cap;
-};
-
 /* Requests of one class of sizes and the memory for them. */
 struct vm_class {
 	uint64_t page;
-	uint64_t up_to; /* requests up to this many bytes */
-	struct vm_spares spare[VM_SPANS];
+	uint64_t up_to;			   /* requests up to this many bytes */
+	struct vm_handle *spare[VM_SPANS]; /* active nowhere; the last one made is the first */
+	size_t spare_count[VM_SPANS];
 };
 
 #define VM_CLASSES 2u
@@ -164,6 +148,7 @@ struct vm {
 	struct vm_arena **quick; /* default pool: [stream * VM_CLASSES + class] */
 	uint32_t quick_streams;
 	struct frag_slab blocks, handles, places;
+	struct frag_slab nodes; /* of all sets: two for every block */
 	uint64_t live_bytes, waiting_bytes, live_peak_bytes;
 	uint64_t mapped_bytes; /* physical, mapped into arenas */
 	uint64_t whole_bytes;  /* of these, in handles wholly inside free blocks */
@@ -171,8 +156,8 @@ struct vm {
 	uint64_t space;	       /* addresses of all arenas */
 	uint64_t new_handles, moved_handles, revived_handles, released_handles;
 	uint64_t early_moves, dropped_places;
-	struct vm_claims claims[VM_SPANS];
-	bool unsure; /* vm_fit met work that may be done by now */
+	struct vm_handle *claims[VM_SPANS]; /* about to move */
+	bool unsure;			    /* vm_fit met work that may be done by now */
 	struct vm_budget budget;
 };
 
@@ -190,7 +175,7 @@ static inline void vm_touched(const struct vm_arena *a, frag_addr_t addr, uint64
 }
 
 /* vm_block.c */
-int vm_room(struct vm *v, struct vm_arena *a, size_t more, struct frag_err *err);
+int vm_room(struct vm *v, size_t more, struct frag_err *err);
 int vm_arena_get(struct vm *v, unsigned cls, uint32_t stream, uint16_t pool, struct vm_arena **out,
 		 struct frag_err *err);
 void vm_arena_drop(struct vm *v, struct vm_arena *a);
@@ -251,7 +236,14 @@ int vm_pages_room(struct vm_arena *a, size_t want, struct frag_err *err);
 /* Pages without memory that [addr, addr + size) touches. */
 size_t vm_missing(const struct vm_arena *a, frag_addr_t addr, uint64_t size);
 
-/* vm_move.c, vm_fill.c: where memory comes from and goes to */
+/*
+ * vm_move.c, vm_fill.c: where memory comes from and goes to.
+ *
+ * A move has three steps. Claim: choose handles that lie wholly inside free blocks.
+ * Map: their memory becomes visible at the new place as well. Commit: the new place is active,
+ * the old one parked (vm_place.c). Until then nothing has changed, so that a failure
+ * leaves every handle where it was or where it is now.
+ */
 
 /* Result of vm_back and vm_revive: a mapping is in the way. */
 #define VM_BLOCKED 2
@@ -263,6 +255,47 @@ int vm_back(struct vm *v, struct vm_block *b, struct frag_err *err);
 int vm_release(struct vm *v, uint16_t pool, struct frag_err *err);
 /* Unmaps and releases everything; for the end. */
 void vm_drop_pages(struct vm *v);
+
+/* What a piece of address space still lacks. slots[k]: how many handles of span k its gaps could
+ * hold; used[k]: how many of these are taken by what was provided, of span k or above. */
+struct vm_need {
+	size_t slots[VM_SPANS], used[VM_SPANS];
+	size_t spare[VM_SPANS]; /* how many spare handles are provided */
+	size_t from, to;	/* the pages */
+	uint64_t size;		/* bytes asked for */
+	bool ahead;		/* pages behind these are included */
+};
+
+static inline size_t vm_need_left(const struct vm_need *n)
+{
+	return n->slots[0] - n->used[0];
+}
+
+static inline bool vm_need_fits(const struct vm_need *n, unsigned k)
+{
+	for (unsigned j = 0; j <= k; j++)
+		if (n->used[j] + ((size_t)1 << (k - j)) > n->slots[j])
+			return false;
+	return true;
+}
+
+static inline void vm_need_fill(struct vm_need *n, unsigned k)
+{
+	for (unsigned j = 0; j <= k; j++)
+		n->used[j] += (size_t)1 << (k - j);
+}
+
+/* A handle that is active nowhere, into the spare ones of its class; out of them, the first. */
+void vm_spare_put(struct vm *v, struct vm_class *c, struct vm_handle *h);
+void vm_spare_pop(struct vm *v, struct vm_class *c, unsigned span);
+/* Claims for arena `to` until `least` pages are left to find: from itself, then from others. */
+int vm_claim(struct vm *v, struct vm_arena *to, struct vm_need *n, size_t least,
+	     struct frag_err *err);
+void vm_unclaim(struct vm *v);
+/* All spare handles of a class but those that `keep` (may be NULL) counts go back. */
+int vm_release_spares(struct vm *v, struct vm_class *c, const size_t *keep, struct frag_err *err);
+/* Handles that are not needed, or do not fit where they are needed, make room for others. */
+int vm_make_room(struct vm *v, uint64_t bytes, struct frag_err *err);
 
 /* vm_walk.c */
 void vm_visit(void *self, const struct frag_visitor *vis);

@@ -10,18 +10,13 @@
 #define SPACE (1ull << 46)
 #define SPACE_PART 64u
 
-int vm_room(struct vm *v, struct vm_arena *a, size_t more, struct frag_err *err)
+int vm_room(struct vm *v, size_t more, struct frag_err *err)
 {
-	size_t want = a->blocks + more;
+	size_t blocks;
 
-	if (want > a->reserved) {
-		want = FRAG_MAX(2 * want, 64u);
-		if (frag_bset_reserve(&a->full, want) || frag_bset_reserve(&a->part, want) ||
-		    frag_bset_reserve(&a->whole, want))
-			return frag_fail_nomem(err, "vmm: free sets");
-		a->reserved = want;
-	}
 	FRAG_CHECK_ALLOC(!frag_slab_reserve(&v->blocks, more), "vmm: blocks", err);
+	blocks = frag_slab_live(&v->blocks) + v->blocks.spare_count;
+	FRAG_CHECK_ALLOC(!frag_bset_nodes_reserve(&v->nodes, 2 * blocks), "vmm: free sets", err);
 	return 0;
 }
 
@@ -31,7 +26,6 @@ static struct vm_block *block_new(struct vm *v, struct vm_arena *a, frag_addr_t 
 
 	FRAG_ASSERT(b);
 	*b = (struct vm_block){ .addr = addr, .size = size, .arena = a };
-	a->blocks++;
 	return b;
 }
 
@@ -79,14 +73,11 @@ static int arena_new(struct vm *v, unsigned cls, uint32_t stream, uint16_t pool,
 	a->pool = pool;
 	a->bytes = arena_bytes(v, cls);
 	a->epoch = a->done_epoch = 1; /* pages that were never freed have epoch 0: done */
-	frag_bset_init(&a->full);
-	frag_bset_init(&a->part);
-	frag_bset_init(&a->whole);
-	rc = vm_room(v, a, 4, err) ?: frag_dev_reserve(v->dev, a->bytes, 0, &a->base, err);
+	frag_bset_init_shared(&a->full, &v->nodes);
+	frag_bset_init_shared(&a->part, &v->nodes);
+	frag_bset_init_shared(&a->whole, &v->nodes);
+	rc = vm_room(v, 4, err) ?: frag_dev_reserve(v->dev, a->bytes, 0, &a->base, err);
 	if (rc) {
-		frag_bset_release(&a->full);
-		frag_bset_release(&a->part);
-		frag_bset_release(&a->whole);
 		frag_host_free(a);
 		return rc;
 	}
@@ -126,9 +117,6 @@ void vm_arena_drop(struct vm *v, struct vm_arena *a)
 {
 	frag_dev_unreserve(v->dev, a->base, a->bytes, NULL);
 	v->space -= a->bytes;
-	frag_bset_release(&a->full);
-	frag_bset_release(&a->part);
-	frag_bset_release(&a->whole);
 	FRAG_FREE(a->pages, a);
 }
 
@@ -211,7 +199,6 @@ static void merge(struct vm *v, struct vm_block *b, struct vm_block *n)
 	b->size += n->size;
 	/* a page without memory is counted in one block only: the counts add up */
 	b->unmapped += n->unmapped;
-	b->arena->blocks--;
 	frag_slab_free(&v->blocks, n);
 }
 

@@ -6,7 +6,7 @@
  * 45 us to map, set access and unmap 2 to 64 MiB), so the more a process holds, the larger its
  * new handles are.
  */
-#include "vm_move.h"
+#include "vm.h"
 
 /* Everything that the held block b lacks, and the pages `ahead` of it, nothing provided. */
 static void need_count(struct vm_need *n, const struct vm_block *b, size_t ahead)
@@ -31,11 +31,9 @@ static void need_count(struct vm_need *n, const struct vm_block *b, size_t ahead
 static int create_handle(struct vm *v, struct vm_class *c, unsigned k, struct frag_err *err)
 {
 	uint64_t bytes = c->page << k;
-	struct vm_spares *s = &c->spare[k];
 	struct vm_handle *h;
 	int rc;
 
-	FRAG_TRY(vm_spare_room(s, err));
 	if (frag_env_over_limit(&v->env, bytes))
 		return FRAG_OOM;
 	h = frag_slab_alloc(&v->handles);
@@ -46,8 +44,7 @@ static int create_handle(struct vm *v, struct vm_class *c, unsigned k, struct fr
 		frag_slab_free(&v->handles, h);
 		return rc;
 	}
-	s->list[s->count++] = h;
-	v->spare_bytes += bytes;
+	vm_spare_put(v, c, h);
 	v->new_handles++;
 	return 0;
 }
@@ -55,7 +52,7 @@ static int create_handle(struct vm *v, struct vm_class *c, unsigned k, struct fr
 static void use_spares(const struct vm_class *c, struct vm_need *n)
 {
 	for (unsigned k = VM_SPANS; k-- > 0;) {
-		while (n->spare[k] < c->spare[k].count && vm_need_fits(n, k)) {
+		while (n->spare[k] < c->spare_count[k] && vm_need_fits(n, k)) {
 			vm_need_fill(n, k);
 			n->spare[k]++;
 		}
@@ -237,29 +234,26 @@ static int provide_hard(struct vm *v, struct vm_block *b, struct vm_need *n, str
 static int place(struct vm *v, struct vm_block *b, size_t p, unsigned k, struct frag_err *err)
 {
 	struct vm_arena *a = b->arena;
-	struct vm_claims *c = &v->claims[k];
-	struct vm_spares *s = &v->classes[a->cls].spare[k];
+	struct vm_class *c = &v->classes[a->cls];
+	struct vm_handle *h = v->claims[k];
 	struct vm_place *pl, *old;
-	struct vm_claim m;
 
-	if (!c->count) {
-		FRAG_TRY(vm_place_map(v, a, p, s->list[s->count - 1], &pl, err));
+	if (!h) {
+		FRAG_TRY(vm_place_map(v, a, p, c->spare[k], &pl, err));
+		vm_spare_pop(v, c, k);
 		vm_place_take(v, b, pl);
-		s->count--;
-		v->spare_bytes -= vm_page_bytes(a) << k;
 		return 0;
 	}
-	m = c->list[c->count - 1];
-	old = m.b->arena->pages[m.page].place;
-	FRAG_TRY(vm_place_map(v, a, p, old->handle, &pl, err));
-	c->count--;
+	old = h->active;
+	FRAG_TRY(vm_place_map(v, a, p, h, &pl, err));
+	v->claims[k] = h->next;
 	v->moved_handles++;
-	if (!vm_is_done(old->arena, &old->arena->pages[m.page])) {
+	if (!vm_is_done(old->arena, &old->arena->pages[old->page])) {
 		/* work queued on the memory is as young at the new place */
 		vm_young(v, a, p, (size_t)1 << k);
 		v->early_moves++;
 	}
-	vm_place_park(v, m.b, old);
+	vm_place_park(v, h->from, old);
 	vm_place_take(v, b, pl);
 	return 0;
 }
@@ -279,11 +273,11 @@ static int fill(struct vm *v, struct vm_block *b, struct vm_need *n, struct frag
 		}
 		while (end < n->to && !a->pages[end].backed)
 			end++;
-		while ((size_t)1 << k > end - p || !(v->claims[k].count + n->spare[k])) {
+		while ((size_t)1 << k > end - p || (!v->claims[k] && !n->spare[k])) {
 			FRAG_ASSERT(k);
 			k--;
 		}
-		n->spare[k] -= !v->claims[k].count;
+		n->spare[k] -= !v->claims[k];
 		FRAG_TRY(place(v, b, p, k, err));
 		p += (size_t)1 << k;
 	}
@@ -373,11 +367,6 @@ void vm_drop_pages(struct vm *v)
 		vm_release_spares(v, &v->classes[k], NULL, NULL);
 	for (struct vm_arena *a = v->arenas; a; a = a->next)
 		drop_arena(v, a);
-	for (unsigned k = 0; k < VM_SPANS; k++) {
-		for (unsigned c = 0; c < VM_CLASSES; c++)
-			frag_host_free(v->classes[c].spare[k].list);
-		frag_host_free(v->claims[k].list);
-	}
 	frag_slab_release(&v->handles);
 	frag_slab_release(&v->places);
 }

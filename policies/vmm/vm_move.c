@@ -1,21 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding memory that can move, and giving back what is not needed. The steps are in vm_move.h. */
-#include "vm_move.h"
-#include "lib/grow.h"
+/* Finding memory that can move, and giving back what is not needed. The steps are in vm.h. */
+#include "vm.h"
 
 #define SCAN_MAX 4096u /* handles looked at per request when many cannot move */
 
-int vm_spare_room(struct vm_spares *s, struct frag_err *err)
+void vm_spare_put(struct vm *v, struct vm_class *c, struct vm_handle *h)
 {
-	return FRAG_GROW(s->list, s->count, s->cap, "vmm: spare handles", err);
+	h->next = c->spare[h->span];
+	c->spare[h->span] = h;
+	c->spare_count[h->span]++;
+	v->spare_bytes += c->page << h->span;
 }
 
-static int claim_add(struct vm_claims *c, struct vm_block *b, size_t page, struct frag_err *err)
+void vm_spare_pop(struct vm *v, struct vm_class *c, unsigned span)
 {
-	FRAG_TRY(FRAG_GROW(c->list, c->count, c->cap, "vmm: moving handles", err));
-	c->list[c->count++] = (struct vm_claim){ b, page };
-	b->arena->pages[page].claimed = true;
-	return 0;
+	c->spare[span] = c->spare[span]->next;
+	c->spare_count[span]--;
+	v->spare_bytes -= c->page << span;
+}
+
+static void claim_add(struct vm *v, struct vm_block *b, struct vm_handle *h)
+{
+	h->from = b;
+	h->next = v->claims[h->span];
+	v->claims[h->span] = h;
 }
 
 /* ---- claiming what free blocks do not need ---- */
@@ -53,31 +61,30 @@ static struct vm_page *handle_before(const struct vm_arena *a, size_t from, size
 }
 
 /* Claims in arena `a` for `to` until `least` pages are left to find, highest addresses first. */
-static int claim_from(struct vm *v, struct vm_arena *a, const struct vm_arena *to,
-		      struct vm_need *n, size_t least, size_t *scan, struct frag_err *err)
+static void claim_from(struct vm *v, struct vm_arena *a, const struct vm_arena *to,
+		       struct vm_need *n, size_t least, size_t *scan)
 {
 	/* the stream itself keeps the order of old and new work on this memory */
 	bool early = v->params->alias && a->stream == to->stream;
-	struct frag_bset_pos at = frag_bset_last(&a->whole);
+	struct frag_bset_node *at = frag_bset_last(&a->whole);
 
-	for (; at.leaf; at = frag_bset_prev(at)) {
-		struct vm_block *b = frag_bset_value(at);
+	for (; at; at = frag_bset_prev(&a->whole, at)) {
+		struct vm_block *b = at->value;
 		struct vm_page *pg;
 		size_t from, end;
 
 		inner_pages(b, &from, &end);
 		while ((pg = handle_before(a, from, &end))) {
 			if (vm_need_left(n) <= least || !*scan)
-				return 0;
+				return;
 			--*scan;
-			if (pg->claimed || !vm_need_fits(n, pg->span) ||
+			if (pg->place->handle->from || !vm_need_fits(n, pg->span) ||
 			    (!early && !vm_is_done(a, pg)))
 				continue;
-			FRAG_TRY(claim_add(&v->claims[pg->span], b, end, err));
+			claim_add(v, b, pg->place->handle);
 			vm_need_fill(n, pg->span);
 		}
 	}
-	return 0;
 }
 
 /* Claims for arena `to`: from itself, then from others with such pages. */
@@ -89,13 +96,13 @@ int vm_claim(struct vm *v, struct vm_arena *to, struct vm_need *n, size_t least,
 	FRAG_TRY(vm_epoch_close(v, to, err));
 	if (!v->params->alias) /* else its own memory may move early */
 		FRAG_TRY(vm_epoch_update(v, to, err));
-	FRAG_TRY(claim_from(v, to, to, n, least, &scan, err));
+	claim_from(v, to, to, n, least, &scan);
 	for (struct vm_arena *a = v->arenas; a && vm_need_left(n) > least; a = a->next) {
 		if (a == to || a->shift != to->shift || a->pool != to->pool)
 			continue;
 		FRAG_TRY(vm_epoch_close(v, a, err));
 		FRAG_TRY(vm_epoch_update(v, a, err));
-		FRAG_TRY(claim_from(v, a, to, n, least, &scan, err));
+		claim_from(v, a, to, n, least, &scan);
 	}
 	return 0;
 }
@@ -103,23 +110,22 @@ int vm_claim(struct vm *v, struct vm_arena *to, struct vm_need *n, size_t least,
 void vm_unclaim(struct vm *v)
 {
 	for (unsigned k = 0; k < VM_SPANS; k++) {
-		struct vm_claims *c = &v->claims[k];
-
-		for (size_t i = 0; i < c->count; i++)
-			c->list[i].b->arena->pages[c->list[i].page].claimed = false;
-		c->count = 0;
+		for (; v->claims[k]; v->claims[k] = v->claims[k]->next)
+			v->claims[k]->from = NULL;
 	}
 }
 
 /* ---- giving memory back ---- */
 
-/* A handle that is active nowhere goes back to the device. */
-static int release_handle(struct vm *v, struct vm_class *c, struct vm_handle *h,
-			  struct frag_err *err)
+/* The first spare handle of a span goes back to the device. */
+static int release_spare(struct vm *v, struct vm_class *c, unsigned span, struct frag_err *err)
 {
+	struct vm_handle *h = c->spare[span];
+
 	while (h->places)
 		FRAG_TRY(vm_place_drop(v, h->places, err));
 	FRAG_TRY(frag_dev_release(v->dev, h->id, c->page << h->span, err));
+	vm_spare_pop(v, c, span);
 	frag_slab_free(&v->handles, h);
 	v->released_handles++;
 	return 0;
@@ -129,13 +135,8 @@ static int release_handle(struct vm *v, struct vm_class *c, struct vm_handle *h,
 int vm_release_spares(struct vm *v, struct vm_class *c, const size_t *keep, struct frag_err *err)
 {
 	for (unsigned k = 0; k < VM_SPANS; k++) {
-		struct vm_spares *s = &c->spare[k];
-
-		while (s->count > (keep ? keep[k] : 0)) {
-			FRAG_TRY(release_handle(v, c, s->list[s->count - 1], err));
-			s->count--;
-			v->spare_bytes -= c->page << k;
-		}
+		while (c->spare_count[k] > (keep ? keep[k] : 0))
+			FRAG_TRY(release_spare(v, c, k, err));
 	}
 	return 0;
 }
@@ -154,35 +155,28 @@ static int retire_handle(struct vm *v, struct vm_block *b, struct vm_handle *h,
 			 struct frag_err *err)
 {
 	struct vm_class *c = &v->classes[b->arena->cls];
-	unsigned k = h->span;
-	struct vm_spares *s = &c->spare[k];
 
-	FRAG_TRY(vm_spare_room(s, err));
 	for (struct vm_place *pl = h->places, *next; pl; pl = next) {
 		next = pl->next;
 		if (pl != h->active)
 			FRAG_TRY(vm_place_drop(v, pl, err));
 	}
 	vm_place_park(v, b, h->active);
-	s->list[s->count++] = h;
-	v->spare_bytes += c->page << k;
-	FRAG_TRY(release_handle(v, c, h, err));
-	s->count--;
-	v->spare_bytes -= c->page << k;
-	return 0;
+	vm_spare_put(v, c, h);
+	return release_spare(v, c, h->span, err);
 }
 
 /* Gives handles of an arena back down to `goal` bytes, highest addresses first. */
 static int retire(struct vm *v, struct vm_arena *a, uint64_t goal, size_t scan,
 		  struct frag_err *err)
 {
-	struct frag_bset_pos at;
+	struct frag_bset_node *at;
 
 	FRAG_TRY(vm_epoch_close(v, a, err));
 	FRAG_TRY(vm_epoch_update(v, a, err));
 	at = frag_bset_last(&a->whole);
-	while (at.leaf) {
-		struct vm_block *b = frag_bset_value(at);
+	while (at) {
+		struct vm_block *b = at->value;
 		frag_addr_t addr = b->addr;
 		struct vm_page *pg;
 		size_t from, end;
@@ -192,12 +186,11 @@ static int retire(struct vm *v, struct vm_arena *a, uint64_t goal, size_t scan,
 			if (v->dev->reserved_bytes <= goal || !scan)
 				return 0;
 			scan--;
-			if (!pg->claimed && all_done(pg->place->handle))
+			if (!pg->place->handle->from && all_done(pg->place->handle))
 				FRAG_TRY(retire_handle(v, b, pg->place->handle, err));
 		}
 		/* the set may have changed: go on below */
-		at = frag_bset_lower(&a->whole, 0, addr);
-		at = at.leaf ? frag_bset_prev(at) : frag_bset_last(&a->whole);
+		at = frag_bset_below(&a->whole, 0, addr);
 	}
 	return 0;
 }

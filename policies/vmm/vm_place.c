@@ -124,7 +124,7 @@ void vm_place_park(struct vm *v, struct vm_block *b, struct vm_place *pl)
 	vm_free_erase(v, b);
 	for (size_t i = 0; i < pages_count(pl); i++)
 		pg[i].backed = false;
-	pg->claimed = false;
+	pl->handle->from = NULL;
 	pl->handle->active = NULL;
 	pl->arena->parked_count++;
 	b->unmapped += pages_count(pl);
@@ -139,13 +139,12 @@ static struct vm_block *idle_block(const struct vm_place *pl)
 {
 	struct vm_arena *a = pl->arena;
 	frag_addr_t addr = a->base + ((uint64_t)pl->page << a->shift);
-	struct frag_bset_pos at = frag_bset_lower(&a->whole, 0, addr + 1);
+	struct frag_bset_node *at = frag_bset_below(&a->whole, 0, addr + 1);
 	struct vm_block *b;
 
-	at = at.leaf ? frag_bset_prev(at) : frag_bset_last(&a->whole);
-	if (!at.leaf)
+	if (!at)
 		return NULL;
-	b = frag_bset_value(at);
+	b = at->value;
 	return addr + (pages_count(pl) << a->shift) <= b->addr + b->size ? b : NULL;
 }
 
@@ -157,7 +156,7 @@ static struct vm_block *could_revive(const struct vm *v, const struct vm_place *
 	const struct vm_place *now = pl->handle->active;
 	bool early;
 
-	if (!pl->access || !now || pages_of(now)->claimed)
+	if (!pl->access || !now || pl->handle->from)
 		return NULL;
 	if (now->arena == pl->arena && now->page < to && now->page + pages_count(now) > from)
 		return NULL;

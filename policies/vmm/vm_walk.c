@@ -33,9 +33,9 @@ static void visit_spares(const struct frag_visitor *vis, const struct vm *v,
 	frag_addr_t at = a->base + a->bytes;
 
 	for (unsigned k = 0; k < VM_SPANS; k++)
-		at -= c->spare[k].count * (c->page << k);
+		at -= c->spare_count[k] * (c->page << k);
 	for (unsigned k = 0; k < VM_SPANS; k++) {
-		for (size_t i = 0; i < c->spare[k].count; i++, at += c->page << k) {
+		for (size_t i = 0; i < c->spare_count[k]; i++, at += c->page << k) {
 			if (vis->segment)
 				vis->segment(vis->ctx, at, c->page << k, a->stream);
 			if (vis->block)
@@ -139,6 +139,11 @@ static int check_free(const struct vm_arena *a, const struct vm_block *b, struct
 	if (b->next && b->next->state == VM_FREE)
 		return frag_fail(err, FRAG_ECHECK, "free neighbours at 0x%llx",
 				 (unsigned long long)b->addr);
+	if (!(b->unmapped ? frag_bset_has(&a->part, 0, b->addr, b)
+			  : frag_bset_has(&a->full, b->size, b->addr, b)) ||
+	    (whole && !frag_bset_has(&a->whole, 0, b->addr, b)))
+		return frag_fail(err, FRAG_ECHECK, "free block 0x%llx is not in its sets",
+				 (unsigned long long)b->addr);
 	t->whole += (uint64_t)whole << a->shift;
 	*(b->unmapped ? &t->part : &t->full) += 1;
 	t->in_whole += whole != 0;
@@ -160,33 +165,17 @@ static int check_used(const struct vm_arena *a, const struct vm_block *b, struct
 	return 0;
 }
 
-/*
- * A set of free blocks is in order, and each entry is a block that belongs there. As many
- * entries as such blocks: then every one of them is in it, once.
- */
-static int check_set(const struct vm_arena *a, const struct frag_bset *set, size_t count,
-		     struct frag_err *err)
+/* As many entries in a set as blocks that belong there, and were found: no others are in it. */
+static int check_set(const struct frag_bset *set, size_t count, struct frag_err *err)
 {
-	struct frag_bset_pos at = frag_bset_lower(set, 0, 0);
-	bool by_place = set != &a->full;
-	uint64_t size = 0, addr = 0;
-	size_t n = 0;
+	const char *broken = frag_bset_broken(set);
 
-	for (; at.leaf; at = frag_bset_next(at), n++) {
-		const struct vm_block *b = frag_bset_value(at);
-		uint64_t key = by_place ? 0 : b->size;
-
-		if (b->arena != a || b->state != VM_FREE ||
-		    (set == &a->whole ? !b->whole : (set == &a->part) != (b->unmapped != 0)) ||
-		    frag_bset_size(at) != key || frag_bset_addr(at) != b->addr ||
-		    (n && (key < size || (key == size && b->addr <= addr))))
-			return frag_fail(err, FRAG_ECHECK, "entry %zu of a free set is wrong", n);
-		size = key;
-		addr = b->addr;
-	}
-	if (n != count || n != frag_bset_count(set))
+	if (broken)
+		return frag_fail(err, FRAG_ECHECK, "free set: %s", broken);
+	if (frag_bset_count(set) != count)
 		return frag_fail(err, FRAG_ECHECK,
-				 "a free set has %zu entries, %zu blocks belong there", n, count);
+				 "a free set has %zu entries, %zu blocks belong there",
+				 frag_bset_count(set), count);
 	return 0;
 }
 
@@ -200,9 +189,9 @@ static bool place_sound(const struct vm_arena *a, size_t p, const struct vm_plac
 		return false;
 	for (size_t i = 0; i < (size_t)1 << h->span; i++)
 		if (pg[i].place != pl || pg[i].index != i || pg[i].span != h->span ||
-		    pg[i].claimed || pg[i].backed != (h->active == pl))
+		    pg[i].backed != (h->active == pl))
 			return false;
-	return true;
+	return !h->from;
 }
 
 static int check_pages(const struct vm_arena *a, struct tally *t, struct frag_err *err)
@@ -213,7 +202,7 @@ static int check_pages(const struct vm_arena *a, struct tally *t, struct frag_er
 		const struct vm_place *pl = a->pages[p].place;
 
 		n = 1;
-		if (pl ? !place_sound(a, p, pl) : a->pages[p].backed || a->pages[p].claimed)
+		if (pl ? !place_sound(a, p, pl) : a->pages[p].backed)
 			return frag_fail(err, FRAG_ECHECK, "page %zu of arena 0x%llx is broken", p,
 					 (unsigned long long)a->base);
 		if (!pl)
@@ -248,13 +237,13 @@ static int check_arena(const struct vm_arena *a, struct tally *t, struct frag_er
 		end = b->addr + b->size;
 		blocks++;
 	}
-	if (end != a->base + a->bytes || blocks != a->blocks)
+	if (end != a->base + a->bytes || !blocks)
 		return frag_fail(err, FRAG_ECHECK, "arena 0x%llx is not covered by its blocks",
 				 (unsigned long long)a->base);
 	t->blocks += blocks;
-	FRAG_TRY(check_set(a, &a->full, t->full, err));
-	FRAG_TRY(check_set(a, &a->part, t->part, err));
-	FRAG_TRY(check_set(a, &a->whole, t->in_whole, err));
+	FRAG_TRY(check_set(&a->full, t->full, err));
+	FRAG_TRY(check_set(&a->part, t->part, err));
+	FRAG_TRY(check_set(&a->whole, t->in_whole, err));
 	return check_pages(a, t, err);
 }
 
@@ -262,12 +251,11 @@ static void count_spares(const struct vm *v, struct tally *t)
 {
 	for (unsigned c = 0; c < VM_CLASSES; c++) {
 		for (unsigned k = 0; k < VM_SPANS; k++) {
-			const struct vm_spares *s = &v->classes[c].spare[k];
+			const struct vm_handle *h = v->classes[c].spare[k];
 
-			t->spare += s->count * (v->classes[c].page << k);
-			t->spares += s->count;
-			for (size_t i = 0; i < s->count; i++)
-				t->linked += s->list[i]->places_count;
+			t->spares += v->classes[c].spare_count[k];
+			for (; h; h = h->next, t->spare += v->classes[c].page << k)
+				t->linked += h->places_count;
 		}
 	}
 }

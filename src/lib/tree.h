@@ -58,7 +58,7 @@ static inline uint64_t frag_tree_max(const struct frag_tree *t)
 static inline struct frag_tree_node *frag_tree_next(const struct frag_tree *t,
 						    const struct frag_tree_node *n)
 {
-	return frag_tree_ceil(t, n->key, n->tie + 1);
+	return frag_tree_ceil(t, n->key + (n->tie == UINT64_MAX), n->tie + 1);
 }
 
 static inline struct frag_tree_node *frag_tree_first(const struct frag_tree *t)

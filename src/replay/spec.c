@@ -194,45 +194,44 @@ static int parse_options(struct frag_policy_spec *spec, const char *text, struct
 	return rc;
 }
 
-/* Appends what fits; keeps counting when it is full. */
-static void add(char *buf, size_t cap, size_t *n, const char *text)
+/* What policies set elsewhere, as in PYTORCH_CUDA_ALLOC_CONF; NULL if they cannot. */
+static int make_conf(struct frag_policy_spec *spec, struct frag_err *err)
 {
-	*n += (size_t)snprintf(buf + FRAG_MIN(*n, cap), cap - FRAG_MIN(*n, cap), "%s", text);
+	size_t (*conf)(const void *params, char *buf, size_t cap) = spec->ops->conf;
+	size_t length = conf ? conf(spec->params, NULL, 0) : SIZE_MAX;
+
+	if (length == SIZE_MAX)
+		return 0;
+	spec->conf = frag_host_alloc(length + 1);
+	FRAG_CHECK_ALLOC(spec->conf, "policy options", err);
+	conf(spec->params, spec->conf, length + 1);
+	return 0;
 }
 
 /* The shortest text of the options. Returns the needed length. */
 static size_t echo_options(const struct frag_policy_spec *spec, const char *options, char *buf,
 			   size_t cap)
 {
-	const struct frag_policy_ops *ops = spec->ops;
-	size_t n = ops->conf ? ops->conf(spec->params, buf, cap) : SIZE_MAX;
-
-	if (n != SIZE_MAX)
-		return n;
-	if (ops->opts)
-		return frag_opt_echo(ops->opts, spec->params, '=', buf, cap);
-	return (size_t)snprintf(buf, cap, "%s", options);
+	if (!spec->ops->opts)
+		return (size_t)snprintf(buf, cap, "%s", options);
+	return frag_opt_echo(spec->ops->opts, spec->params, spec->conf ? ':' : '=', buf, cap);
 }
 
 /* "name:key=value,…/inner" with the name as typed for files. */
 static int make_echo(struct frag_policy_spec *spec, const char *name, const char *options,
 		     struct frag_err *err)
 {
-	const struct frag_policy_ops *ops = spec->ops;
 	const char *inner = spec->inner ? spec->inner->echo : "";
 	size_t length = echo_options(spec, options, NULL, 0);
-	size_t room = strlen(name) + 1 + length + 1 + strlen(inner) + 1, n = 0;
+	size_t room = strlen(name) + 1 + length + 1 + strlen(inner) + 1;
+	int n;
 
 	spec->echo = frag_host_alloc(room);
 	FRAG_CHECK_ALLOC(spec->echo, "policy options", err);
-	add(spec->echo, room, &n, name);
-	add(spec->echo, room, &n, length ? ":" : "");
-	if (ops->conf && ops->conf(spec->params, NULL, 0) != SIZE_MAX)
-		spec->conf = spec->echo + n;
-	echo_options(spec, options, spec->echo + n, room - n);
-	n += length;
-	add(spec->echo, room, &n, *inner ? "/" : "");
-	add(spec->echo, room, &n, inner);
+	n = snprintf(spec->echo, room, "%s%s", name, length ? ":" : "");
+	echo_options(spec, options, spec->echo + n, room - (size_t)n);
+	snprintf(spec->echo + n + length, room - (size_t)n - length, "%s%s", *inner ? "/" : "",
+		 inner);
 	return 0;
 }
 
@@ -285,6 +284,7 @@ static int fill_spec(struct frag_policy_spec *spec, char *work, int depth, struc
 		rest++;
 	snprintf(options, sizeof(options), "%s%s%s", given, *given && *rest ? "," : "", rest);
 	FRAG_TRY(parse_options(spec, options, err));
+	FRAG_TRY(make_conf(spec, err));
 	return make_echo(spec, spec->library ? name : spec->ops->name, options, err);
 }
 
@@ -327,7 +327,7 @@ void frag_policy_spec_destroy(struct frag_policy_spec *spec)
 	if (!spec)
 		return;
 	frag_policy_spec_destroy(spec->inner);
-	FRAG_FREE(spec->params, spec->text, spec->echo);
+	FRAG_FREE(spec->params, spec->text, spec->echo, spec->conf);
 	if (spec->library)
 		dlclose(spec->library);
 	frag_host_free(spec);

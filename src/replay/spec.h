@@ -10,7 +10,7 @@ struct frag_policy_spec {
 	void *params; /* ops->params_size bytes, NULL if 0 */
 	char *text;   /* as given */
 	char *echo;
-	const char *conf;		/* inside of echo, or NULL */
+	char *conf;			/* for ops->conf_variable; NULL: it cannot be set there */
 	struct frag_policy_spec *inner; /* of an adaptor */
 	void *library;			/* handle of an external policy, from dlopen */
 };

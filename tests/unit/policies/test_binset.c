@@ -39,27 +39,18 @@ static void same_as_sorted(const struct frag_binset *s, struct frag_bin_node *no
 	}
 }
 
-/* mask: how many different sizes. count: of nodes; few are a list where the set is slim. */
+/* mask: how many different sizes. count: of nodes. */
 static void random_changes_of(uint64_t mask, unsigned shift, bool slim, size_t count)
 {
 	static struct frag_bin_node nodes[NODES];
 	static bool in[NODES];
-	FRAG_AUTO(frag_bset_nodes_release) struct frag_bset_nodes shared = { 0 };
+	FRAG_AUTO(frag_slab_release) struct frag_slab shared = { 0 };
 	FRAG_AUTO(frag_binset_release) struct frag_binset s = { 0 };
 
 	memset(in, 0, sizeof(in));
 	frag_bset_nodes_init(&shared);
-	if (slim) {
-		frag_binset_init_slim(&s);
-		if (count > FRAG_BINSET_LIST) {
-			frag_binset_join(&s, &shared);
-			assert_int_equal(frag_bset_nodes_reserve(&shared, count), 0);
-		}
-	} else {
-		frag_binset_init(&s);
-		assert_int_equal(frag_binset_reserve(&s, NODES), 0);
-	}
-	assert_true(frag_binset_is_slim(&s) == slim);
+	assert_int_equal(frag_binset_init(&s, &shared, slim), 0);
+	assert_int_equal(frag_bset_nodes_reserve(&shared, count), 0);
 	/* from here on an insert must do without memory */
 	frag_host_fail_after(1);
 	for (int round = 0; round < 60; round++) {
@@ -100,9 +91,6 @@ static void random_changes(uint64_t mask, unsigned shift)
 {
 	random_changes_of(mask, shift, false, NODES);
 	random_changes_of(mask, shift, true, NODES);
-	/* a list, and now a list and now a tree */
-	random_changes_of(mask, shift, true, FRAG_BINSET_LIST);
-	random_changes_of(mask, shift, true, 2 * FRAG_BINSET_LIST);
 }
 
 TEST(one_size)
@@ -131,10 +119,12 @@ TEST(falling)
 {
 	static struct frag_bin_node nodes[NODES];
 	static bool in[NODES];
+	FRAG_AUTO(frag_slab_release) struct frag_slab shared = { 0 };
 	FRAG_AUTO(frag_binset_release) struct frag_binset s = { 0 };
 
-	frag_binset_init(&s);
-	assert_int_equal(frag_binset_reserve(&s, NODES), 0);
+	frag_bset_nodes_init(&shared);
+	assert_int_equal(frag_binset_init(&s, &shared, false), 0);
+	assert_int_equal(frag_bset_nodes_reserve(&shared, NODES), 0);
 	for (size_t i = 0; i < NODES; i++) {
 		nodes[i] = (struct frag_bin_node){ .size = 100 * 1024, .rank = (NODES - i) * 4096 };
 		frag_binset_insert(&s, &nodes[i]);

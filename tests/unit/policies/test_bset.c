@@ -5,6 +5,10 @@
 #include "policies/common/bset.h"
 #include "lib/random.h"
 
+struct frag_bset_key {
+	uint64_t addr, size;
+};
+
 /* ---- oracle: sorted array of keys --------------------------------------------- */
 
 struct oracle {
@@ -52,34 +56,34 @@ static void *value_of(struct frag_bset_key k)
 	return (void *)(uintptr_t)(k.size * 1000003u + k.addr);
 }
 
-static void expect_pos(const struct oracle *o, size_t i, struct frag_bset_pos p)
+static void expect_pos(const struct oracle *o, size_t i, struct frag_bset_node *p)
 {
 	if (i >= o->n) {
-		assert_null(p.leaf);
+		assert_null(p);
 		return;
 	}
-	assert_non_null(p.leaf);
-	assert_true(frag_bset_size(p) == o->k[i].size);
-	assert_true(frag_bset_addr(p) == o->k[i].addr);
-	assert_ptr_equal(frag_bset_value(p), value_of(o->k[i]));
+	assert_non_null(p);
+	assert_true(p->by.key == o->k[i].size);
+	assert_true(p->by.tie == o->k[i].addr);
+	assert_ptr_equal(p->value, value_of(o->k[i]));
 }
 
 static void expect_same(const struct oracle *o, const struct frag_bset *s)
 {
-	struct frag_bset_pos p = frag_bset_first(s);
+	struct frag_bset_node *p = frag_bset_first(s);
 	const char *bad = frag_bset_broken(s);
 	size_t i;
 
 	if (bad)
 		fail_msg("%s", bad);
 	assert_int_equal(frag_bset_count(s), o->n);
-	for (i = 0; i < o->n; i++, p = frag_bset_next(p))
+	for (i = 0; i < o->n; i++, p = frag_bset_next(s, p))
 		expect_pos(o, i, p);
-	assert_null(p.leaf);
+	assert_null(p);
 	p = frag_bset_last(s);
-	for (i = o->n; i--; p = frag_bset_prev(p))
+	for (i = o->n; i--; p = frag_bset_prev(s, p))
 		expect_pos(o, i, p);
-	assert_null(p.leaf);
+	assert_null(p);
 }
 
 /* ---- random runs ---------------------------------------------------------------- */
@@ -160,9 +164,9 @@ TEST(test_empty)
 
 	frag_bset_init(&s);
 	assert_int_equal(frag_bset_count(&s), 0);
-	assert_null(frag_bset_first(&s).leaf);
-	assert_null(frag_bset_last(&s).leaf);
-	assert_null(frag_bset_lower(&s, 0, 0).leaf);
+	assert_null(frag_bset_first(&s));
+	assert_null(frag_bset_last(&s));
+	assert_null(frag_bset_lower(&s, 0, 0));
 	assert_false(frag_bset_erase(&s, 512, 0));
 	assert_null(frag_bset_broken(&s));
 }
@@ -179,10 +183,10 @@ TEST(test_order)
 	for (i = 0; i < 4; i++)
 		frag_bset_insert(&s, 1024, addr[i], &s);
 	frag_bset_insert(&s, 2048, 0, NULL);
-	assert_int_equal(frag_bset_addr(frag_bset_lower(&s, 513, 0)), 1);
-	assert_int_equal(frag_bset_addr(frag_bset_lower(&s, 1024, 4)), 7);
-	assert_int_equal(frag_bset_size(frag_bset_lower(&s, 1024, 10)), 2048);
-	assert_null(frag_bset_lower(&s, 2048, 1).leaf);
+	assert_int_equal(frag_bset_lower(&s, 513, 0)->by.tie, 1);
+	assert_int_equal(frag_bset_lower(&s, 1024, 4)->by.tie, 7);
+	assert_int_equal(frag_bset_lower(&s, 1024, 10)->by.key, 2048);
+	assert_null(frag_bset_lower(&s, 2048, 1));
 }
 
 /*
@@ -198,8 +202,8 @@ static void fill_thin_refill(struct frag_bset *s, size_t n)
 			if (!frag_bset_erase(s, i * 512, 64))
 				frag_bset_insert(s, i * 512, 64, NULL);
 		for (i = 0; i < n; i++) /* now all there; thin out */
-			if (frag_bset_lower(s, i * 512, 64).leaf == NULL ||
-			    frag_bset_size(frag_bset_lower(s, i * 512, 64)) != i * 512)
+			if (frag_bset_lower(s, i * 512, 64) == NULL ||
+			    frag_bset_lower(s, i * 512, 64)->by.key != i * 512)
 				frag_bset_insert(s, i * 512, 64, NULL);
 		assert_int_equal(frag_bset_count(s), n);
 		for (i = 0; i < n; i++)
@@ -212,7 +216,8 @@ static void fill_thin_refill(struct frag_bset *s, size_t n)
 		for (i = 0; frag_bset_count(s) > (n + 2) / 3; i++)
 			frag_bset_erase(s, (n / 2) / 3 * 3 * 512 + 1, i);
 	}
-	frag_bset_clear(s);
+	while (frag_bset_count(s))
+		frag_bset_erase_at(s, frag_bset_last(s));
 }
 
 TEST(test_reserve_is_enough)
@@ -240,7 +245,7 @@ TEST(test_reserve_fails_softly)
 
 	frag_bset_init(&s);
 	while (i < 20000) {
-		frag_host_fail_after(i % 2 ? 1 : 0);
+		frag_host_fail_after(i % 2 ? 0 : 1);
 		if (frag_bset_reserve(&s, i + 1)) {
 			refused++;
 			frag_host_fail_after(0);
@@ -252,12 +257,12 @@ TEST(test_reserve_fails_softly)
 	frag_host_fail_after(0);
 	assert_in_range(refused, 1, 60);
 	assert_null(frag_bset_broken(&s));
-	assert_true(s.nodes->leaves_count * sizeof(struct frag_bset_leaf) / 20000 < 160);
+	assert_true((s.own.live_count + s.own.spare_count) * s.own.object_bytes / 20000 < 160);
 }
 
 TEST(test_shared_pool)
 {
-	FRAG_AUTO(frag_bset_nodes_release) struct frag_bset_nodes pool = { 0 };
+	FRAG_AUTO(frag_slab_release) struct frag_slab pool = { 0 };
 	struct frag_bset s[70];
 	const size_t rounds = test_rounds(400000);
 	size_t i, n = 0;
@@ -285,5 +290,5 @@ TEST(test_shared_pool)
 		frag_bset_release(&s[i]);
 	}
 	assert_int_equal(n, 0);
-	assert_int_equal(pool.sets_count, 0);
+	assert_int_equal(frag_slab_live(&pool), 0);
 }
