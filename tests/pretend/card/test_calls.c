@@ -37,15 +37,24 @@
 #include "nogpu_card.h"
 #include "pretend/ranks/nccl.h"
 
-int frag_nogpu_cudnnDropoutGetStatesSize(void *h, size_t *bytes);
-int frag_nogpu_cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(void *h, int mode, int ops,
-									void *x, void *z, void *y,
-									void *scale,
-									void *activation,
-									size_t *bytes);
-int frag_nogpu_cusparseSpMatGetSize(void *a, int64_t *rows, int64_t *cols, int64_t *elements);
-int frag_nogpu_cuPointerGetAttribute(void *out, int which, const void *p);
-int frag_nogpu_cudaIpcCloseMemHandle(void *p);
+/* One of each file, so that it is linked; its type does not matter here. */
+#define LINKED(name) void frag_nogpu_##name(void)
+LINKED(cudaFree);
+LINKED(cuMemMap);
+LINKED(cuPointerGetAttribute);
+LINKED(cudaIpcCloseMemHandle);
+LINKED(cudaEventQuery);
+LINKED(cublasCreate_v2);
+LINKED(cufftMakePlan1d);
+LINKED(ncclSend);
+LINKED(cusolverDnSgetrf_bufferSize);
+LINKED(cusparseSpMatGetSize);
+LINKED(cudnnDropoutGetStatesSize);
+LINKED(cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize);
+
+int frag_nogpu_cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes);
+int frag_nogpu_ncclCommInitRankScalable(void **out, int ranks, int rank, int ids, void *id,
+					void *config);
 int frag_nogpu_ncclCommDestroy(void *comm);
 void **frag_nogpu___cudaRegisterFatBinary(void *fatbin);
 void frag_nogpu___cudaRegisterFunction(void **handle, const void *function, const char *mangled,
@@ -70,7 +79,7 @@ static void set_origin(int *at, uint32_t origin)
 	{ \
 #name, (void (*)(void))name \
 	}
-/* Functions that are not exported; entries are, but one of each file is here so that it is linked. */
+/* Functions that are not exported, as entries are. */
 static const struct {
 	const char *name;
 	void (*function)(void);

@@ -8,6 +8,8 @@
 
 #include "nogpu_card.h"
 
+int frag_nogpu_cudaMalloc(void **out, size_t bytes);
+int frag_nogpu_cudaFree(void *p);
 int frag_nogpu_cuModuleLoad(void **out, const char *path);
 int frag_nogpu_cuModuleLoadData(void **out, const void *image);
 int frag_nogpu_cuModuleGetFunction(void **out, void *module, const char *name);
