@@ -87,8 +87,7 @@ static uint64_t nth_bytes(enum nogpu_beside what, uint64_t n)
 	return figures[what].each_bytes;
 }
 
-/* Counts one more object of a kind; it takes `more_bytes` besides the bytes of its kind. */
-static void take(enum nogpu_beside what, uint64_t more_bytes, struct nogpu_held *own)
+void frag_nogpu_beside_take(enum nogpu_beside what, uint64_t more_bytes, struct nogpu_held *own)
 {
 	static uint64_t taken[NOGPU_BESIDE_COUNT][NOGPU_CARDS_MAX];
 	NOGPU_LOCKED;
@@ -106,16 +105,6 @@ static void take(enum nogpu_beside what, uint64_t more_bytes, struct nogpu_held 
 		each = frag_sim_occupy(sim, nth_bytes(what, n) + more_bytes);
 	if (own)
 		*own = (struct nogpu_held){ each, device };
-}
-
-void frag_nogpu_beside_take(enum nogpu_beside what, struct nogpu_held *own)
-{
-	take(what, 0, own);
-}
-
-void frag_nogpu_beside_take_group(uint64_t bytes, struct nogpu_held *own)
-{
-	take(NOGPU_BESIDE_NCCL, bytes, own);
 }
 
 void frag_nogpu_beside_more(struct nogpu_held *own, uint64_t bytes)

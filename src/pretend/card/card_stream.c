@@ -42,7 +42,7 @@ NOGPU_ENTRY(int, cudaStreamCreateWithPriority, (void **out, unsigned flags, int 
 	clock_enlist(s);
 	if (!is_rank())
 		frag_nogpu_streams_begin();
-	frag_nogpu_beside_take(NOGPU_BESIDE_STREAM, NULL);
+	frag_nogpu_beside_take(NOGPU_BESIDE_STREAM, 0, NULL);
 	*out = s;
 	return NOGPU_OK;
 }

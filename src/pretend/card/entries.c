@@ -34,7 +34,7 @@ static int make_cublas(void **out)
 		frag_nogpu_host_takes(CUBLAS_NS);
 	frag_nogpu_hold(64 * FRAG_MIB);
 	if (!rc)
-		frag_nogpu_beside_take(NOGPU_BESIDE_CUBLAS, *out);
+		frag_nogpu_beside_take(NOGPU_BESIDE_CUBLAS, 0, *out);
 	return rc;
 }
 

@@ -15,8 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 
 #include <frag/device.h>
 
@@ -69,43 +67,6 @@ static bool join(struct list *now, uint64_t begin, uint64_t end)
 	return now->count;
 }
 
-/* Linux 6.11: returns the mapping at an address or the next above, as declared in <linux/fs.h>. */
-struct procmap_query {
-	uint64_t size, flags, at, begin, end, not_asked[4];
-	uint32_t nor_these[4];
-	uint64_t nor_those[2];
-};
-#define PROCMAP_QUERY _IOWR('f', 17, struct procmap_query)
-#define OR_NEXT 0x10
-
-static bool ask(int fd, uint64_t at, uint64_t *begin, uint64_t *end)
-{
-	struct procmap_query q = { .size = sizeof(q), .flags = OR_NEXT, .at = at };
-
-	if (ioctl(fd, PROCMAP_QUERY, &q))
-		return false;
-	*begin = FRAG_MAX(q.begin, at);
-	*end = q.end;
-	return true;
-}
-
-/* Most mappings are unchanged: one msync call confirms a library with all its mappings (it fails on
- * holes). */
-static void look_by_queries(int fd, const struct list *before, struct list *now)
-{
-	uint64_t at = 0, begin, end;
-
-	for (size_t k = 0; ask(fd, at, &begin, &end); at = end) {
-		while (k < before->count && before->at[k].end <= begin)
-			k++;
-		if (k < before->count && before->at[k].begin <= begin && end < before->at[k].end &&
-		    !msync((void *)(uintptr_t)begin, before->at[k].end - begin, MS_ASYNC))
-			end = before->at[k].end;
-		if (!join(now, begin, end))
-			break;
-	}
-}
-
 /* "BEGIN-END ...", both in hexadecimal. Parsed by hand: fscanf took longer than the kernel needs to
  * write the file. */
 static bool parse(const char *line, uint64_t *begin, uint64_t *end)
@@ -119,27 +80,19 @@ static bool parse(const char *line, uint64_t *begin, uint64_t *end)
 	return *space == ' ';
 }
 
-static void look_by_text(FILE *f, struct list *now)
+/* Reads the current mappings. False: unknown. */
+static bool look(struct list *now)
 {
+	FILE *f = fopen("/proc/self/maps", "re");
 	uint64_t begin, end;
 	char *line = NULL;
 	size_t room = 0;
 
+	if (!f)
+		return false;
 	while (getline(&line, &room, f) > 0 && parse(line, &begin, &end) && join(now, begin, end))
 		;
 	free(line);
-}
-
-/* Reads the current mappings. False: unknown. */
-static bool look(const struct list *before, struct list *now)
-{
-	FILE *f = fopen("/proc/self/maps", "re");
-
-	if (!f)
-		return false;
-	look_by_queries(fileno(f), before, now);
-	if (!now->count)
-		look_by_text(f, now);
 	fclose(f);
 	return now->count;
 }
@@ -232,7 +185,7 @@ void frag_nogpu_host_look(void *ctx)
 	struct space *s = ctx;
 	struct list *held = &s->held, now = { .at = NULL }, kept = { .at = NULL };
 
-	if (!s->sim || !look(held, &now)) {
+	if (!s->sim || !look(&now)) {
 		free(now.at);
 		return;
 	}

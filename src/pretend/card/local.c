@@ -82,7 +82,7 @@ static int launched(const void *function, void **parameters, void *stream)
 		frag_nogpu_wait_idle();
 	if (!atomic_load_explicit(&done[0][device], memory_order_relaxed) &&
 	    !atomic_exchange(&done[0][device], true)) {
-		frag_nogpu_beside_take(NOGPU_BESIDE_KERNELS, NULL);
+		frag_nogpu_beside_take(NOGPU_BESIDE_KERNELS, 0, NULL);
 		frag_nogpu_hold(2 * FRAG_MIB);
 	}
 	if (!atomic_load_explicit(&done[1][device], memory_order_relaxed) &&

@@ -181,7 +181,8 @@ bool frag_nogpu_asserts(const char *kernel);
 /* A library reserves address space of the current card permanently. */
 void frag_nogpu_hold(uint64_t bytes);
 /* Memory of libraries on the current card (beside.c): that of the first object of its kind, and,
- * with `own`, that of this object until it is released; *own starts as zeros. */
+ * with `own`, that of this object until it is released, of which more_bytes are its own (NCCL's
+ * groups); *own starts as zeros. */
 enum nogpu_beside {
 	NOGPU_BESIDE_KERNELS,
 	NOGPU_BESIDE_CUBLAS,
@@ -196,9 +197,7 @@ struct nogpu_held {
 	uint64_t bytes;
 	int device;
 };
-void frag_nogpu_beside_take(enum nogpu_beside what, struct nogpu_held *own);
-/* NCCL takes memory for a group: its kernels with the first one, and these bytes. */
-void frag_nogpu_beside_take_group(uint64_t bytes, struct nogpu_held *own);
+void frag_nogpu_beside_take(enum nogpu_beside what, uint64_t more_bytes, struct nogpu_held *own);
 /* An NCCL group with this process as `rank`: memory besides NCCL's code when it is made, when its
  * ring is connected, and for the connection to one of its ranks (beside_nccl.c). */
 uint64_t frag_nogpu_group_bytes(int ranks, int rank);

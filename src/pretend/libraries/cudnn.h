@@ -40,6 +40,11 @@ struct nogpu_cudnn {
 	struct nogpu_cudnn *ops[NOGPU_CUDNN_OPS];
 };
 
+/* A descriptor of a tensor for layers (cudnn_rnn.c). */
+struct rnn_tensor;
+int frag_nogpu_cudnnGetTensorNdDescriptor(const struct rnn_tensor *t, int wanted, int *type,
+					  int *count, int *dims, int *strides);
+
 int64_t frag_nogpu_cudnn_element_bytes(int type);
 bool frag_nogpu_is_conv(const struct nogpu_cudnn *op);
 #define NOGPU_PLANS 4 /* with and without tensor cores, deterministic or not */

@@ -8,10 +8,6 @@
 
 #include "cudnn.h"
 
-struct rnn_tensor;
-int frag_nogpu_cudnnGetTensorNdDescriptor(const struct rnn_tensor *t, int wanted, int *type,
-					  int *count, int *dims, int *strides);
-
 static int workspace(const struct rnn_tensor *probabilities, int labels, size_t *bytes)
 {
 	int type, count, dims[NOGPU_CUDNN_DIMS] = { 1, 1 }, strides[NOGPU_CUDNN_DIMS];

@@ -9,10 +9,6 @@
 
 #include "cudnn.h"
 
-struct rnn_tensor;
-int frag_nogpu_cudnnGetTensorNdDescriptor(const struct rnn_tensor *t, int wanted, int *type,
-					  int *count, int *dims, int *strides);
-
 #define FORWARD_HEAD 1072u /* bytes besides the tiles */
 #define BACKWARD_HEAD 1056u
 

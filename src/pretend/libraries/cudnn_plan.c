@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <spawn.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,56 +28,39 @@ static int version; /* of the library that plans, as 91900; 0: none does */
 static int known;   /* what a card adds to its plans is known */
 static bool asked;
 
-/* A line under way: cut where it is too long, which no convolution's is. */
-struct line {
-	char text[2000];
-	size_t used;
-};
-
-__attribute__((format(printf, 2, 3))) static void add(struct line *l, const char *format, ...)
-{
-	size_t room = sizeof(l->text) - l->used;
-	va_list args;
-	int n;
-
-	va_start(args, format);
-	n = vsnprintf(l->text + l->used, room, format, args);
-	va_end(args);
-	l->used += n < 0 ? 0 : FRAG_MIN((size_t)n, room - 1);
-}
-
 /* No signal where the planner has ended. */
-static bool say(const struct line *l)
+static bool say(const char *line)
 {
-	for (size_t done = 0; done < l->used;) {
-		ssize_t n = send(to, l->text + done, l->used - done, MSG_NOSIGNAL);
-
+	for (ssize_t n; *line; line += n) {
+		n = send(to, line, strlen(line), MSG_NOSIGNAL);
 		if (n <= 0)
 			return false;
-		done += (size_t)n;
 	}
 	return true;
 }
 
-/* What a card says of itself; the names are cuDNN's. */
-static void describe_card(struct line *l)
+/* What a card says of itself, to be freed; the names are cuDNN's. NULL: no memory. */
+static char *describe_card(void)
 {
 	const struct nogpu_card *c = frag_nogpu_card();
+	char *text;
+	int n = asprintf(
+		&text,
+		"{\"maxGridSize\":[2147483647,65535,65535],\"maxBlockSize\":[1024,1024,64],"
+		"\"regsPerBlock\":65536,\"multiProcessorCount\":%d,\"warpSize\":32,"
+		"\"maxSharedMemoryPerBlock\":49152,\"maxSharedMemoryPerBlockOptin\":%llu,"
+		"\"reservedSharedMemoryPerBlock\":%d,\"maxRegistersPerSM\":65536,"
+		"\"maxCtasPerSM\":%d,\"maxThreadsPerBlock\":1024,\"maxThreadsPerSM\":%d,"
+		"\"pciDeviceId\":0,\"isTccDriver\":0,\"supportCoopLaunch\":1,\"totalGlobalMem\":%"
+		"llu,"
+		"\"smClockRateKHz\":%d,\"memClockRateKHz\":3201000,\"l2CacheSize\":%llu,"
+		"\"cudaDeviceId\":0,\"deviceVer\":%d,\"driverVer\":13000,\"deviceName\":\"%s\"}\n",
+		c->sms, (unsigned long long)c->shared_per_block_bytes, c->major >= 8 ? 1024 : 0,
+		c->blocks_per_sm, c->threads_per_sm, (unsigned long long)c->total_bytes,
+		c->clock_khz, (unsigned long long)c->l2_bytes, c->major * 100 + c->minor * 10,
+		c->name);
 
-	add(l,
-	    "{\"maxGridSize\":[2147483647,65535,65535],\"maxBlockSize\":[1024,1024,64],"
-	    "\"regsPerBlock\":65536,\"multiProcessorCount\":%d,\"warpSize\":32,"
-	    "\"maxSharedMemoryPerBlock\":49152,\"maxSharedMemoryPerBlockOptin\":%llu,"
-	    "\"reservedSharedMemoryPerBlock\":%d,\"maxRegistersPerSM\":65536,",
-	    c->sms, (unsigned long long)c->shared_per_block_bytes, c->major >= 8 ? 1024 : 0);
-	add(l,
-	    "\"maxCtasPerSM\":%d,\"maxThreadsPerBlock\":1024,\"maxThreadsPerSM\":%d,"
-	    "\"pciDeviceId\":0,\"isTccDriver\":0,\"supportCoopLaunch\":1,\"totalGlobalMem\":%llu,",
-	    c->blocks_per_sm, c->threads_per_sm, (unsigned long long)c->total_bytes);
-	add(l,
-	    "\"smClockRateKHz\":%d,\"memClockRateKHz\":3201000,\"l2CacheSize\":%llu,"
-	    "\"cudaDeviceId\":0,\"deviceVer\":%d,\"driverVer\":13000,\"deviceName\":\"%s\"}\n",
-	    c->clock_khz, (unsigned long long)c->l2_bytes, c->major * 100 + c->minor * 10, c->name);
+	return n < 0 ? NULL : text;
 }
 
 /* argv out of three lines of `text`. false: there are not three. */
@@ -120,8 +102,7 @@ static void start(void)
 {
 	const char *setting = getenv(CUFRAG_NOGPU_PLANNER);
 	char *text = setting ? strdup(setting) : NULL, *argv[8];
-	struct line card = { .used = 0 };
-	char line[64];
+	char line[64], *card;
 	int ends[2];
 
 	owner = getpid();
@@ -132,34 +113,42 @@ static void start(void)
 		close(ends[1]);
 		to = ends[0];
 		from = fdopen(to, "r");
-		describe_card(&card);
-		if (!from || !say(&card) || !fgets(line, sizeof(line), from) ||
+		card = describe_card();
+		if (!from || !card || !say(card) || !fgets(line, sizeof(line), from) ||
 		    sscanf(line, "%d %d", &version, &known) != 2)
 			to = -1;
+		free(card);
 	}
 	free(text);
 }
 
-static void put(struct line *l, const int64_t *values, int64_t count)
+static void put(FILE *q, const int64_t *values, int64_t count)
 {
 	for (int64_t i = 0; i < count; i++)
-		add(l, " %lld", (long long)values[i]);
+		fprintf(q, " %lld", (long long)values[i]);
 }
 
-static void question(const struct nogpu_cudnn *op, struct line *l)
+/* A line, to be freed. NULL: no memory. */
+static char *question(const char *before, const struct nogpu_cudnn *op)
 {
 	const struct nogpu_cudnn *parts[3] = { op->x_part, op->w_part, op->y_part };
 	int64_t dims = op->x_part->dims_count;
+	char *line = NULL;
+	FILE *q = open_memstream(&line, &(size_t){ 0 });
 
-	add(l, "%d %d %lld", op->kind, op->x_part->type, (long long)dims);
+	if (!q)
+		return NULL;
+	fprintf(q, "%s%d %d %lld", before, op->kind, op->x_part->type, (long long)dims);
 	for (int i = 0; i < 3; i++) {
-		put(l, parts[i]->dims, dims);
-		put(l, parts[i]->strides, dims);
+		put(q, parts[i]->dims, dims);
+		put(q, parts[i]->strides, dims);
 	}
-	put(l, op->conv->conv_pads, dims - 2);
-	put(l, op->conv->conv_strides, dims - 2);
-	put(l, op->conv->conv_dilations, dims - 2);
-	add(l, "\n");
+	put(q, op->conv->conv_pads, dims - 2);
+	put(q, op->conv->conv_strides, dims - 2);
+	put(q, op->conv->conv_dilations, dims - 2);
+	fputc('\n', q);
+	fclose(q);
+	return line;
 }
 
 static void take_answer(const char *at, struct nogpu_plans *plans)
@@ -179,12 +168,12 @@ static void take_answer(const char *at, struct nogpu_plans *plans)
 
 /* One is asked for several times, in a row: for each of its attributes. The second: all of a convolution's plans. */
 static struct answered {
-	struct line question;
+	char *question;
 	struct nogpu_plans plans;
 } first, largest;
 
-/* false: this cuDNN cannot do it, or is none. */
-static bool ask(struct answered *last, const struct line *q, struct nogpu_plans *plans)
+/* q is freed. false: this cuDNN cannot do it, or is none. */
+static bool ask(struct answered *last, char *q, struct nogpu_plans *plans)
 {
 	FRAG_LOCKED(&lock);
 	char answer[200];
@@ -192,12 +181,15 @@ static bool ask(struct answered *last, const struct line *q, struct nogpu_plans 
 	asked = true;
 	if (owner != getpid())
 		start();
-	if (to >= 0 && strcmp(q->text, last->question.text)) {
-		last->question = *q;
-		if (say(q) && fgets(answer, sizeof(answer), from))
+	if (to >= 0 && !(q && last->question && !strcmp(q, last->question))) {
+		if (q && say(q) && fgets(answer, sizeof(answer), from))
 			take_answer(answer, &last->plans);
 		else
 			to = -1; /* it ended */
+		free(last->question);
+		last->question = q;
+	} else {
+		free(q);
 	}
 	*plans = last->plans;
 	if (to < 0)
@@ -219,24 +211,19 @@ int frag_nogpu_conv_planner(void)
 bool frag_nogpu_conv_planned(const struct nogpu_cudnn *op, struct nogpu_plans *plans)
 {
 	const struct nogpu_cudnn *x = op->x_part, *w = op->w_part, *y = op->y_part;
-	struct line q = { .used = 0 };
 
 	if (!x || !w || !y || !op->conv || x->dims_count < 3 || x->dims_count > 5 ||
 	    w->dims_count != x->dims_count || y->dims_count != x->dims_count)
 		return false;
-	question(op, &q);
-	return ask(&first, &q, plans);
+	return ask(&first, question("", op), plans);
 }
 
 int64_t frag_nogpu_conv_largest(const struct nogpu_cudnn *op, const struct nogpu_plan *plan)
 {
-	struct line q = { .used = 0 };
 	struct nogpu_plans plans;
 	int64_t bytes = plan->bytes;
 
-	add(&q, "all ");
-	question(op, &q);
-	if (ask(&largest, &q, &plans))
+	if (ask(&largest, question("all ", op), &plans))
 		for (int i = 0; i < plans.count; i++)
 			if (plans.at[i].notes == plan->notes)
 				bytes = FRAG_MAX(bytes, plans.at[i].bytes);

@@ -416,7 +416,6 @@ NOGPU_VALUE(int, cudnnGetRNNTrainingReserveSize,
 	    temporary_space(r, steps, x, NULL, bytes))
 
 /* libraryPropertyType: 0 major, 1 minor, 2 patch */
-size_t frag_nogpu_cudnnGetVersion(void);
 NOGPU_ENTRY(int, cudnnGetProperty, (int which, int *value))
 {
 	int version = (int)frag_nogpu_cudnnGetVersion(), unit = version >= 90000 ? 10000 : 1000;

@@ -7,38 +7,20 @@
  */
 #include "pretend/card/nogpu.h"
 
-enum routine {
-	GETRF,
-	POTRF,
-	SYTRF,
-	SYEVD,
-	SYEVJ,
-	SYEVJ_BATCHED,
-	GEQRF,
-	GESVD,
-	ORGQR,
-	ORMQR,
-	GESVDJ,
-	GESVDJ_BATCHED,
-	GESVDA,
-	GEEV,
-	SYEV_BATCHED,
-};
-
 /* The cudaDataType of single precision, double precision, and their complex numbers. */
-enum number {
+enum {
 	SINGLE = 0,
 	DOUBLE = 1,
 	COMPLEX = 4,
 	DOUBLE_COMPLEX = 5,
 };
 
-static int64_t number_bytes(enum number number)
+static int64_t number_bytes(int number)
 {
 	return number == DOUBLE_COMPLEX ? 16 : number == SINGLE ? 4 : 8;
 }
 
-static bool is_complex(enum number number)
+static bool is_complex(int number)
 {
 	return number >= COMPLEX;
 }
@@ -144,7 +126,7 @@ static int64_t gesvdj(int64_t m, int64_t n)
 
 /* Singular values of tall matrices by eigenvalues, in double precision; single precision is
  * converted first. */
-static int64_t gesvda(enum number number, int64_t m, int64_t n, int64_t batch)
+static int64_t gesvda(int number, int64_t m, int64_t n, int64_t batch)
 {
 	int64_t bytes = is_complex(number) ? 16 : 8, matrices = whole(bytes * m * n * batch);
 	int64_t values = bytes * (n <= 32 ? eigen_jacobi_batched(n, batch) : eigen(n, batch));
@@ -156,7 +138,7 @@ static int64_t gesvda(enum number number, int64_t m, int64_t n, int64_t batch)
 
 /* A Hessenberg reduction, its reflectors, and 8 more rows, 7 for complex numbers. In pages of 512
  * bytes. */
-static int64_t geev(enum number number, int64_t n)
+static int64_t geev(int number, int64_t n)
 {
 	int64_t matrix = FRAG_MAX(orgqr(n - 1, n - 1, n - 1), n * n) + 32;
 	int64_t bytes = number_bytes(number), lines = is_complex(number) ? 7 : 8;
@@ -165,7 +147,7 @@ static int64_t geev(enum number number, int64_t n)
 }
 
 /* A flag for each block of 32 by 32 numbers; from 1,500 rows on also panels. */
-static int64_t getrf(enum number number, int64_t m, int64_t n)
+static int64_t getrf(int number, int64_t m, int64_t n)
 {
 	int64_t least = parts(FRAG_MIN(m, n), 32), columns = parts(n, 32), most = 1, flags, panels;
 
@@ -185,68 +167,19 @@ static int64_t potrf(int64_t n)
 }
 
 /* At least the workspace of LU for 4,096 columns. */
-static int64_t sytrf(enum number number, int64_t n)
+static int64_t sytrf(int number, int64_t n)
 {
 	int64_t width = n < 4096 ? 64 : 128;
 
 	return FRAG_MAX((width * n + 64) * number_bytes(number), getrf(number, 4096, 4096) - 128);
 }
 
-/* k: reflectors, for orgqr and ormqr. */
-static int64_t elements(enum routine routine, int64_t m, int64_t n, int64_t k, int64_t batch)
-{
-	switch (routine) {
-	case SYEVD:
-	case SYEV_BATCHED:
-		return eigen(n, batch);
-	case SYEVJ:
-		return eigen_jacobi(n);
-	case SYEVJ_BATCHED:
-		return eigen_jacobi_batched(n, batch);
-	case GEQRF:
-		return geqrf(n);
-	case ORGQR:
-		return orgqr(m, n, k);
-	case ORMQR:
-		return ormqr(m, n, k);
-	case GESVD:
-		return gesvd(m, n);
-	case GESVDJ:
-		return gesvdj(m, n);
-	case GESVDJ_BATCHED:
-		return 992;
-	default:
-		return 0;
-	}
-}
-
-/* Bytes. */
-static int64_t work(enum routine routine, enum number number, int64_t m, int64_t n, int64_t k,
-		    int64_t batch)
-{
-	switch (routine) {
-	case GETRF:
-		return getrf(number, m, n);
-	case POTRF:
-		return potrf(n);
-	case SYTRF:
-		return sytrf(number, n);
-	case GESVDA:
-		return gesvda(number, m, n, batch);
-	case GEEV:
-		return geev(number, n);
-	default:
-		return elements(routine, m, n, k, batch) * number_bytes(number);
-	}
-}
-
 #define NAME(t, routine) NAME3(t, , routine)
 #define NAME3(t, kind, routine) NAME_OF(t, kind, routine)
 #define NAME_OF(t, kind, routine) cusolverDn##t##kind##routine##_bufferSize
-#define WORK(name, args, routine, m, n, k, batch) WORK_OF(name, args, routine, m, n, k, batch)
-#define WORK_OF(name, args, routine, m, n, k, batch) \
-	NOGPU_ANSWER(name, args, \
-		     *out = (int)(work(routine, NUMBER, m, n, k, batch) / number_bytes(NUMBER)))
+#define ELEMENTS(name, args, n) ELEMENTS_OF(name, args, n)
+#define ELEMENTS_OF(name, args, n) NOGPU_ANSWER(name, args, *out = (int)(n))
+#define BYTES(name, args, n) ELEMENTS(name, args, (n) / number_bytes(NUMBER))
 
 #define NUMBER SINGLE
 #define T S
@@ -275,38 +208,39 @@ static int64_t work(enum routine routine, enum number number, int64_t m, int64_t
 
 /* ---- the interface with types as arguments: bytes on the card and on the host ------------- */
 
-static int both(size_t *dev, size_t *host, int type, enum routine routine, int64_t m, int64_t n,
-		int64_t k, int64_t batch)
+/* Nothing is computed on the host. */
+static int both(size_t *dev, size_t *host, int64_t bytes)
 {
-	bool beside = routine == GEQRF || routine == SYEVD || routine == SYEV_BATCHED;
-
-	*dev = (size_t)(work(routine, (enum number)type, m, n, k, batch) + (beside ? 128 : 0));
-	*host = 0; /* nothing is computed on the host */
+	*dev = (size_t)bytes;
+	*host = 0;
 	return 0;
 }
+
+/* Those that count elements take this more. */
+#define BESIDE 128
 
 NOGPU_VALUE(int, cusolverDnXpotrf_bufferSize,
 	    (void *h, void *p, int uplo, int64_t n, int type, void *a, int64_t lda, int compute,
 	     size_t *dev, size_t *host),
-	    both(dev, host, type, POTRF, n, n, 0, 1))
+	    both(dev, host, potrf(n)))
 NOGPU_VALUE(int, cusolverDnXgeqrf_bufferSize,
 	    (void *h, void *p, int64_t m, int64_t n, int type, void *a, int64_t lda, int tau_type,
 	     void *tau, int compute, size_t *dev, size_t *host),
-	    both(dev, host, type, GEQRF, m, n, 0, 1))
+	    both(dev, host, geqrf(n) * number_bytes(type) + BESIDE))
 NOGPU_VALUE(int, cusolverDnXsyevd_bufferSize,
 	    (void *h, void *p, int vectors, int uplo, int64_t n, int type, void *a, int64_t lda,
 	     int w_type, void *w, int compute, size_t *dev, size_t *host),
-	    both(dev, host, type, SYEVD, n, n, vectors, 1))
+	    both(dev, host, eigen(n, 1) * number_bytes(type) + BESIDE))
 NOGPU_VALUE(int, cusolverDnXsyevBatched_bufferSize,
 	    (void *h, void *p, int vectors, int uplo, int64_t n, int type, void *a, int64_t lda,
 	     int w_type, void *w, int compute, size_t *dev, size_t *host, int64_t batch),
-	    both(dev, host, type, SYEV_BATCHED, n, n, vectors, batch))
+	    both(dev, host, eigen(n, batch) * number_bytes(type) + BESIDE))
 NOGPU_VALUE(int, cusolverDnXgeev_bufferSize,
 	    (void *h, void *p, int left, int right, int64_t n, int type, void *a, int64_t lda,
 	     int w_type, void *w, int vl_type, void *vl, int64_t ldvl, int vr_type, void *vr,
 	     int64_t ldvr, int compute, size_t *dev, size_t *host),
-	    both(dev, host, type, GEEV, n, n, right, 1))
+	    both(dev, host, geev(type, n)))
 NOGPU_VALUE(int, cusolverDnXsytrs_bufferSize,
 	    (void *h, int uplo, int64_t n, int64_t sides, int type, void *a, int64_t lda,
 	     void *pivots, int b_type, void *b, int64_t ldb, size_t *dev, size_t *host),
-	    both(dev, host, type, SYTRF, n, n, sides, 1))
+	    both(dev, host, sytrf(type, n)))

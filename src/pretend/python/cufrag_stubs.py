@@ -74,19 +74,16 @@ class Elf:
         self.needed, self.undefined, self.exported, self.defined, self.owner = [], {}, {}, set(), {}
         with open(path, "rb") as f:
             sections, _ = sections_of(f)
+            by_type = {s[1]: s for s in sections}
 
             def content(s):
                 f.seek(s[4])
                 return f.read(s[5])
-            by_type = {s[1]: s for s in sections}
             if 11 not in by_type or 6 not in by_type:  # DYNSYM, DYNAMIC
                 return
+            symbols, dynamic, versions, needs, gives = (content(by_type.get(kind, (0,) * 6)) for kind in
+                                                        (11, 6, 0x6fffffff, 0x6ffffffe, 0x6ffffffd))
             strings = content(sections[by_type[11][6]])
-            dynamic = content(by_type[6])
-            versions = content(by_type[0x6fffffff]) if 0x6fffffff in by_type else b""
-            needs = content(by_type[0x6ffffffe]) if 0x6ffffffe in by_type else b""
-            gives = content(by_type[0x6ffffffd]) if 0x6ffffffd in by_type else b""
-            symbols = content(by_type[11])
 
         def text(at):
             return strings[at:strings.index(b"\0", at)].decode("latin-1")
@@ -287,7 +284,7 @@ def hash_table(names, first):
 
 
 def code_of(slots, texts, at):
-    """16 bytes for each function at address `at`: "jmp *slot"; with a text, its address is passed.
+    """16 bytes for each function at address `at`: "jmp *slot"; with a text, which is its name, that is passed.
     slot 0: "return CUDA_ERROR_NO_DEVICE"."""
     out = bytearray()
     for slot, text in zip(slots, texts):
@@ -300,6 +297,10 @@ def code_of(slots, texts, at):
             code = b"\xb8" + struct.pack("<i", NO_DEVICE) + b"\xc3"  # mov $100, %eax; ret
         out += code.ljust(16, b"\0")
     return out
+
+
+# of each part, in their order
+ALIGNMENT = {"sym": 8, "str": 1, "hash": 8, "ver": 2, "verdef": 8, "rela": 8, "code": 16, "dynamic": 4096, "slots": 1}
 
 
 def library(soname, functions, target, core):
@@ -315,19 +316,12 @@ def library(soname, functions, target, core):
     symbols += [(strings.add(n), 2 + versions.index(functions[n]) if functions[n] else 1) for n in names]
     verdef = versions_defined(soname, versions, strings)
     name_at, needed_at, origin_at = map(strings.add, (soname, os.path.basename(core or ""), "$ORIGIN"))
-    texts, text_at = bytearray(), {}
-    for n, goal in zip(names, goals):
-        if goal == UNKNOWN:
-            text_at[n] = len(texts)
-            texts += n.encode() + b"\0"
-
+    size = {"sym": 24 * len(symbols), "str": len(strings.data), "hash": 8 + 8 * len(symbols), "ver": 2 * len(symbols),
+            "verdef": len(verdef), "rela": 24 * len(targets), "code": 16 * len(names), "dynamic": 16 * 16, "slots": 8 * len(targets)}
     place, at = {}, 64 + 56 * 4
-    for part, size, to in (("sym", 24 * len(symbols), 8), ("str", len(strings.data), 1), ("hash", 8 + 8 * len(symbols), 8),
-                           ("ver", 2 * len(symbols), 2), ("verdef", len(verdef), 8), ("rela", 24 * len(targets), 8),
-                           ("texts", len(texts), 1), ("code", 16 * len(names), 16), ("dynamic", 16 * 16, 4096), ("slots", 8 * len(targets), 1)):
+    for part, to in ALIGNMENT.items():
         place[part] = at = align(at, to)
-        at += size
-    end_of_code = place["code"] + 16 * len(names)
+        at += size[part]
     slot = {t: place["slots"] + 8 * i for i, t in enumerate(targets)}
     values = [place["code"] + 16 * max(0, i - first) for i in range(len(symbols))]
     dynamic = [(1, needed_at)] * bool(core) + [
@@ -339,25 +333,18 @@ def library(soname, functions, target, core):
                                 for i, (name, _) in enumerate(symbols))),
         "str": strings.data, "hash": hash_table(names, first), "ver": pack("<H", ((version,) for _, version in symbols)),
         "verdef": verdef, "rela": pack("<QQq", ((slot[t], (1 + i) << 32 | 6, 0) for i, t in enumerate(targets))),  # R_X86_64_GLOB_DAT
-        "texts": texts, "code": code_of([slot[goal] for goal in goals] or [0] * len(names),
-                                        [n in text_at and place["texts"] + text_at[n] for n in names], place["code"]),
+        "code": code_of([slot[goal] for goal in goals] or [0] * len(names),
+                        [goal == UNKNOWN and place["str"] + strings.at[n] for n, goal in zip(names, goals or names)], place["code"]),
         "dynamic": pack("<QQ", dynamic)}
     out = bytearray(at)
     for part, data in content.items():
         out[place[part]:place[part] + len(data)] = data
-    return finish(out, place, end_of_code, len(dynamic), len(symbols), len(strings.data), len(verdef), 1 + len(versions))
-
-
-def finish(out, place, end_of_code, entries, symbols, strings, verdef, versions):
-    """Headers, and the sections' table behind."""
-    start = place["dynamic"]
-    rest = len(out) - start
-    headers = [(1, 5, 0, end_of_code, 4096), (1, 6, start, rest, 4096), (2, 6, start, 16 * entries, 8), (0x6474e551, 6, 0, 0, 16)]
-    out[64:64 + 56 * 4] = pack("<IIQQQQQQ", ((kind, flags, where, where, where, size, size, to) for kind, flags, where, size, to in headers))
-    count, sections = section_table(place, symbols, strings, end_of_code - place["code"], verdef, versions, len(out))
-    struct.pack_into("<16sHHIQQQIHHHHHH", out, 0, b"\x7fELF\x02\x01\x01", 3, 62, 1, 0, 64, align(len(out), 8), 0, 64, 56, 4, 64,
-                     count, count - 1)
-    return bytes(out).ljust(align(len(out), 8), b"\0") + sections
+    end_of_code, start = place["code"] + size["code"], place["dynamic"]
+    headers = [(1, 5, 0, end_of_code, 4096), (1, 6, start, at - start, 4096), (2, 6, start, 16 * len(dynamic), 8), (0x6474e551, 6, 0, 0, 16)]
+    out[64:64 + 56 * 4] = pack("<IIQQQQQQ", ((kind, flags, where, where, where, n, n, to) for kind, flags, where, n, to in headers))
+    count, sections = section_table(place, size, 1 + len(versions), at)
+    struct.pack_into("<16sHHIQQQIHHHHHH", out, 0, b"\x7fELF\x02\x01\x01", 3, 62, 1, 0, 64, align(at, 8), 0, 64, 56, 4, 64, count, count - 1)
+    return bytes(out).ljust(align(at, 8), b"\0") + sections
 
 
 def no_card(out, functions):
@@ -368,19 +355,18 @@ def no_card(out, functions):
             f.write(library(soname, dict.fromkeys([*functions, *CUDNN]), None, None))
 
 
-def section_table(place, symbols, strings, code, verdef, versions, end):
+def section_table(place, size, versions, end):
     """A stub for linkers, not the loader: Triton and C++ extensions link against these libraries.
     `end`: the output.
 
     The code is section 1, as the symbols say. The last section has the section names.
     """
-    rows = [(".text", 1, 6, "code", code, 0, 0, 16, 0), (".dynsym", 11, 2, "sym", 24 * symbols, 3, 1, 8, 24),
-            (".dynstr", 3, 2, "str", strings, 0, 0, 1, 0), (".hash", 5, 2, "hash", 8 + 8 * symbols, 2, 0, 8, 4),
-            (".gnu.version", 0x6fffffff, 2, "ver", 2 * symbols, 2, 0, 2, 2),
-            (".gnu.version_d", 0x6ffffffd, 2, "verdef", verdef, 3, versions, 8, 0), (".dynamic", 6, 3, "dynamic", 256, 3, 0, 8, 16)]
+    rows = [(".text", 1, 6, "code", 0, 0, 16, 0), (".dynsym", 11, 2, "sym", 3, 1, 8, 24), (".dynstr", 3, 2, "str", 0, 0, 1, 0),
+            (".hash", 5, 2, "hash", 2, 0, 8, 4), (".gnu.version", 0x6fffffff, 2, "ver", 2, 0, 2, 2),
+            (".gnu.version_d", 0x6ffffffd, 2, "verdef", 3, versions, 8, 0), (".dynamic", 6, 3, "dynamic", 3, 0, 8, 16)]
     names = Strings()
-    head = bytes(64) + pack("<IIQQQQIIQQ", ((names.add(name), kind, flags, place[where], place[where], size, link, more, to, entry)
-                                            for name, kind, flags, where, size, link, more, to, entry in rows))
+    head = bytes(64) + pack("<IIQQQQIIQQ", ((names.add(name), kind, flags, place[where], place[where], size[where], link, more, to, entry)
+                                            for name, kind, flags, where, link, more, to, entry in rows))
     at = align(end, 8) + len(head) + 64
     head += struct.pack("<IIQQQQIIQQ", names.add(".shstrtab"), 3, 0, 0, at, len(names.data), 0, 0, 1, 0)
     return len(rows) + 2, head + bytes(names.data)

@@ -52,7 +52,7 @@ def make(card, torch, path, compiler):
     command = [compiler, "-O1", "-std=c++20" if release_of(torch) >= (2, 12) else "-std=c++17", "-fPIC", "-shared", "-fno-math-errno",
                "-D_GLIBCXX_USE_CXX11_ABI=%d" % torch.compiled_with_cxx11_abi(), "-I" + include,
                "-I" + os.path.join(include, "torch", "csrc", "api", "include"),
-               os.path.join(card.home, "values", "values.cpp"), "-o", temp, "-L" + os.path.join(card.package, "lib"),
+               os.path.join(card.home, "values", "values.cpp"), card.core, "-o", temp, "-L" + os.path.join(card.package, "lib"),
                "-lc10", "-ltorch_cpu", "-ldl", "-Wl,--unresolved-symbols=ignore-all"]
     result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                             env={k: v for k, v in os.environ.items() if not k.startswith(("CUFRAG_", "PYTHON"))})
@@ -77,8 +77,7 @@ class Values:
         operators = os.path.join(card.home, "values", "operators.csv")
         self.begin()
         self.library.cufrag_values_start.restype = ctypes.c_bool
-        if not self.library.cufrag_values_start(card.core.encode(), operators.encode(), mode.encode(),
-                                                ctypes.c_ulonglong(protocol.NOGPU_SEED), self.callback):
+        if not self.library.cufrag_values_start(operators.encode(), mode.encode(), ctypes.c_ulonglong(protocol.NOGPU_SEED), self.callback):
             raise OSError("cannot read %s" % operators)
         self.library.cufrag_values_parts(ctypes.c_void_p(torch.UntypedStorage(2)[1:]._cdata))
 

@@ -27,7 +27,7 @@ static int comm_make(void **out, int ranks, int rank)
 	FRAG_TRY(frag_nogpu_handle(out));
 	c = *out;
 	*c = (struct comm){ .ranks = ranks, .rank = rank };
-	frag_nogpu_beside_take_group(frag_nogpu_group_bytes(ranks, rank), &c->held);
+	frag_nogpu_beside_take(NOGPU_BESIDE_NCCL, frag_nogpu_group_bytes(ranks, rank), &c->held);
 	frag_nogpu_map_group(ranks);
 	return NCCL_OK;
 }

@@ -2,18 +2,12 @@
 /* The modelled clock: how long each operator would take on the card. */
 #include "values.h"
 
-#include <c10/core/impl/VirtualGuardImpl.h>
-
-#include <time.h>
-
 namespace torch::autograd
 {
 /* < 0: no backward pass; missing in some releases */
-__attribute__((weak)) int get_current_graph_task_id();
+__attribute__((weak, visibility("default"))) int get_current_graph_task_id();
 } // namespace torch::autograd
 
-namespace card_values
-{
 /* Pairs (host time in us, modelled ns), one per operator. */
 struct Tick {
 	int64_t host_us, model_ns;
@@ -56,14 +50,14 @@ static void count_recomputed(double ns)
 		recomputed.ns += ns;
 }
 
-double flops_of(const Call &c)
+static double flops_of(const Call &c)
 {
 	std::vector<Tensor> in, out;
 	each(c.args, [&](const Tensor &t) { in.push_back(t); });
 	each(c.outs, [&](const Tensor &t) { out.push_back(t); });
 	if (in.size() < 2 || out.empty())
 		return 0;
-	if (c.f.flops == PRODUCT) { /* 2 m n k; addmm and baddbmm have the summand first */
+	if (c.f.flops == flops_product) { /* 2 m n k; addmm and baddbmm have the summand first */
 		const Tensor &a = in[c.f.first_added ? 1 : 0];
 		/* a group sums over its own rows: weight gradients of experts */
 		bool whole = a.dim() < out[0].dim();
@@ -71,7 +65,8 @@ double flops_of(const Call &c)
 					 (whole ? std::max<double>(double(out[0].size(0)), 1) : 1)
 			       : 0;
 	}
-	if (c.f.flops == CONVOLUTION) { /* each output element meets a filter; backward twice */
+	if (c.f.flops ==
+	    flops_convolution) { /* each output element meets a filter; backward twice */
 		bool backward = c.f.name == "aten::convolution_backward";
 		if (in.size() < (backward ? 3u : 2u) || !in[backward ? 2 : 1].dim())
 			return 0;
@@ -120,7 +115,7 @@ static double product_of_halves(const Call &c, double bytes, double flops)
 
 	for (const auto *some : { &c.args, &c.outs })
 		each(*some, [&](const Tensor &x) { rows = std::max(rows, rows_begin(x)); });
-	if (rows != ROWS_OF_16 && c.f.flops == PRODUCT)
+	if (rows != ROWS_OF_16 && c.f.flops == flops_product)
 		return flops / std::min(flops_per_ns / OLDER_CARD, UNEVEN_FLOPS[rows]) +
 		       UNEVEN_BYTES * bytes / bytes_per_ns;
 	return std::max(bytes / bytes_per_ns, flops / flops_per_ns);
@@ -135,8 +130,8 @@ static double product_ns(const Call &c, double bytes)
 	each(c.outs, [&](const Tensor &t) { halves &= t.element_size() <= 2; });
 	if (halves)
 		return PRODUCT_NS + product_of_halves(c, bytes, flops) / PRODUCTS;
-	if (c.f.flops == CONVOLUTION ? at::globalContext().allowTF32CuDNN()
-				     : at::globalContext().allowTF32CuBLAS())
+	if (c.f.flops == flops_convolution ? at::globalContext().allowTF32CuDNN()
+					   : at::globalContext().allowTF32CuBLAS())
 		single = std::max(single, WITH_TF32 * PRODUCTS * flops_per_ns);
 	return PRODUCT_NS + std::max(bytes / (PRODUCTS * bytes_per_ns), flops / single);
 }
@@ -188,7 +183,7 @@ static double time_of(const Call &c, double bytes)
 		return PRODUCT_NS + units / PRODUCTS;
 	}
 	if (c.f.flops)
-		return c.f.flops == ATTENTION ? attention_ns(c, bytes) : product_ns(c, bytes);
+		return c.f.flops == flops_attention ? attention_ns(c, bytes) : product_ns(c, bytes);
 	if (c.f.reads_few)
 		return KERNEL_NS;
 	if (c.f.each && !alike(c))
@@ -207,7 +202,7 @@ static double time_of(const Call &c, double bytes)
 
 /* NULL, the default stream, if this PyTorch does not expose it. */
 template <class Guard>
-auto native(const Guard &g, c10::Stream s, int) -> decltype(g.getStreamNativeHandle(s))
+static auto native(const Guard &g, c10::Stream s, int) -> decltype(g.getStreamNativeHandle(s))
 {
 	return g.getStreamNativeHandle(s);
 }
@@ -222,7 +217,7 @@ static void *current_stream()
 	return native(guard, guard.getStream(guard.getDevice()), 0);
 }
 
-void tick(const Call &c)
+static void tick(const Call &c)
 {
 	double bytes = 0, ns;
 	timespec t;
@@ -241,36 +236,6 @@ void tick(const Call &c)
 	count_recomputed(ns);
 	model_ns += ns;
 	ticks.push_back({ t.tv_sec * 1000000 + t.tv_nsec / 1000, int64_t(model_ns) });
-	if (core.work)
-		core.work(core.streams && *core.streams ? current_stream() : nullptr, uint64_t(ns),
-			  uint64_t(model_ns), in_backward() && !at::GradMode::is_enabled());
+	frag_nogpu_work(*frag_nogpu_streams() ? current_stream() : nullptr, uint64_t(ns),
+			uint64_t(model_ns), in_backward() && !at::GradMode::is_enabled());
 }
-
-/* The card's throughput per ns; 0: no clock. */
-void set_roof(double bytes, double flops, double cycles)
-{
-	bytes_per_ns = bytes;
-	flops_per_ns = flops;
-	cycles_per_ns = cycles;
-}
-
-/* Modelled ns of recomputation, and of everything, in the same steps; 0: fewer than two steps. */
-void recomputed_ns(double out[2])
-{
-	std::lock_guard<std::mutex> g(mutex);
-	out[0] = recomputed.last.ns - recomputed.first.ns;
-	out[1] = recomputed.last.model_ns - recomputed.first.model_ns;
-}
-
-/* Writes the clock's pairs, 16 bytes each. 0: done. */
-int write_clock(const char *path)
-{
-	FILE *f = fopen(path, "wb");
-	size_t n = ticks.size();
-
-	if (!f)
-		return 1;
-	bool ok = fwrite(ticks.data(), sizeof(Tick), n, f) == n;
-	return fclose(f) || !ok;
-}
-} // namespace card_values

@@ -2,11 +2,6 @@
 /* The CPU runs an operator over the bytes of the card. */
 #include "values.h"
 
-#include <ATen/CPUGeneratorImpl.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
-
-namespace card_values
-{
 static IValue to_cpu(const IValue &v)
 {
 	if (v.isTensor())
@@ -71,7 +66,7 @@ struct KeepSeed {
 	}
 };
 
-bool compute(Call &c)
+static bool compute(Call &c)
 {
 	Stack stack;
 	IValue own; /* generator */
@@ -111,7 +106,7 @@ bool compute(Call &c)
 
 /* Skips results that have another shape on the CPU (internals of the card's backward pass), and
  * returns their tensors. */
-std::vector<Tensor> copy_results(const Stack &outs, const Stack &results)
+static std::vector<Tensor> copy_results(const Stack &outs, const Stack &results)
 {
 	std::vector<std::pair<Tensor, Tensor>> pairs; /* to, from */
 	std::vector<Tensor> others;
@@ -130,4 +125,3 @@ std::vector<Tensor> copy_results(const Stack &outs, const Stack &results)
 			cpu_view(to).copy_(from);
 	return others;
 }
-} // namespace card_values

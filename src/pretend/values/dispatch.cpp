@@ -13,12 +13,6 @@
  */
 #include "values.h"
 
-#include <c10/core/impl/PyInterpreter.h>
-
-#include <dlfcn.h>
-
-namespace card_values
-{
 constexpr int DEEP = 6; /* nesting depth of operators that are computed */
 
 /* What becomes of a call: it passes unchanged, the check of a computed result, a resize (a copy
@@ -117,7 +111,7 @@ static void compute_results(Call &c)
 		tell_missed(c.f);
 }
 
-void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *stack)
+static void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *stack)
 {
 	auto after = c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, c10::DispatchKey::Fake);
 	Call c{ op, info(op), keys & after, stack, op.schema().arguments().size() };
@@ -130,7 +124,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	if (way == RESIZE)
 		return resize(c);
 	c.args.assign(stack->end() - int64_t(c.count), stack->end());
-	if (core.awaited && *core.awaited)
+	if (*frag_nogpu_awaited())
 		each(c.args, wait_for);
 	Restored<int> before{ depth };
 	depth++;
@@ -156,7 +150,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 
 /* Views have nothing to compute: with a fallthrough kernel, the dispatcher neither calls the
  * fallback nor boxes their arguments. */
-void let_views_pass()
+static void let_views_pass()
 {
 	static auto *passing = new torch::Library(torch::Library::IMPL, "aten",
 						  c10::DispatchKey::Fake, __FILE__, __LINE__);
@@ -186,21 +180,13 @@ static const PyTable *python;
 
 static void dispatch(const PyTable *, const c10::OperatorHandle &op, Stack *stack)
 {
-	struct Inside {
-		bool before = c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Fake);
-		Inside()
-		{
-			c10::impl::tls_set_dispatch_key_excluded(c10::DispatchKey::Fake, false);
-		}
-		~Inside()
-		{
-			c10::impl::tls_set_dispatch_key_excluded(c10::DispatchKey::Fake, before);
-		}
-	} inside;
+	auto keys = c10::impl::tls_local_dispatch_key_set();
+	keys.excluded_ = keys.excluded_ - c10::DispatchKeySet(c10::DispatchKey::Fake);
+	c10::impl::ForceDispatchKeyGuard inside(keys);
 	python->dispatch(op, stack);
 }
 
-void enter_python()
+static void enter_python()
 {
 	static void *copy[TABLE_HEAD + TABLE_SLOTS];
 	void *lib = dlopen("libtorch_python.so", RTLD_NOW | RTLD_NOLOAD);
@@ -218,4 +204,3 @@ void enter_python()
 	python_table.slots[(offset - 1) / sizeof(void *)] = reinterpret_cast<void *>(&dispatch);
 	get()->vtable_ = reinterpret_cast<const PyTable *>(&python_table);
 }
-} // namespace card_values

@@ -10,20 +10,18 @@
  */
 #include "values.h"
 
-namespace card_values
-{
 static bool is_wide(const Draw &d)
 {
 	constexpr int bits = TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 7 ? 32 : 28;
 
-	return d.kind == INTEGERS && d.range >> bits;
+	return d.kind == draws_integers && d.range >> bits;
 }
 
 static uint64_t attribute_of_card(int which)
 {
 	int value = 0;
 
-	return core.attribute && !core.attribute(&value, which, 0) ? uint64_t(value) : 0;
+	return frag_nogpu_cudaDeviceGetAttribute(&value, which, 0) ? 0 : uint64_t(value);
 }
 
 static uint64_t threads_of_draw(uint64_t n)
@@ -62,7 +60,7 @@ static void take_bounds(const Call &c, Draw &d)
 	     high = argument(c, in_place ? "to" : "high");
 	auto from = argument(c, "from"), to = argument(c, "to");
 
-	if (c.f.draws == INTEGERS) {
+	if (c.f.draws == draws_integers) {
 		d.low = low ? low->toInt() : 0;
 		if (high && high->toInt() > d.low)
 			d.range = uint64_t(high->toInt()) - uint64_t(d.low);
@@ -72,14 +70,14 @@ static void take_bounds(const Call &c, Draw &d)
 	}
 }
 
-Draw draw_of(const Call &c)
+static Draw draw_of(const Call &c)
 {
 	Draw d;
 
 	if (!c.f.draws || mode == Values::random)
 		return d;
 	take_bounds(c, d);
-	if (c.f.draws == INTEGERS && !d.range)
+	if (c.f.draws == draws_integers && !d.range)
 		return d;
 	try { /* fails during graph capture */
 		d.generator = generator_of(c);
@@ -151,7 +149,7 @@ template <class T> static bool draw_reals(const Draw &d, void *out, uint64_t n)
 	return true;
 }
 
-bool drawn(const Call &c)
+static bool drawn(const Call &c)
 {
 	const Draw &d = c.draw;
 	const Tensor &t = c.result();
@@ -163,7 +161,7 @@ bool drawn(const Call &c)
 	uint64_t turns = (n - 1) / (threads * of_each) + 1;
 	if (d.generator.get_offset() - d.offset != 4 * turns || d.offset % 4)
 		return false;
-	bool whole = d.kind == INTEGERS;
+	bool whole = d.kind == draws_integers;
 	void *out = t.data_ptr();
 	switch (t.scalar_type()) {
 	case at::kByte:
@@ -184,4 +182,3 @@ bool drawn(const Call &c)
 		return false;
 	}
 }
-} // namespace card_values

@@ -5,10 +5,6 @@
  */
 #include "values.h"
 
-#include <unordered_set>
-
-namespace card_values
-{
 /* Arguments of a fused attention operator; shapes (batch, heads, length, width). */
 struct Attention {
 	Tensor q, k, v, bias, grad, out;
@@ -83,7 +79,7 @@ static IValue to_float(const IValue &v)
 }
 
 /* In single precision, as most of a card's kernels compute internally. False: that fails, too. */
-bool compute_in_float(Call &c, const Stack &args)
+static bool compute_in_float(Call &c, const Stack &args)
 {
 	Stack stack;
 	for (const IValue &v : args)
@@ -99,7 +95,7 @@ bool compute_in_float(Call &c, const Stack &args)
 }
 
 /* The operator synchronizes with the host, and gathers inside if its storage has gaps. */
-bool goes_to_host(const Call &c)
+static bool goes_to_host(const Call &c)
 {
 	return c.f.name == "aten::_to_copy" && c.args[0].toTensor().is_cuda() &&
 	       c.args[3].isDevice() && c.args[3].toDevice().is_cpu();
@@ -113,14 +109,14 @@ static bool is_typed_product(const Call &c)
 }
 
 /* Can the CPU compute it as one operator? */
-bool on_cpu(const Call &c)
+static bool on_cpu(const Call &c)
 {
 	return c.op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU) || c.f.instead ||
 	       c.f.attends || is_typed_product(c);
 }
 
 /* Warns once per operator. */
-void tell_missed(const Info &f)
+static void tell_missed(const Info &f)
 {
 	static std::unordered_set<std::string> told;
 	std::lock_guard<std::mutex> g(mutex);
@@ -130,7 +126,7 @@ void tell_missed(const Info &f)
 }
 
 /* Computes operators that the CPU lacks. False: it is not one of them. */
-bool compute_instead(Call &c, const Stack &args)
+static bool compute_instead(Call &c, const Stack &args)
 {
 	if (is_typed_product(c))
 		return c.results = { at::matmul(args[0].toTensor().to(args[2].toScalarType()),
@@ -145,4 +141,3 @@ bool compute_instead(Call &c, const Stack &args)
 		return false;
 	return c.results = attend(a), true;
 }
-} // namespace card_values

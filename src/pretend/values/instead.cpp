@@ -5,10 +5,6 @@
  */
 #include "values.h"
 
-#include <torch/csrc/autograd/autograd.h>
-
-namespace card_values
-{
 static Tensor tensor_or_none(const IValue &v)
 {
 	return v.isTensor() ? v.toTensor() : Tensor();
@@ -64,36 +60,30 @@ static std::vector<Tensor> recurrent(const Tensor &x, const std::vector<Tensor> 
 				     int64_t stride, const std::vector<Tensor> &states,
 				     const Stack &args, size_t first)
 {
+	using Packed =
+		std::tuple<Tensor, Tensor> (*)(const Tensor &, const Tensor &, const Tensor &,
+					       at::TensorList, bool, int64_t, double, bool, bool);
+	using Padded =
+		std::tuple<Tensor, Tensor> (*)(const Tensor &, const Tensor &, at::TensorList, bool,
+					       int64_t, double, bool, bool, bool);
+	static const Packed packed[] = { at::rnn_relu, at::rnn_tanh, nullptr, at::gru };
+	static const Padded padded[] = { at::rnn_relu, at::rnn_tanh, nullptr, at::gru };
 	int64_t mode = args[first].toInt(), layers = args[first + 3].toInt();
 	bool biases = stride > 3, batch_first = args[first + 4].toBool(),
 	     both_ways = args[first + 7].toBool();
 	auto lengths = args[first + 8].toIntVector();
-	if (!lengths.empty()) {
-		auto sizes = at::tensor(lengths, at::kLong);
-		if (mode == 2) {
-			auto [y, h, c] = at::lstm(x, sizes, states, weights, biases, layers, 0,
-						  false, both_ways);
-			return { y, h, c };
-		}
-		auto [y, h] = mode == 3	  ? at::gru(x, sizes, states[0], weights, biases, layers, 0,
-						    false, both_ways)
-			      : mode == 1 ? at::rnn_tanh(x, sizes, states[0], weights, biases,
-							 layers, 0, false, both_ways)
-					  : at::rnn_relu(x, sizes, states[0], weights, biases,
-							 layers, 0, false, both_ways);
-		return { y, h };
-	}
+	auto sizes = at::tensor(lengths, at::kLong);
 	if (mode == 2) {
-		auto [y, h, c] = at::lstm(x, states, weights, biases, layers, 0, false, both_ways,
-					  batch_first);
+		auto [y, h, c] = lengths.empty() ? at::lstm(x, states, weights, biases, layers, 0,
+							    false, both_ways, batch_first)
+						 : at::lstm(x, sizes, states, weights, biases,
+							    layers, 0, false, both_ways);
 		return { y, h, c };
 	}
-	auto [y, h] = mode == 3	  ? at::gru(x, states[0], weights, biases, layers, 0, false,
-					    both_ways, batch_first)
-		      : mode == 1 ? at::rnn_tanh(x, states[0], weights, biases, layers, 0, false,
-						 both_ways, batch_first)
-				  : at::rnn_relu(x, states[0], weights, biases, layers, 0, false,
-						 both_ways, batch_first);
+	auto [y, h] = lengths.empty() ? padded[mode](x, states[0], weights, biases, layers, 0,
+						     false, both_ways, batch_first)
+				      : packed[mode](x, sizes, states[0], weights, biases, layers,
+						     0, false, both_ways);
 	return { y, h };
 }
 
@@ -157,7 +147,7 @@ static Results masked_scale(const Stack &args)
 }
 
 /* NULL: no replacement. */
-Results (*instead_of(const std::string &name))(const Stack &)
+static Results (*instead_of(const std::string &name))(const Stack &)
 {
 	static const std::unordered_map<std::string, Results (*)(const Stack &)> all = {
 		{ "aten::_fused_rms_norm_backward", rms_norm_backward },
@@ -170,4 +160,3 @@ Results (*instead_of(const std::string &name))(const Stack &)
 	auto it = all.find(name);
 	return it == all.end() ? nullptr : it->second;
 }
-} // namespace card_values

@@ -3,27 +3,6 @@
  * indices, balanced routers. */
 #include "values.h"
 
-namespace card_values
-{
-/* Fills with 1 (or 0, or random in [0, 1)). c: CPU tensor */
-void invent_all(const Tensor &c)
-{
-	if (!c.is_floating_point() || mode == Values::zeros)
-		c.zero_();
-	else if (mode == Values::rules)
-		c.fill_(1);
-	else
-		c.copy_(at::full(c.sizes(), double(generator() >> 11) / 9007199254740992.0,
-				 c.options()));
-}
-
-void invent(const Tensor &t, int64_t most)
-{
-	bool zeros = !t.is_floating_point() || mode == Values::zeros;
-	if (on_card(t) && t.numel() && (small(t) || volume(t) <= most) && !(zeros && drop(t)))
-		invent_all(cpu_view(t));
-}
-
 /* Along dim: k different values of [0, n). */
 static void invent_indices(const Tensor &t, int64_t n, int64_t k, int64_t dim)
 {
@@ -47,32 +26,13 @@ static void invent_indices(const Tensor &t, int64_t n, int64_t k, int64_t dim)
 	c.copy_(t.dim() ? rows.transpose(dim, -1) : rows);
 }
 
-/* A router's choice of few experts for each token: uniform, except that the first expert gets
- * `skew` times as many. */
-constexpr int64_t EXPERTS = 1024;
+constexpr int64_t EXPERTS = 1024; /* more are no router's */
 
 static bool routes(const Tensor &x, int64_t k, int64_t dim)
 {
 	int64_t n = x.dim() > 1 ? x.size(-1) : 0;
 	return dim == x.dim() - 1 && n > 1 && n <= EXPERTS && k < n && x.is_floating_point() &&
 	       x.numel() / n >= 4 * n;
-}
-
-void route_rows(const Tensor &rows, int64_t n, int64_t k)
-{
-	auto *p = rows.data_ptr<int64_t>();
-	double share = std::min(1.0, skew * double(k) / double(n));
-	int64_t next = 0;
-	for (int64_t r = 0; r < rows.numel() / k; r++)
-		for (int64_t i = 0; i < k; i++) {
-			bool hot = skew > 1 && i == 0 &&
-				   int64_t(double(r + 1) * share) > int64_t(double(r) * share);
-			bool worst = skew >= double(n);
-			p[r * k + i] = worst	  ? i
-				       : hot	  ? 0
-				       : skew > 1 ? 1 + next++ % (n - 1)
-						  : next++ % n;
-		}
 }
 
 static void route(const Tensor &index, int64_t n, int64_t k)
@@ -149,7 +109,7 @@ static void invent_for(const Call &c)
 }
 
 /* Non-zero elements of an unknown mask: evenly spread and distinct. */
-void invent_places(const Tensor &x, const Tensor &index)
+static void invent_places(const Tensor &x, const Tensor &index)
 {
 	if (!on_card(index) || index.dim() != 2 || !index.numel() || span(index) > INDICES ||
 	    !x.numel())
@@ -165,7 +125,7 @@ void invent_places(const Tensor &x, const Tensor &index)
 }
 
 /* Fills unknown booleans with true. */
-void invent_most(const Stack &outs)
+static void invent_most(const Stack &outs)
 {
 	each(outs, [](const Tensor &t) {
 		if (on_card(t) && t.numel() && small(t))
@@ -186,7 +146,7 @@ static bool one_number(const Stack &outs)
 }
 
 /* Are all results integers or booleans? */
-bool decides(const Stack &outs)
+static bool decides(const Stack &outs)
 {
 	bool all = true;
 	each(outs, [&](const Tensor &t) { all &= integers(t); });
@@ -228,14 +188,14 @@ static void judge_results(Call &c)
 	});
 }
 
-bool invent(Call &c)
+static bool invent(Call &c)
 {
 	Info &f = c.f;
 
 	if (f.copies)
 		arrived(f, c.args[f.mutates ? 1 : 0].toTensor(), c.result());
-	if (c.table && !c.table->places.empty() && f.table != SCATTERS && f.table != PUTS &&
-	    from_table(c))
+	if (c.table && !c.table->places.empty() && f.table != table_scatters &&
+	    f.table != table_puts && from_table(c))
 		return false;
 	judge_results(c);
 	if (invent_special(c))
@@ -254,4 +214,3 @@ bool invent(Call &c)
 		c.outs_fit = true; /* takes no host memory, so any size; tables start so */
 	return true;
 }
-} // namespace card_values

@@ -2,8 +2,6 @@
 /* May an operator be computed: are its inputs known, small enough, and its indices valid? */
 #include "values.h"
 
-namespace card_values
-{
 /* Limits in bytes: of inputs and results without gradients and products (distances, masks); of
  * numbers selected by booleans, as many as of the booleans; of all large computed floats on the
  * card, so that large nets are not computed; the same for results of such data (masks of a large
@@ -41,12 +39,12 @@ static void check_places(const Call &c)
 	const Tensor &table = c.args[0].toTensor();
 	if (!table.dim())
 		return;
-	if (c.f.places == CLASSES) /* ignore_index */
+	if (c.f.places == places_classes) /* ignore_index */
 		return check_places(c.f, c.args[1].toTensor(), 0,
 				    table.size(table.dim() > 1 ? 1 : 0), &c.args[4]);
-	if (c.f.places != LISTED)
+	if (c.f.places != places_listed)
 		return check_places(c.f, c.args[c.f.places].toTensor(), 0,
-				    table.size(c.f.places == ALONG ? c.args[1].toInt() : 0));
+				    table.size(c.f.places == places_along ? c.args[1].toInt() : 0));
 	int64_t d = 0;
 	for (const IValue &v : c.args[1].toListRef()) {
 		/* may be negative; a mask covers its own dimensions */
@@ -67,7 +65,8 @@ class Judge
 {
       public:
 	explicit Judge(Call &call)
-	    : c(call), over(call.f.over && !(call.f.places == LISTED && call.args[3].toBool())),
+	    : c(call),
+	      over(call.f.over && !(call.f.places == places_listed && call.args[3].toBool())),
 	      unread(call.f.beta && call.args[call.f.beta - 1].toScalar().toDouble() == 0),
 	      data(!call.f.mutates && !call.f.flops), data_most(call.f.masks ? MASKS : DATA)
 	{
@@ -124,7 +123,7 @@ class Judge
 };
 } // namespace
 
-void judge(Call &c)
+static void judge(Call &c)
 {
 	Info &f = c.f;
 
@@ -140,4 +139,3 @@ void judge(Call &c)
 	c.upload = f.copies && !c.args[f.mutates ? 1 : 0].toTensor().is_cuda();
 	c.inside_only = in_full && !on_cpu(c);
 }
-} // namespace card_values

@@ -2,8 +2,6 @@
 /* Writes the results of an operator, and marks where their values come from. */
 #include "values.h"
 
-namespace card_values
-{
 /* Does nearly every element satisfy the comparison? isfinite(x) is (x == x) * (|x| != inf);
  * isclose(x, y) is x == y or another condition, and two unknown tensors hold the same numbers. Few
  * elements equal a given number (labels != -100), except those that masks hold: for any() and
@@ -52,15 +50,16 @@ static void mark_booleans(Call &c, bool likely)
 /* The large tensors of which the card keeps a note. */
 static void mark_notes(Call &c)
 {
-	if (c.cleared)
+	bool copied = c.f.table == table_copies && c.table && c.table->places.empty();
+	if (c.cleared || (copied && on_card(c.result())))
 		note_zeros(c.result());
 	if (c.steep)
 		note_slope(c);
-	if (c.table && (c.f.table == SCATTERS || c.f.table == PUTS))
+	if (c.table && (c.f.table == table_scatters || c.f.table == table_puts))
 		scatter_into(c);
 }
 
-void mark(Call &c)
+static void mark(Call &c)
 {
 	std::vector<Tensor> others;
 
@@ -94,4 +93,3 @@ void mark(Call &c)
 			each(c.args[i], set);
 	mark_notes(c);
 }
-} // namespace card_values

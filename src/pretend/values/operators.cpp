@@ -2,10 +2,6 @@
 /* What an operator is: from its schema, and from the rows of operators.csv that name it. */
 #include "values.h"
 
-#include <fnmatch.h>
-
-namespace card_values
-{
 struct Row {
 	std::string name, overload, flags;
 	bool means(const c10::FunctionSchema &schema) const
@@ -29,28 +25,15 @@ static const struct {
 	int Info::*kind;
 	int value;
 } KINDS[] = {
-	{ "places=rows", &Info::places, ROWS },
-	{ "places=along", &Info::places, ALONG },
-	{ "places=classes", &Info::places, CLASSES },
-	{ "places=listed", &Info::places, LISTED },
-	{ "table=scatters", &Info::table, SCATTERS },
-	{ "table=puts", &Info::table, PUTS },
-	{ "table=takes", &Info::table, TAKES },
-	{ "table=copies", &Info::table, COPIES },
-	{ "table=compares", &Info::table, COMPARES },
-	{ "table=counts", &Info::table, COUNTS },
-	{ "slope=classes_begin", &Info::slope, CLASSES_BEGIN },
-	{ "slope=frames_begin", &Info::slope, FRAMES_BEGIN },
-	{ "slope=passed_on", &Info::slope, PASSED_ON },
-	{ "slope=multiplied", &Info::slope, MULTIPLIED },
-	{ "slope=divided", &Info::slope, DIVIDED },
-	{ "slope=added_up", &Info::slope, ADDED_UP },
-	{ "draws=integers", &Info::draws, INTEGERS },
-	{ "draws=evenly", &Info::draws, EVENLY },
-	{ "flops=product", &Info::flops, PRODUCT },
-	{ "flops=convolution", &Info::flops, CONVOLUTION },
-	{ "flops=attention", &Info::flops, ATTENTION },
+#define K(kind, value) { #kind "=" #value, &Info::kind, kind##_##value },
+	VALUES_KINDS(K)
+#undef K
 };
+
+static bool begins(const std::string &name, const char *with)
+{
+	return name.rfind(with, 0) == 0;
+}
 
 /* False: there is no such flag. */
 static bool take_word(Info &f, const std::string &word)
@@ -79,7 +62,7 @@ static bool take_row(Info &f, const Row &r)
 	return all;
 }
 
-bool read_operators(const char *path)
+static bool read_operators(const char *path)
 {
 	FILE *f = fopen(path, "r");
 	char line[512];
@@ -104,12 +87,7 @@ bool read_operators(const char *path)
 	return !fclose(f) && all;
 }
 
-bool begins(const std::string &name, const char *with)
-{
-	return name.rfind(with, 0) == 0;
-}
-
-bool mutates(const c10::FunctionSchema &schema)
+static bool mutates(const c10::FunctionSchema &schema)
 {
 	for (const auto &a : schema.arguments())
 		if (a.alias_info() && a.alias_info()->isWrite())
@@ -117,7 +95,7 @@ bool mutates(const c10::FunctionSchema &schema)
 	return false;
 }
 
-bool gives_view(const c10::FunctionSchema &schema)
+static bool gives_view(const c10::FunctionSchema &schema)
 {
 	for (const auto &r : schema.returns())
 		if (r.alias_info() && !r.alias_info()->isWrite())
@@ -178,7 +156,7 @@ static Info describe(const c10::OperatorHandle &op)
 	return f;
 }
 
-Info &info(const c10::OperatorHandle &op)
+static Info &info(const c10::OperatorHandle &op)
 {
 	static std::unordered_map<const void *, Info *> infos;
 	thread_local std::unordered_map<const void *, Info *> mine;
@@ -193,4 +171,3 @@ Info &info(const c10::OperatorHandle &op)
 		entry = new Info(describe(op));
 	return *(mine[key] = entry);
 }
-} // namespace card_values

@@ -2,44 +2,76 @@
 /* Where the values of each storage come from, and memory that other processes write. */
 #include "values.h"
 
-namespace card_values
+/* What is known of a storage's values, by its base. */
+struct Storage {
+	Origin origin = NOTHING;
+	std::shared_ptr<const Table> table{}; /* NULL: none */
+	Slope slope{};			      /* 0: unknown */
+};
+static std::unordered_map<const void *, Storage> storages;
+
+/* Values of another origin are other values. pre: mutex is held. */
+static void put_origin(const void *base, Origin value)
 {
-bool is_foreign(const Tensor &t)
-{
-	return core.foreign && core.foreign(t.data_ptr());
+	storages[base] = { value };
 }
 
-Origin origin_of(const Tensor &t)
+/* NULL: none. pre: mutex is held. */
+static std::shared_ptr<const Table> table_at(const void *base)
+{
+	auto it = storages.find(base);
+	bool valid =
+		it != storages.end() && it->second.table && !it->second.table->storage.expired();
+	return valid ? it->second.table : nullptr;
+}
+
+static std::shared_ptr<const Table> table_of(const Tensor &t)
+{
+	if (!on_card(t) || !t.numel())
+		return nullptr;
+	std::lock_guard<std::mutex> g(mutex);
+	return table_at(base_of(t));
+}
+
+/* Any size. */
+static bool holds_zeros(const Tensor &t)
+{
+	auto table = table_of(t);
+	return table && table->places.empty();
+}
+
+static bool is_foreign(const Tensor &t)
+{
+	return frag_nogpu_foreign(t.data_ptr());
+}
+
+static Origin origin_of(const Tensor &t)
 {
 	if (!on_card(t))
 		return t.is_cuda() ? NOTHING : COMPUTED;
 	if (!t.numel())
 		return COMPUTED;
 	uint32_t lent;
-	if (core.lent_origin && core.lent_origin(t.data_ptr(), span(t), &lent))
+	if (frag_nogpu_lent_origin(t.data_ptr(), span(t), &lent))
 		return Origin(lent);
 	std::unique_lock<std::mutex> g(mutex);
 	const void *base = base_of(t);
-	auto it = origins.find(base);
-	if (it != origins.end() && it->second != NOTHING)
-		return it->second;
+	auto it = storages.find(base);
+	if (it != storages.end() && it->second.origin != NOTHING)
+		return it->second.origin;
 	auto table = table_at(base);
 	g.unlock();
 	/* part of a large tensor of zeros */
 	return table && table->places.empty() && small(t) ? COMPUTED : NOTHING;
 }
 
-void set_origin(const Tensor &t, Origin value)
+static void set_origin(const Tensor &t, Origin value)
 {
 	if (!on_card(t) || !t.numel())
 		return;
-	if (core.set_lent_origin)
-		core.set_lent_origin(t.data_ptr(), span(t), value, false);
+	frag_nogpu_lent_origin_set(t.data_ptr(), span(t), value, false);
 	std::lock_guard<std::mutex> g(mutex);
-	const void *base = base_of(t);
-	origins[base] = value;
-	forget_table(base);
-	forget_slope(base);
+	put_origin(base_of(t), value);
 	if (t.is_floating_point() && span(t) > SMALL)
 		held.set(t, value != NOTHING);
 	if (integers(t) && span(t) > SMALL_INTEGERS)
@@ -61,7 +93,7 @@ static const void *base_of(const void *p)
 	return it != parts.end() && it->second.begin <= at ? it->second.base : p;
 }
 
-void note_part(const Tensor &t)
+static void note_part(const Tensor &t)
 {
 	if (!on_card(t) || !t.numel())
 		return;
@@ -75,40 +107,38 @@ void note_part(const Tensor &t)
 
 /* Copy from the host (NULL) or another address, without an operator: the library's own copies
  * bypass the dispatcher. */
-void note_arrival(const void *to, const void *from)
+static void note_arrival(const void *to, const void *from)
 {
 	std::lock_guard<std::mutex> g(mutex);
-	auto it = origins.find(base_of(from));
-	if (!from || it != origins.end()) {
-		forget_table(base_of(to));
-		origins[base_of(to)] = from ? it->second : COMPUTED;
-	}
+	auto it = storages.find(base_of(from));
+	if (!from || it != storages.end())
+		put_origin(base_of(to), from ? it->second.origin : COMPUTED);
 }
 
-uint32_t origin_at(const void *p)
+static uint32_t origin_at(const void *p)
 {
 	std::lock_guard<std::mutex> g(mutex);
-	auto it = origins.find(base_of(p));
-	return it == origins.end() ? NOTHING : it->second;
+	auto it = storages.find(base_of(p));
+	return it == storages.end() ? NOTHING : it->second.origin;
 }
 
-void set_origin_at(const void *p, uint32_t value, int lower)
+static void set_origin_at(const void *p, uint32_t value, int lower)
 {
 	std::lock_guard<std::mutex> g(mutex);
-	Origin &o = origins[base_of(p)];
-	forget_table(base_of(p));
-	o = lower ? std::min(o, Origin(value)) : Origin(value);
+	Origin before = storages[base_of(p)].origin;
+	put_origin(base_of(p), lower ? std::min(before, Origin(value)) : Origin(value));
 }
 
 /* Each origin that starts in [p, p + bytes) reaches to the next. */
-void each_origin(const void *p, uint64_t bytes, void (*put)(const void *, uint64_t, uint32_t))
+static void each_origin(const void *p, uint64_t bytes,
+			void (*put)(const void *, uint64_t, uint32_t))
 {
 	std::map<const char *, Origin> there;
 	{
 		std::lock_guard<std::mutex> g(mutex);
-		for (auto &o : origins)
+		for (auto &o : storages)
 			if (o.first >= p && o.first < static_cast<const char *>(p) + bytes)
-				there.emplace(static_cast<const char *>(o.first), o.second);
+				there.emplace(static_cast<const char *>(o.first), o.second.origin);
 	}
 	for (auto it = there.begin(); it != there.end(); ++it) {
 		auto next = std::next(it);
@@ -120,38 +150,54 @@ void each_origin(const void *p, uint64_t bytes, void (*put)(const void *, uint64
 }
 
 /* A kernel outside the dispatcher may have written it. */
-void set_unknown(const c10::StorageImpl *storage)
+static void set_unknown(const c10::StorageImpl *storage)
 {
 	const auto &whole = whole_of(storage);
 
-	if (core.set_lent_origin)
-		core.set_lent_origin(whole.data(), whole.nbytes(), NOTHING, false);
+	frag_nogpu_lent_origin_set(whole.data(), whole.nbytes(), NOTHING, false);
 	std::lock_guard<std::mutex> g(mutex);
-	origins.erase(whole.data());
+	storages.erase(whole.data());
 }
 
 /* Drops the host's pages behind a tensor of zeros or unknown values. False: small, or not
  * contiguous. */
-bool drop(const Tensor &t)
+static bool drop(const Tensor &t)
 {
-	bool whole =
-		core.clear && on_card(t) && span(t) > SMALL && t.is_non_overlapping_and_dense();
+	bool whole = on_card(t) && span(t) > SMALL && t.is_non_overlapping_and_dense();
 	if (whole)
-		core.clear(t.data_ptr(), span(t));
+		frag_nogpu_clear(t.data_ptr(), span(t));
 	return whole;
 }
 
 /* Waits for pending messages before values are read. */
-void wait_for(const Tensor &t)
+static void wait_for(const Tensor &t)
 {
 	if (on_card(t) && t.numel() && (in_full || span(t) <= INDICES))
-		core.settle(t.data_ptr(), span(t));
+		frag_nogpu_settle(t.data_ptr(), span(t));
 }
 
 /* New memory: messages pending for its former contents are dropped. */
-void forget_awaited(const Tensor &t)
+static void forget_awaited(const Tensor &t)
 {
-	if (core.awaited && *core.awaited && on_card(t) && t.numel())
-		core.abandon(t.data_ptr(), span(t));
+	if (*frag_nogpu_awaited() && on_card(t) && t.numel())
+		frag_nogpu_abandon(t.data_ptr(), span(t));
 }
-} // namespace card_values
+
+/* Fills with 1 (or 0, or random in [0, 1)). c: CPU tensor */
+static void invent_all(const Tensor &c)
+{
+	if (!c.is_floating_point() || mode == Values::zeros)
+		c.zero_();
+	else if (mode == Values::rules)
+		c.fill_(1);
+	else
+		c.copy_(at::full(c.sizes(), double(generator() >> 11) / 9007199254740992.0,
+				 c.options()));
+}
+
+static void invent(const Tensor &t, int64_t most = 0)
+{
+	bool zeros = !t.is_floating_point() || mode == Values::zeros;
+	if (on_card(t) && t.numel() && (small(t) || volume(t) <= most) && !(zeros && drop(t)))
+		invent_all(cpu_view(t));
+}

@@ -8,11 +8,7 @@
  */
 #include "values.h"
 
-namespace card_values
-{
-static std::unordered_map<const void *, Slope>
-	slopes; /* by base of the storage; guarded by mutex */
-
+static std::atomic<bool> overflows; /* since the scaler last changed its scale */
 constexpr double HALF_MOST = 65520; /* from here on, half precision rounds to infinity */
 
 /* The largest of known numbers, else 0. */
@@ -62,46 +58,42 @@ static Slope slope_of_frames(const Stack &args)
 	return { each, each * std::max(frames, 0.0) };
 }
 
-/* pre: mutex is held. */
-void forget_slope(const void *base)
-{
-	slopes.erase(base);
-}
-
 static bool slope_at(const IValue &v, Slope *s)
 {
 	if (!v.isTensor() || !on_card(v.toTensor()) || !v.toTensor().numel())
 		return false;
 	std::lock_guard<std::mutex> g(mutex);
-	auto it = slopes.find(base_of(v.toTensor()));
-	if (it == slopes.end())
+	auto it = storages.find(base_of(v.toTensor()));
+	if (it == storages.end() || !it->second.slope.most)
 		return false;
-	*s = it->second;
+	*s = it->second.slope;
 	return true;
 }
 
 /* The gradient bound of the result; read before the operator runs, because it may work in place.
  * pre: the operator has a slope. */
-bool slope_of(Call &c)
+static bool slope_of(Call &c)
 {
 	Below below_this;
-	if (c.f.slope == CLASSES_BEGIN || c.f.slope == FRAMES_BEGIN) {
-		c.slope = c.f.slope == FRAMES_BEGIN ? slope_of_frames(c.args)
-						    : slope_of_classes(c.args);
+	if (c.f.slope == slope_classes_begin || c.f.slope == slope_frames_begin) {
+		c.slope = c.f.slope == slope_frames_begin ? slope_of_frames(c.args)
+							  : slope_of_classes(c.args);
 		return c.slope.most > 0;
 	}
 	if (!slope_at(c.args[0], &c.slope))
 		return false;
-	double by = c.f.slope == MULTIPLIED || c.f.slope == DIVIDED ? known_most(c.args[1]) : 1;
-	by = c.f.slope == DIVIDED && by ? 1 / by : by;
+	double by = c.f.slope == slope_multiplied || c.f.slope == slope_divided
+			    ? known_most(c.args[1])
+			    : 1;
+	by = c.f.slope == slope_divided && by ? 1 / by : by;
 	c.slope.most *= by;
 	c.slope.column *= by;
-	if (c.f.slope == ADDED_UP)
+	if (c.f.slope == slope_added_up)
 		c.slope.most = c.slope.column;
 	return c.slope.most > 0;
 }
 
-void note_slope(const Call &c)
+static void note_slope(const Call &c)
 {
 	const Tensor &t = c.result();
 
@@ -110,6 +102,5 @@ void note_slope(const Call &c)
 	if (t.scalar_type() == at::kHalf && c.slope.most >= HALF_MOST)
 		overflows = true;
 	std::lock_guard<std::mutex> g(mutex);
-	slopes[base_of(t)] = c.slope;
+	storages[base_of(t)].slope = c.slope;
 }
-} // namespace card_values

@@ -3,8 +3,6 @@
  * it reads. */
 #include "values.h"
 
-namespace card_values
-{
 constexpr uint64_t MODE_COPIES = 6; /* to the host, for each row (PyTorch 2.11) */
 
 /* The distinct indices of a sparse tensor, sorted, each flattened to one number. Undefined:
@@ -107,8 +105,7 @@ static void answer_count(Call &c)
 	uint64_t count = c.listed ? c.places.size() : expected_count(c, &known);
 	if (depth == 1 || !outer->shape) /* x[mask] calls nonzero */
 		tell_choice(outer->name.c_str() + outer->name.find("::") + 2, !known);
-	if (core.answer)
-		core.answer(true, count);
+	frag_nogpu_answer(true, count);
 }
 
 static void answer_steps(Call &c)
@@ -116,7 +113,7 @@ static void answer_steps(Call &c)
 	Below below_this;
 
 	c.steps = steps_between(c.first(), c.args[1].toInt(), c.known());
-	core.answer_in_turn(c.steps.data(), c.steps.size(), MODE_COPIES);
+	frag_nogpu_answer_in_turn(c.steps.data(), c.steps.size(), MODE_COPIES);
 }
 
 /* Before the operator runs: what its kernels will read, and what it is about to change. */
@@ -126,7 +123,7 @@ static void prepare(Call &c)
 
 	if (f.shape)
 		answer_count(c);
-	if (f.asks && core.answer_in_turn)
+	if (f.asks)
 		answer_steps(c);
 	if (f.part && origin_of(c.first()) == NOTHING)
 		invent(c.first());
@@ -145,12 +142,11 @@ static void run_operator(Call &c)
 		foreseen |= c.done || (whole && !goes_to_host(c));
 		c.redispatch();
 	} catch (...) {
-		if (core.answer)
-			core.answer(false, 0);
+		frag_nogpu_answer(false, 0);
 		throw;
 	}
-	if ((c.f.shape || c.f.asks) && core.answer)
-		core.answer(false, 0);
+	if (c.f.shape || c.f.asks)
+		frag_nogpu_answer(false, 0);
 }
 
 /* Which elements an unknown or listed mask selects. */
@@ -165,7 +161,7 @@ static void write_selected(Call &c)
 		invent_places(c.first(), index);
 }
 
-bool run(Call &c)
+static bool run(Call &c)
 {
 	Info &f = c.f;
 
@@ -190,4 +186,3 @@ bool run(Call &c)
 		});
 	return !c.inside_only;
 }
-} // namespace card_values

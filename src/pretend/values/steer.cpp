@@ -2,24 +2,24 @@
 /* Values of the card that the program reads, and that a file of values may replace. */
 #include "values.h"
 
-namespace card_values
-{
+static Steer steer;
+
 /* Reports a decision by values of the card that a file of values cannot override. */
-void tell_choice(const char *what, bool invented)
+static void tell_choice(const char *what, bool invented)
 {
 	double ignored;
 	if (steer)
 		steer(what, invented, &ignored);
 }
 
-void write_scalar(const Tensor &t, double value)
+static void write_scalar(const Tensor &t, double value)
 {
 	if (on_card(t) && t.numel() == 1)
 		cpu_view(t).fill_(value);
 }
 
 /* Reports values that the program reads. */
-void tell(const Info &f, const Stack &args)
+static void tell(const Info &f, const Stack &args)
 {
 	const Tensor &t = args[f.copies ? 1 : 0].toTensor();
 	bool invented = origin_of(t) != COMPUTED ||
@@ -33,7 +33,7 @@ void tell(const Info &f, const Stack &args)
 }
 
 /* For equal(): unknown tensors are replaced by a constant, so that a tensor is equal to itself. */
-std::vector<IValue> stand_ins(const Stack &args)
+static std::vector<IValue> stand_ins(const Stack &args)
 {
 	std::vector<IValue> seen;
 	for (const auto &a : args) {
@@ -51,7 +51,7 @@ std::vector<IValue> stand_ins(const Stack &args)
 
 /* A tensor was copied to the host: replaces unknown values, whose memory may be stale. Large
  * tensors in pinned memory are mostly offloaded, so they stay zeros, which take no memory. */
-void arrived(const Info &f, const Tensor &from, const Tensor &to)
+static void arrived(const Info &f, const Tensor &from, const Tensor &to)
 {
 	if (to.is_cpu() && span(from) > READ && to.is_pinned())
 		return;
@@ -59,4 +59,3 @@ void arrived(const Info &f, const Tensor &from, const Tensor &to)
 	    !(f.mutates && span(from) <= SMALL))
 		invent_all(cpu_view(to));
 }
-} // namespace card_values

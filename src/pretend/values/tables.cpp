@@ -2,52 +2,21 @@
 /* Non-zero elements of large tensors: one_hot of a router's choices takes gigabytes. */
 #include "values.h"
 
-namespace card_values
-{
-static std::unordered_map<const void *, std::shared_ptr<const Table>> tables; /* by base */
-static size_t tables_most = 256; /* more than this: drops those of freed storages */
-
-/* NULL: none, or outdated by a write. pre: mutex is held. */
-std::shared_ptr<const Table> table_at(const void *base)
-{
-	auto it = tables.find(base);
-	auto known = origins.find(base);
-	bool valid = it != tables.end() && !it->second->storage.expired() &&
-		     known != origins.end() && known->second == it->second->then;
-	return valid ? it->second : nullptr;
-}
-
-void forget_table(const void *base)
-{
-	tables.erase(base);
-}
-
-std::shared_ptr<const Table> table_of(const Tensor &t)
-{
-	if (!on_card(t) || !t.numel())
-		return nullptr;
-	std::lock_guard<std::mutex> g(mutex);
-	return table_at(base_of(t));
-}
-
-/* Any size. */
-bool holds_zeros(const Tensor &t)
-{
-	auto table = table_of(t);
-	return table && table->places.empty();
-}
+static size_t tables_count, tables_most = 256; /* more than this: drops those of freed storages */
 
 static void keep_table(const Tensor &t, Table &&table)
 {
 	std::lock_guard<std::mutex> g(mutex);
-	if (tables.size() >= tables_most) {
-		for (auto it = tables.begin(); it != tables.end();)
-			it = it->second->storage.expired() ? tables.erase(it) : std::next(it);
-		tables_most = 2 * tables.size() + 256;
+	if (++tables_count >= tables_most) {
+		tables_count = 0;
+		for (auto &[base, known] : storages) {
+			if (known.table && known.table->storage.expired())
+				known.table = nullptr;
+			tables_count += known.table != nullptr;
+		}
+		tables_most = 2 * tables_count + 256;
 	}
-	const void *base = base_of(t);
-	table.then = origins[base];
-	tables[base] = std::make_shared<const Table>(std::move(table));
+	storages[base_of(t)].table = std::make_shared<const Table>(std::move(table));
 }
 
 /* Calls f with the sum of (index * weight) over the dimensions of t, for each table entry inside
@@ -116,11 +85,30 @@ static void note_table(const Tensor &t, const std::vector<int64_t> &places, int6
 }
 
 /* Notes a large tensor of zeros, if it is a whole storage. */
-void note_zeros(const Tensor &t)
+static void note_zeros(const Tensor &t)
 {
 	if (t.data_ptr() == base_of(t) &&
 	    span(t) >= int64_t(whole_of(t.storage().unsafeGetStorageImpl()).nbytes()))
 		note_table(t, {}, 1, 1, COMPUTED, true);
+}
+
+/* A router's choice of few experts for each token: uniform, except that the first expert gets
+ * `skew` times as many. */
+static void route_rows(const Tensor &rows, int64_t n, int64_t k)
+{
+	auto *p = rows.data_ptr<int64_t>();
+	double share = std::min(1.0, skew * double(k) / double(n));
+	int64_t next = 0;
+	for (int64_t r = 0; r < rows.numel() / k; r++)
+		for (int64_t i = 0; i < k; i++) {
+			bool hot = skew > 1 && i == 0 &&
+				   int64_t(double(r + 1) * share) > int64_t(double(r) * share);
+			bool worst = skew >= double(n);
+			p[r * k + i] = worst	  ? i
+				       : hot	  ? 0
+				       : skew > 1 ? 1 + next++ % (n - 1)
+						  : next++ % n;
+		}
 }
 
 /* Indices into the storage at which scatter writes. Undefined: unknown. Unknown choices are taken
@@ -177,7 +165,7 @@ static Tensor listed_one_by_one(const Tensor &t, const Stack &args, Origin *orig
 	return at.contiguous();
 }
 
-void scatter_into(const Call &c)
+static void scatter_into(const Call &c)
 {
 	const Tensor &t = c.result();
 	const Table &before = *c.table; /* of t before the write */
@@ -185,7 +173,7 @@ void scatter_into(const Call &c)
 	if (!on_card(t) || !t.is_non_overlapping_and_dense())
 		return;
 	Origin origin = before.origin;
-	bool listed = c.f.table == PUTS;
+	bool listed = c.f.table == table_puts;
 	Tensor at = listed ? listed_one_by_one(t, c.args, &origin) : scattered(t, c.args, &origin);
 	if (!at.defined() || !at.numel() ||
 	    at.numel() > MOST_CHOICES - int64_t(before.places.size()))
@@ -205,7 +193,7 @@ static std::vector<int64_t> weights_of(const Call &c)
 {
 	const Tensor &x = c.first(), &out = c.result();
 	std::vector<int64_t> weights;
-	if (c.f.table == COUNTS) {
+	if (c.f.table == table_counts) {
 		std::vector<int64_t> dims; /* empty: all */
 		if (c.args.size() > 2 && c.args[1].isInt())
 			dims = { c.args[1].toInt() };
@@ -219,7 +207,7 @@ static std::vector<int64_t> weights_of(const Call &c)
 			weights.push_back(gone[size_t(d)] ? 0 : out.stride(kept ? d : k++));
 		return c.table->ones || c.f.name == "aten::any" ? weights : std::vector<int64_t>();
 	}
-	if (c.f.table == COMPARES) {
+	if (c.f.table == table_compares) {
 		double with = c.args[1].isScalar() ? c.args[1].toScalar().toDouble() : -1;
 		if (with != (c.f.name == "aten::eq" ? 1 : 0) ||
 		    (c.f.name == "aten::eq" && !c.table->ones))
@@ -259,14 +247,14 @@ static bool take_slices(const Call &c, std::vector<int64_t> &places)
 
 /* The result of an operator on a table: computed if small, else a table. False: the operator is not
  * supported. */
-bool from_table(const Call &c)
+static bool from_table(const Call &c)
 {
 	const Table &table = *c.table;
 	const Tensor &x = c.first(), &out = c.result();
 	std::vector<int64_t> places;
 	if (!on_card(out) || !out.is_non_overlapping_and_dense())
 		return false;
-	if (c.f.table == TAKES) {
+	if (c.f.table == table_takes) {
 		if (!take_slices(c, places))
 			return false;
 	} else {
@@ -275,7 +263,7 @@ bool from_table(const Call &c)
 		    !each_place(table, x, weights, [&](int64_t sum) { places.push_back(sum); }))
 			return false;
 	}
-	bool ones = table.ones || c.f.table == COMPARES || out.scalar_type() == at::kBool;
+	bool ones = table.ones || c.f.table == table_compares || out.scalar_type() == at::kBool;
 	if (out.numel() && ones && small(out)) {
 		std::vector<int64_t> counts(size_t(out.numel()));
 		for (int64_t place : places)
@@ -290,13 +278,14 @@ bool from_table(const Call &c)
 		return true;
 	note_table(out, places, 1, out.dim() && out.stride(-1) == 1 ? out.size(-1) : 1,
 		   table.origin, ones);
-	if (c.f.table == COUNTS && table_of(out)->places.size() != all) /* some counts exceed one */
+	if (c.f.table == table_counts &&
+	    table_of(out)->places.size() != all) /* some counts exceed one */
 		note_table(out, places, 1, out.size(-1), table.origin, false);
 	return true;
 }
 
 /* Indices of non-zero elements, in nonzero's order. */
-bool find_places(const Tensor &x, const Table &table, std::vector<int64_t> &places)
+static bool find_places(const Tensor &x, const Table &table, std::vector<int64_t> &places)
 {
 	std::vector<int64_t> weights(size_t(x.dim()));
 	for (int64_t d = x.dim() - 1, weight = 1; d >= 0; weight *= x.size(d--))
@@ -307,8 +296,8 @@ bool find_places(const Tensor &x, const Table &table, std::vector<int64_t> &plac
 	return true;
 }
 
-void write_places(const Tensor &x, const Tensor &index, const std::vector<int64_t> &places,
-		  Origin origin)
+static void write_places(const Tensor &x, const Tensor &index, const std::vector<int64_t> &places,
+			 Origin origin)
 {
 	if (!on_card(index) || !index.numel())
 		return;
@@ -319,4 +308,3 @@ void write_places(const Tensor &x, const Tensor &index, const std::vector<int64_
 	}
 	set_origin(index, origin);
 }
-} // namespace card_values

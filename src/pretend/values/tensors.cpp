@@ -2,21 +2,19 @@
 /* Tensors of the card: which they are, how large, and views of them on the CPU. */
 #include "values.h"
 
-namespace card_values
-{
-/* DTensor, FakeTensor, functional wrappers. */
-bool wrapped(const Tensor &t)
+/* DTensor, FakeTensor, functional wrappers: their inner tensors are dispatched themselves. */
+static bool wrapped(const Tensor &t)
 {
 	return t.unsafeGetTensorImpl()->key_set().has(c10::DispatchKey::Python);
 }
 
 /* Nested tensors have no strides. */
-bool nested(const Tensor &t)
+static bool nested(const Tensor &t)
 {
 	return t.is_nested();
 }
 
-bool on_card(const Tensor &t)
+static bool on_card(const Tensor &t)
 {
 	return t.defined() && !wrapped(t) && !nested(t) && !t.is_quantized() && t.is_cuda() &&
 	       t.layout() == at::kStrided && t.has_storage() &&
@@ -25,7 +23,7 @@ bool on_card(const Tensor &t)
 		       c10::DispatchKey::ZeroTensor); /* no storage behind it */
 }
 
-int64_t span(const Tensor &t)
+static int64_t span(const Tensor &t)
 {
 	int64_t n = 1;
 	if (!t.numel())
@@ -35,44 +33,59 @@ int64_t span(const Tensor &t)
 	return n * t.element_size();
 }
 
-int64_t volume(const Tensor &t)
+/* Bytes of distinct elements: less than the span if strided with gaps or expanded. */
+static int64_t volume(const Tensor &t)
 {
 	return std::min(span(t), int64_t(t.numel() * t.element_size()));
 }
 
-bool integers(const Tensor &t)
+/* Or booleans. */
+static bool integers(const Tensor &t)
 {
 	return c10::isIntegralType(t.scalar_type(), true);
 }
 
-Held::Pieces::iterator Held::forget(Pieces::iterator it)
+/* Computed values of large tensors, by end address. Entries of reused memory are dropped. */
+class Held
 {
-	bytes -= int64_t(it->first - it->second.begin);
-	return pieces.erase(it);
-}
+      public:
+	std::atomic<int64_t> bytes{ 0 };
+	void set(const Tensor &t, bool computed) /* pre: mutex is held */
+	{
+		uintptr_t begin = uintptr_t(t.data_ptr()), end = begin + uintptr_t(span(t));
+		auto it = pieces.upper_bound(begin);
 
-void Held::set(const Tensor &t, bool computed)
-{
-	uintptr_t begin = uintptr_t(t.data_ptr()), end = begin + uintptr_t(span(t));
-	auto it = pieces.upper_bound(begin);
+		while (it != pieces.end() && it->second.begin < end)
+			it = forget(it);
+		if (!computed)
+			return;
+		pieces.insert_or_assign(end, Piece{ begin, t.storage().getWeakStorageImpl() });
+		bytes += int64_t(end - begin);
+	}
+	bool exceed(int64_t most) /* pre: mutex is not held */
+	{
+		if (bytes <= most)
+			return false;
+		std::lock_guard<std::mutex> g(mutex);
+		for (auto it = pieces.begin(); it != pieces.end();) /* drops freed storages */
+			it = it->second.storage.expired() ? forget(it) : std::next(it);
+		return bytes > most;
+	}
 
-	while (it != pieces.end() && it->second.begin < end)
-		it = forget(it);
-	if (!computed)
-		return;
-	pieces.insert_or_assign(end, Piece{ begin, t.storage().getWeakStorageImpl() });
-	bytes += int64_t(end - begin);
-}
-
-bool Held::exceed(int64_t most)
-{
-	if (bytes <= most)
-		return false;
-	std::lock_guard<std::mutex> g(mutex);
-	for (auto it = pieces.begin(); it != pieces.end();) /* drops freed storages */
-		it = it->second.storage.expired() ? forget(it) : std::next(it);
-	return bytes > most;
-}
+      private:
+	struct Piece {
+		uintptr_t begin;
+		c10::weak_intrusive_ptr<c10::StorageImpl> storage;
+	};
+	using Pieces = std::map<uintptr_t, Piece>;
+	Pieces pieces;
+	Pieces::iterator forget(Pieces::iterator it)
+	{
+		bytes -= int64_t(it->first - it->second.begin);
+		return pieces.erase(it);
+	}
+};
+static Held held, held_integers;
 
 static int64_t most_integers(const Tensor &t)
 {
@@ -80,12 +93,13 @@ static int64_t most_integers(const Tensor &t)
 									     : SMALL_INTEGERS;
 }
 
-bool small(const Tensor &t)
+static bool small(const Tensor &t)
 {
 	return volume(t) <= (integers(t) ? most_integers(t) : SMALL);
 }
 
-Tensor cpu_view(const Tensor &t)
+/* A CPU tensor over the same bytes. */
+static Tensor cpu_view(const Tensor &t)
 {
 	if (!t.numel())
 		return at::detail::empty_strided_cpu(t.sizes(), t.strides(), t.scalar_type());
@@ -97,20 +111,22 @@ Tensor cpu_view(const Tensor &t)
 	return r;
 }
 
-const c10::StorageImpl &whole_of(const c10::StorageImpl *s)
+static c10::DeleterFnPtr lets_go; /* of a storage that views another one (storage[a:b]) */
+
+static const c10::StorageImpl &whole_of(const c10::StorageImpl *s)
 {
 	while (lets_go && s->data_ptr().get_deleter() == lets_go)
 		s = static_cast<const c10::StorageImpl *>(s->data_ptr().get_context());
 	return *s;
 }
 
-const void *base_of(const Tensor &t)
+/* Start of the whole storage. */
+static const void *base_of(const Tensor &t)
 {
 	return whole_of(t.storage().unsafeGetStorageImpl()).data();
 }
 
-int64_t wrap(int64_t dim, const Tensor &x)
+static int64_t wrap(int64_t dim, const Tensor &x)
 {
 	return dim < 0 ? dim + x.dim() : dim;
 }
-} // namespace card_values

@@ -1,76 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Values of small tensors on the pretended card: the library that a program loads (cufrag_card.py).
- * The parts are compiled together, because PyTorch's headers take longer than they do.
+ * The parts are compiled together, because PyTorch's headers take longer than they do; each uses those
+ * before it.
  */
 #include "values.h"
 
-#include <dlfcn.h>
-
+#include "tensors.cpp"
 #include "clock.cpp"
-#include "compute.cpp"
-#include "dispatch.cpp"
-#include "draw.cpp"
-#include "in_full.cpp"
 #include "instead.cpp"
-#include "invent.cpp"
-#include "judge.cpp"
-#include "mark.cpp"
+#include "in_full.cpp"
 #include "operators.cpp"
 #include "origins.cpp"
 #include "overflow.cpp"
-#include "run.cpp"
-#include "steer.cpp"
 #include "tables.cpp"
-#include "tensors.cpp"
+#include "judge.cpp"
+#include "compute.cpp"
+#include "draw.cpp"
+#include "steer.cpp"
+#include "invent.cpp"
+#include "run.cpp"
+#include "mark.cpp"
+#include "dispatch.cpp"
 
-using namespace card_values;
+#pragma GCC visibility pop
 
 TORCH_LIBRARY_IMPL(_, Fake, m)
 {
 	m.fallback(torch::CppFunction::makeFromBoxedFunction<&fallback>());
 }
 
-template <class F> static void find(void *lib, const char *name, F &to)
-{
-	to = reinterpret_cast<F>(dlsym(lib, name));
-}
-
-/* path: of libcufrag_nogpu.so, which is loaded. */
-static void find_core(const char *path)
-{
-	static const struct {
-		void (*arrived)(const void *, const void *);
-		uint32_t (*origin)(const void *);
-		void (*set_origin)(const void *, uint32_t, int);
-		void (*each)(const void *, uint64_t, void (*)(const void *, uint64_t, uint32_t));
-	} mine = { note_arrival, origin_at, set_origin_at, each_origin };
-	const std::atomic<bool> *(*streams)();
-	const std::atomic<unsigned> *(*awaited)();
-	void (*offer)(const void *);
-	void *lib = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-
-	if (!lib)
-		return;
-	find(lib, "frag_nogpu_answer", core.answer);
-	find(lib, "frag_nogpu_answer_in_turn", core.answer_in_turn);
-	find(lib, "frag_nogpu_work", core.work);
-	find(lib, "frag_nogpu_settle", core.settle);
-	find(lib, "frag_nogpu_abandon", core.abandon);
-	find(lib, "frag_nogpu_clear", core.clear);
-	find(lib, "frag_nogpu_lent_origin", core.lent_origin);
-	find(lib, "frag_nogpu_lent_origin_set", core.set_lent_origin);
-	find(lib, "frag_nogpu_foreign", core.foreign);
-	find(lib, "frag_nogpu_cudaDeviceGetAttribute", core.attribute);
-	find(lib, "frag_nogpu_streams", streams);
-	find(lib, "frag_nogpu_awaited", awaited);
-	find(lib, "frag_nogpu_values", offer);
-	core.streams = streams ? streams() : nullptr;
-	if (offer && awaited && core.settle && core.abandon) {
-		offer(&mine);
-		core.awaited = awaited();
-	}
-}
+/* copy.c asks and tells these. */
+static const struct {
+	void (*arrived)(const void *, const void *);
+	uint32_t (*origin)(const void *);
+	void (*set_origin)(const void *, uint32_t, int);
+	void (*each)(const void *, uint64_t, void (*)(const void *, uint64_t, uint32_t));
+} functions = { note_arrival, origin_at, set_origin_at, each_origin };
 
 static void set_mode(const std::string &values)
 {
@@ -88,17 +54,19 @@ extern "C" {
 /* bytes, flops, cycles: the card's throughput per ns; 0: no clock. */
 void cufrag_values_roof(double bytes, double flops, double cycles)
 {
-	set_roof(bytes, flops, cycles);
+	bytes_per_ns = bytes;
+	flops_per_ns = flops;
+	cycles_per_ns = cycles;
 }
 
-/* library: path of libcufrag_nogpu.so; operators: of operators.csv. False: it cannot be read. */
-bool cufrag_values_start(const char *library, const char *operators, const char *values,
-			 unsigned long long seed, Steer to)
+/* operators: path of operators.csv. False: it cannot be read. */
+bool cufrag_values_start(const char *operators, const char *values, unsigned long long seed,
+			 Steer to)
 {
 	set_mode(values);
 	if (!read_operators(operators))
 		return false;
-	find_core(library);
+	frag_nogpu_values(&functions);
 	generator.seed(seed);
 	steer = to;
 	let_views_pass();
@@ -124,13 +92,23 @@ void cufrag_values_unknown(const c10::StorageImpl *storage)
 	set_unknown(storage);
 }
 
+/* Modelled ns of recomputation, and of everything, in the same steps; 0: fewer than two steps. */
 void cufrag_values_recomputed(double out[2])
 {
-	recomputed_ns(out);
+	std::lock_guard<std::mutex> g(mutex);
+	out[0] = recomputed.last.ns - recomputed.first.ns;
+	out[1] = recomputed.last.model_ns - recomputed.first.model_ns;
 }
 
+/* Writes the clock's pairs, 16 bytes each. 0: done. */
 int cufrag_values_clock(const char *path)
 {
-	return write_clock(path);
+	FILE *f = fopen(path, "wb");
+	size_t n = ticks.size();
+
+	if (!f)
+		return 1;
+	bool ok = fwrite(ticks.data(), sizeof(Tick), n, f) == n;
+	return fclose(f) || !ok;
 }
 }

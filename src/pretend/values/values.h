@@ -3,16 +3,25 @@
  * Values of small tensors on the pretended card: what the parts of the library share.
  *
  * One library, written against PyTorch's dispatcher, because that has no other interface; compiled
- * once for the user's wheel (cufrag_card.py) as values.cpp, which includes the other parts.
+ * once for the user's wheel (cufrag_card.py) as values.cpp, which includes the parts, each behind
+ * those that it uses.
  */
 #pragma once
 
 #include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/core/impl/PyInterpreter.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/library.h>
 #include <torch/version.h>
+
+#include <dlfcn.h>
+#include <fnmatch.h>
+#include <time.h>
 
 #include <atomic>
 #include <map>
@@ -20,16 +29,33 @@
 #include <random>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 extern "C" { /* from the OpenMP library of libtorch_cpu, if any */
 int omp_get_max_threads() __attribute__((weak));
 void omp_set_num_threads(int) __attribute__((weak));
+
+/* of libcufrag_nogpu.so (nogpu.h): what the next copies to the host bring */
+void frag_nogpu_answer(bool on, uint64_t count);
+void frag_nogpu_answer_in_turn(const uint64_t *counts, uint64_t count, uint64_t every);
+/* an operator's time; has this process streams, or other ranks; messages that it awaits of them */
+void frag_nogpu_work(void *stream, uint64_t ns, uint64_t all_ns, bool backward);
+const std::atomic<bool> *frag_nogpu_streams();
+const std::atomic<unsigned> *frag_nogpu_awaited();
+int frag_nogpu_settle(const void *p, uint64_t bytes);
+void frag_nogpu_abandon(const void *p, uint64_t bytes);
+void frag_nogpu_clear(void *p, uint64_t bytes); /* drops the pages of zeros */
+int frag_nogpu_cudaDeviceGetAttribute(int *value, int which, int device);
+/* memory of another process, which tracks its values; shared with other processes */
+bool frag_nogpu_foreign(const void *p);
+bool frag_nogpu_lent_origin(const void *p, uint64_t bytes, uint32_t *origin);
+void frag_nogpu_lent_origin_set(const void *p, uint64_t bytes, uint32_t origin, bool lower);
+void frag_nogpu_values(const void *functions);
 }
 
-#pragma GCC visibility push(hidden)
-namespace card_values
-{
+#pragma GCC visibility push(hidden) /* popped in values.cpp */
+
 using at::Tensor;
 using c10::IValue;
 using torch::jit::Stack;
@@ -43,26 +69,27 @@ constexpr int64_t HELD_INTEGERS = int64_t(2) << 30, READ = 4 << 20, INDICES = 64
 
 /* ---- what an operator is (operators.cpp, operators.csv) ---- */
 
+// clang-format off
 /* How the operator indexes argument 0: by row (argument 1), along dimension 1 (argument 2), by
- * class, or with one index per dimension. */
-enum { ROWS = 1, ALONG, CLASSES, LISTED };
+ * class, or with one index per dimension. What it does with a table: writes a value at indices along
+ * a dimension, or at listed indices, takes slices, copies, compares with a number, counts. Its
+ * effect on the loss gradient, which starts here (over classes, over frames), or passes through. The
+ * distribution that it draws from, uniform. Its formula of floating-point operations. */
+#define VALUES_KINDS(K) \
+	K(places, rows) K(places, along) K(places, classes) K(places, listed) \
+	K(table, scatters) K(table, puts) K(table, takes) K(table, copies) K(table, compares) \
+	K(table, counts) K(slope, classes_begin) K(slope, frames_begin) K(slope, passed_on) \
+	K(slope, multiplied) K(slope, divided) K(slope, added_up) K(draws, integers) \
+	K(draws, evenly) K(flops, product) K(flops, convolution) K(flops, attention)
 
-/* What it does with a table: writes a value at indices along a dimension, writes at listed
- * indices, takes slices, copies, compares with a number, counts. */
-enum { SCATTERS = 1, PUTS, TAKES, COPIES, COMPARES, COUNTS };
-
-/* The loss gradient starts here (over classes, over frames), or passes through unchanged,
- * scaled, divided, or summed over rows. */
-enum { CLASSES_BEGIN = 1, FRAMES_BEGIN, PASSED_ON, MULTIPLIED, DIVIDED, ADDED_UP };
-
-/* The distribution that it draws from: uniform integers, or uniform numbers. */
-enum { INTEGERS = 1, EVENLY };
-
-/* Its formula of floating-point operations. */
-enum { PRODUCT = 1, CONVOLUTION, ATTENTION };
+enum {
+	NO_KIND,
+#define K(kind, value) kind##_##value,
+	VALUES_KINDS(K)
+#undef K
+};
 
 /* operators.csv says what each means. */
-// clang-format off
 #define VALUES_FLAGS(F) \
 	F(asks) F(asks_zero) F(attends) F(both) F(bound) F(compares) F(copies) F(counts) \
 	F(decides) F(each) F(either) F(finite) F(first_added) F(fresh) F(in_float) F(like) \
@@ -91,15 +118,7 @@ struct Info {
 #undef F
 };
 
-bool begins(const std::string &name, const char *with);
-bool mutates(const c10::FunctionSchema &schema);
-bool gives_view(const c10::FunctionSchema &schema);
-bool read_operators(const char *path); /* false: no such file, or flag */
-Info &info(const c10::OperatorHandle &op);
-
 /* ---- the run ---- */
-
-struct Call;
 
 /* Has its old value again at the end of a block. */
 template <class T> struct Restored {
@@ -114,67 +133,15 @@ template <class T> struct Restored {
 enum class Values { rules, zeros, random };
 using Steer = int (*)(const char *what, int invented, double *value);
 
-inline Values mode = Values::rules;
-inline bool in_full;	/* --values computed: every operator is computed, however large */
-inline double skew = 1; /* of a router: the first expert gets so many times the mean */
-inline std::mt19937_64 generator(1);
-inline std::mutex mutex;	       /* protects generator, origins, tables, slopes, the clock */
-inline thread_local int depth;	       /* of operators called by operators */
-inline thread_local const Info *outer; /* the operator that the program called */
-inline thread_local bool suppression;  /* inside torchvision's nms, which keeps most */
-inline thread_local bool foreseen;     /* the result is computed; inner operators need not be */
-
-/* Functions of libcufrag_nogpu.so (nogpu.h); NULL: it lacks them. */
-inline struct {
-	void (*answer)(bool, uint64_t); /* what the next copies to the host bring */
-	void (*answer_in_turn)(const uint64_t *, uint64_t, uint64_t);
-	void (*work)(void *, uint64_t, uint64_t, bool); /* an operator's time */
-	const std::atomic<bool> *streams;     /* has this process streams, or other ranks? */
-	const std::atomic<unsigned> *awaited; /* messages of other ranks */
-	int (*settle)(const void *, uint64_t);
-	void (*abandon)(const void *, uint64_t);
-	void (*clear)(void *, uint64_t);		     /* drops the pages of zeros */
-	int (*attribute)(int *value, int which, int device); /* cudaDeviceGetAttribute */
-	/* memory of another process, which tracks its values; shared with other processes */
-	bool (*foreign)(const void *);
-	bool (*lent_origin)(const void *, uint64_t, uint32_t *);
-	void (*set_lent_origin)(const void *, uint64_t, uint32_t, bool);
-} core;
-
-/* ---- tensors (tensors.cpp) ---- */
-
-bool wrapped(const Tensor &t); /* its inner tensors are dispatched themselves */
-bool nested(const Tensor &t);
-bool on_card(const Tensor &t);
-bool integers(const Tensor &t); /* or booleans */
-bool small(const Tensor &t);
-int64_t span(const Tensor &t);
-/* Bytes of distinct elements: less than the span if strided with gaps or expanded. */
-int64_t volume(const Tensor &t);
-int64_t wrap(int64_t dim, const Tensor &x);
-Tensor cpu_view(const Tensor &t); /* a CPU tensor over the same bytes */
-const c10::StorageImpl &whole_of(const c10::StorageImpl *s);
-const void *base_of(const Tensor &t); /* start of the whole storage */
-inline c10::DeleterFnPtr lets_go;     /* of a storage that views another one (storage[a:b]) */
-
-/* Computed values of large tensors, by end address. Entries of reused memory are dropped. */
-class Held
-{
-      public:
-	std::atomic<int64_t> bytes{ 0 };
-	void set(const Tensor &t, bool computed); /* pre: mutex is held */
-	bool exceed(int64_t most);		  /* pre: mutex is not held */
-
-      private:
-	struct Piece {
-		uintptr_t begin;
-		c10::weak_intrusive_ptr<c10::StorageImpl> storage;
-	};
-	using Pieces = std::map<uintptr_t, Piece>;
-	Pieces pieces;
-	Pieces::iterator forget(Pieces::iterator it);
-};
-inline Held held, held_integers;
+static Values mode = Values::rules;
+static bool in_full;	/* --values computed: every operator is computed, however large */
+static double skew = 1; /* of a router: the first expert gets so many times the mean */
+static std::mt19937_64 generator(1);
+static std::mutex mutex;	       /* protects generator, storages, the clock */
+static thread_local int depth;	       /* of operators called by operators */
+static thread_local const Info *outer; /* the operator that the program called */
+static thread_local bool suppression;  /* inside torchvision's nms, which keeps most */
+static thread_local bool foreseen;     /* the result is computed; inner operators need not be */
 
 template <class F> void each(const IValue &v, F f)
 {
@@ -198,28 +165,10 @@ template <class F> void each(const Stack &values, F f)
 		each(v, f);
 }
 
-/* ---- where values come from (origins.cpp) ---- */
-
 /* Origin of a storage's values; a result gets the least of its inputs. GUESSED: computed from
  * unknown values, or invented. LIKELY: guessed, but true for most: not below a bound (a size, a
  * score), or kept by nms. */
 enum Origin { NOTHING, GUESSED, LIKELY, INVENTED, COMPUTED };
-inline std::unordered_map<const void *, Origin> origins; /* by the base of the storage */
-
-bool is_foreign(const Tensor &t);
-Origin origin_of(const Tensor &t);
-void set_origin(const Tensor &t, Origin value);
-void note_part(const Tensor &t); /* it is passed to NCCL */
-void note_arrival(const void *to, const void *from);
-uint32_t origin_at(const void *p);
-void set_origin_at(const void *p, uint32_t value, int lower);
-void each_origin(const void *p, uint64_t bytes, void (*put)(const void *, uint64_t, uint32_t));
-void set_unknown(const c10::StorageImpl *storage);
-bool drop(const Tensor &t);
-void wait_for(const Tensor &t);
-void forget_awaited(const Tensor &t);
-
-/* ---- computing (compute.cpp, instead.cpp, in_full.cpp) ---- */
 
 /* One thread: computed tensors are small, and threads would wait longer than they work. */
 struct Threads {
@@ -247,27 +196,11 @@ struct Below {
 	c10::impl::ExcludeDispatchKeyGuard not_again{ c10::DispatchKey::Fake };
 };
 
-bool compute(Call &c);
-std::vector<Tensor> copy_results(const Stack &outs, const Results &results);
-Results (*instead_of(const std::string &name))(const Stack &);
-bool on_cpu(const Call &c);
-bool compute_in_float(Call &c, const Stack &args);
-bool compute_instead(Call &c, const Stack &args);
-bool goes_to_host(const Call &c);
-void tell_missed(const Info &f);
-
-/* ---- inventing (invent.cpp) ---- */
-
-void invent_all(const Tensor &c); /* c: CPU tensor */
-void invent(const Tensor &t, int64_t most = 0);
-void invent_most(const Stack &outs);
-void invent_places(const Tensor &x, const Tensor &index);
-void route_rows(const Tensor &rows, int64_t n, int64_t k);
-
-/* ---- tables: non-zero elements of large tensors (tables.cpp) ---- */
+/* ---- what is known of large tensors ---- */
 
 constexpr int64_t MOST_CHOICES = 32 << 20;
 
+/* Non-zero elements (tables.cpp). */
 struct Table {
 	c10::weak_intrusive_ptr<c10::StorageImpl> storage;
 	Origin origin;		     /* of the choices */
@@ -275,50 +208,14 @@ struct Table {
 	int64_t stride, classes;     /* class of an element: its index / stride % classes */
 	std::vector<int64_t> begin;  /* of each class, then the end */
 	std::vector<int64_t> places; /* in the storage, by class, then ascending */
-	Origin then = NOTHING;	     /* of the storage when noted; differs after a write */
 };
 
-/* NULL: none. pre: mutex is held. */
-std::shared_ptr<const Table> table_at(const void *base);
-std::shared_ptr<const Table> table_of(const Tensor &t);
-void forget_table(const void *base); /* pre: mutex is held */
-bool holds_zeros(const Tensor &t);   /* any size */
-void note_zeros(const Tensor &t);
-void scatter_into(const Call &c);
-bool from_table(const Call &c); /* false: none of its operators */
-bool find_places(const Tensor &x, const Table &table, std::vector<int64_t> &places);
-void write_places(const Tensor &x, const Tensor &index, const std::vector<int64_t> &places,
-		  Origin origin);
-
-/* ---- overflow of gradients (overflow.cpp) ---- */
-
+/* A gradient's bound (overflow.cpp). */
 struct Slope {
 	double most, column; /* of an element; of a class summed over rows */
 };
-inline std::atomic<bool> overflows;  /* since the scaler last changed its scale */
-void forget_slope(const void *base); /* pre: mutex is held */
-bool slope_of(Call &c);		     /* false: unknown */
-void note_slope(const Call &c);
 
-/* ---- the modelled clock (clock.cpp) ---- */
-
-double flops_of(const Call &c);
-void tick(const Call &c);
-void set_roof(double bytes, double flops, double cycles);
-void recomputed_ns(double out[2]);
-int write_clock(const char *path);
-
-/* ---- what the program reads (steer.cpp) ---- */
-
-inline Steer steer;
-void tell_choice(const char *what, bool invented);
-void tell(const Info &f, const Stack &args);
-void write_scalar(const Tensor &t, double value);
-std::vector<IValue> stand_ins(const Stack &args);
-void arrived(const Info &f, const Tensor &from, const Tensor &to);
-
-/* ---- random numbers (draw.cpp) ---- */
-
+/* Random numbers, before the card draws them (draw.cpp). */
 struct Draw {
 	int kind = 0; /* 0: unknown */
 	at::Generator generator{};
@@ -326,8 +223,6 @@ struct Draw {
 	int64_t low = 0;	 /* integers */
 	double from = 0, to = 1; /* bounds */
 };
-Draw draw_of(const Call &c); /* before the card draws */
-bool drawn(const Call &c);   /* repeats the draw in the result; false: the scheme is unknown */
 
 /* ---- one call of an operator (dispatch.cpp): classify, judge, run, invent, mark ---- */
 
@@ -376,14 +271,3 @@ struct Call {
 		return outs[0].toTensor();
 	}
 };
-
-void judge(Call &c);
-bool run(Call &c);    /* false: nothing is left to do */
-bool invent(Call &c); /* false: the results are invented and marked */
-bool decides(const Stack &outs);
-void mark(Call &c);
-void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *stack);
-void let_views_pass();
-void enter_python();
-} // namespace card_values
-#pragma GCC visibility pop

@@ -2,58 +2,136 @@
 /*
  * Calls of CUDA on the pretended card, each case in a process of its own. A line is a call with its arguments, and what it
  * returned if that is not 0; or a question with its answer. Of several in a line ("call; call") the last one answers, and those
- * before must succeed. Arguments are numbers, variables and &variable; a variable has room for eight numbers. Beside calls:
+ * before must succeed. A name is that of an entry, of a function in the table below, or of the C library. Arguments are numbers,
+ * variables, &variable, @function, 'text, and 0.5f; a variable has room for eight numbers. Beside calls:
  *
- *	set NAME=VALUE · unset NAME	the environment; again: the card is what it says now
- *	v = 1 2 3			numbers of 32 bits; longs v 1 2 3: of 64
- *	v · v.2				what is in it; ints v N · byte v AT · float v · text v · null v
+ *	N x CALL · do CALL		so many times; whatever it returns
+ *	times N: LINE			the line so many times
+ *	define NAME LINE		"NAME A B" is this line with A for $1 and B for $2
+ *	yes CALL · v <- CALL		it returns true, as 1; what it returns, of 64 bits
+ *	set NAME=VALUE · unset NAME	the environment
+ *	v = 1 2 3 · *ADDR = 1 2 3	numbers of 32 bits; longs ADDR 1 2 3: of 64
+ *	v · v.2 · a < b			what is in it; 1 if it is less
+ *	ints ADDR N · sizes ADDR N · byte ADDR AT · float ADDR · text ADDR · null v
  *	left · total · used		bytes of the current card; used: MiB
- *	owner ADDR · visible · number N	the card of an address, cards that the program sees, their numbers in the machine
  *	group RANKS RANK		MiB that a group of NCCL's holds
- *	fill ADDR BYTE N		by the host; answer N, answer none: what a copy to the host brings
- *	N x CALL			so many times
+ *	kernel ADDR 'NAME KIND ARCH FLAGS …	a function that launches a kernel, and the code of its source file
+ *	rest MS · watchdog MS CALL	in the thread of NCCL's watchdog; with MS > 0 again, after a rest
+ *
+ * Cases of two ranks are two processes, with variables `me`, `peer` and `comm`. A line that begins with a rank is only for that
+ * one. `elapsed` is the ms since the case began, `give v` sends a variable to the other, which says `take v`, and `theirs v` opens
+ * the other's descriptor.
  */
 #include "test.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
+#include <threads.h>
 #include <unistd.h>
 
+#include <frag/clock.h>
+
 #include "nogpu_card.h"
+#include "pretend/ranks/nccl.h"
 
-int frag_nogpu_cudnnDropoutGetStatesSize(void *h, size_t *bytes);
-int frag_nogpu_cusparseSpMatGetSize(void *a, int64_t *rows, int64_t *cols, int64_t *elements);
-uint64_t frag_nogpu_group_bytes(int ranks, int rank);
-void frag_nogpu_card_again(void);
-int frag_nogpu_cuPointerGetAttribute(void *out, int which, const void *p);
+/* One of each file, so that it is linked; its type does not matter here. */
+#define LINKED(name) void frag_nogpu_##name(void)
+LINKED(cudaFree);
+LINKED(cuMemMap);
+LINKED(cuPointerGetAttribute);
+LINKED(cudaIpcCloseMemHandle);
+LINKED(cudaEventQuery);
+LINKED(cublasCreate_v2);
+LINKED(cufftMakePlan1d);
+LINKED(ncclSend);
+LINKED(cusolverDnSgetrf_bufferSize);
+LINKED(cusparseSpMatGetSize);
+LINKED(cudnnDropoutGetStatesSize);
+LINKED(cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize);
 
-/* One of each file, so that it is linked: calls are found by name. */
-__attribute__((used)) static void (*const linked[])(void) = {
-	(void (*)(void))frag_nogpu_cudaFree,
-	(void (*)(void))frag_nogpu_cuMemMap,
-	(void (*)(void))frag_nogpu_cuPointerGetAttribute,
-	(void (*)(void))frag_nogpu_cudaMemcpyAsync,
-	(void (*)(void))frag_nogpu_cudaEventQuery,
-	(void (*)(void))frag_nogpu_cufftMakePlan1d,
-	(void (*)(void))frag_nogpu_ncclSend,
-	(void (*)(void))frag_nogpu_cudaLaunchKernel,
-	(void (*)(void))frag_nogpu_cublasCreate_v2,
-	(void (*)(void))frag_nogpu_cusolverDnSgetrf_bufferSize,
-	(void (*)(void))frag_nogpu_cusparseSpMatGetSize,
-	(void (*)(void))frag_nogpu_cudnnDropoutGetStatesSize,
+int frag_nogpu_cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes);
+int frag_nogpu_ncclCommInitRankScalable(void **out, int ranks, int rank, int ids, void *id,
+					void *config);
+int frag_nogpu_ncclCommDestroy(void *comm);
+void **frag_nogpu___cudaRegisterFatBinary(void *fatbin);
+void frag_nogpu___cudaRegisterFunction(void **handle, const void *function, const char *mangled,
+				       const char *name);
+
+static void count_up(int *count)
+{
+	++*count;
+}
+
+/* Stands for values/origins.cpp: counts at the place itself, from a high number if it is known. */
+static void set_origin(int *at, uint32_t origin)
+{
+	*at += 1 + 100 * (int)origin;
+}
+
+#define FUNCTION(name) \
+	{ \
+#name, (void (*)(void))frag_nogpu_##name \
+	}
+#define PLAIN(name) \
+	{ \
+#name, (void (*)(void))name \
+	}
+/* Functions that are not exported, as entries are. */
+static const struct {
+	const char *name;
+	void (*function)(void);
+} functions[] = {
+	FUNCTION(arch_of),
+	FUNCTION(asserts),
+	FUNCTION(blocks_per_sm),
+	FUNCTION(number),
+	FUNCTION(owner),
+	FUNCTION(registers_by_name),
+	FUNCTION(shared),
+	FUNCTION(symmetric_begin),
+	FUNCTION(visible),
+	PLAIN(count_up),
+	PLAIN(set_origin),
+	PLAIN(talk_circle),
+	PLAIN(talk_join),
+	PLAIN(talk_say),
+	PLAIN(talk_waits),
+	FUNCTION(cudaFree),
+	FUNCTION(cuMemMap),
+	FUNCTION(cuPointerGetAttribute),
+	FUNCTION(cudaMemcpyAsync),
+	FUNCTION(cudaIpcCloseMemHandle),
+	FUNCTION(cudaEventQuery),
+	FUNCTION(cufftMakePlan1d),
+	FUNCTION(ncclSend),
+	FUNCTION(cublasCreate_v2),
+	FUNCTION(cusolverDnSgetrf_bufferSize),
+	FUNCTION(cusparseSpMatGetSize),
+	FUNCTION(cudnnDropoutGetStatesSize),
+	FUNCTION(cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize),
 };
 
-#define VARIABLES 20
-#define WORDS 20
+#define VARIABLES 30
+#define WORDS 30
+#define DEFINED 2
 
 struct calls {
+	int rank; /* -1: a process alone */
+	int in, out;
+	int process; /* the other's, whose message was taken last */
+	uint64_t begun_ns;
 	struct cases_name names[VARIABLES];
 	struct {
 		char name[16];
 		uint64_t v[8];
 	} vars[VARIABLES];
 	size_t count;
+	struct {
+		char name[16], *line;
+	} defined[DEFINED];
 };
 
 /* In a process of its own, where cmocka must not go on. */
@@ -83,47 +161,76 @@ static bool is_number(struct calls *c, const char *text, uint64_t *value)
 	return cases_number(text, c->names, c->count, value);
 }
 
+static void *function_of(const char *name)
+{
+	char symbol[100];
+	void *found;
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(functions); i++)
+		if (!strcmp(functions[i].name, name))
+			return (void *)(uintptr_t)functions[i].function;
+	snprintf(symbol, sizeof(symbol), *name == '1' ? "frag_nogpu%s" : "frag_nogpu_%s", name);
+	found = dlsym(RTLD_DEFAULT, symbol);
+	return found ? found : dlsym(RTLD_DEFAULT, name);
+}
+
+static bool is_float(const char *text, float *value)
+{
+	char *end;
+
+	*value = strtof(text, &end);
+	return end > text && strchr(text, '.') && !strcmp(end, "f");
+}
+
 static uint64_t number(struct calls *c, const char *text)
 {
 	char name[20];
-	unsigned at;
-	uint64_t value;
+	unsigned at = 0;
+	uint64_t value = 0;
+	float real;
 
-	if (text && *text == '&')
-		return (uintptr_t)variable(c, text + 1);
+	if (text && *text == '&' && sscanf(text, "&%15[a-z0-9]+%u", name, &at) >= 1)
+		return (uintptr_t)variable(c, name) + at;
+	if (text && *text == '@')
+		return (uintptr_t)function_of(text + 1);
+	if (text && *text == '\'')
+		return (uintptr_t)strdup(text + 1);
 	if (text && sscanf(text, "%15[a-z].%u", name, &at) == 2 && at < 8)
 		return variable(c, name)[at];
+	if (text && is_float(text, &real))
+		return memcpy(&value, &real, sizeof(real)), value;
 	if (!text || !is_number(c, text, &value))
 		wrong("no number", text ? text : "");
 	return value;
 }
 
-/* Whatever its type is: an integer or a pointer takes a register, or a place of eight bytes. */
-__attribute__((no_sanitize("undefined"))) static int call_entry(struct calls *c, char **w)
-{
-	typedef int entry(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-			  uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-			  uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
-	uint64_t a[19] = { 0 };
-	char symbol[100];
-	entry *fn;
+#define N(i) number(c, w[i])
 
-	snprintf(symbol, sizeof(symbol), "frag_nogpu_%s", w[0]);
-	fn = (entry *)(uintptr_t)dlsym(RTLD_DEFAULT, symbol);
+/* Whatever its type is: an integer or a pointer takes a register, or a place of eight bytes. */
+__attribute__((no_sanitize("undefined"))) static uint64_t call(struct calls *c, char **w)
+{
+	typedef uint64_t entry(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+			       uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+			       uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, float);
+	entry *fn = (entry *)(uintptr_t)function_of(w[0]);
+	uint64_t a[19] = { 0 };
+	float real = 0;
+
 	if (!fn)
 		wrong("no such call", w[0]);
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(a) && w[i + 1]; i++)
-		a[i] = number(c, w[i + 1]);
+	for (size_t i = 1, to = 0; to < FRAG_ARRAY_LEN(a) && w[i]; i++)
+		if (!is_float(w[i], &real))
+			a[to++] = N(i);
 	return fn(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12],
-		  a[13], a[14], a[15], a[16], a[17], a[18]);
+		  a[13], a[14], a[15], a[16], a[17], a[18], real);
 }
 
-#define N(i) number(c, w[i])
+/* ---- questions ------------------------------------------------------------------ */
 
 /* The answer to a query for one number. False: not such a query. */
 static bool asks(struct calls *c, char **w, uint64_t *value)
 {
-	const char *const memory[] = { "left", "total", "used" };
+	static const char *const memory[] = { "left", "total", "used" };
 	size_t bytes[3], kind = 0;
 
 	while (kind < 3 && strcmp(w[0], memory[kind]))
@@ -132,71 +239,39 @@ static bool asks(struct calls *c, char **w, uint64_t *value)
 		frag_nogpu_cudaMemGetInfo(&bytes[0], &bytes[1]);
 		bytes[2] = (bytes[1] - bytes[0]) / FRAG_MIB;
 		*value = bytes[kind];
-		return true;
-	}
-	if (!strcmp(w[0], "owner"))
-		*value = (uint64_t)frag_nogpu_owner((void *)(uintptr_t)N(1));
-	else if (!strcmp(w[0], "visible"))
-		*value = (uint64_t)frag_nogpu_visible();
-	else if (!strcmp(w[0], "number"))
-		*value = (uint64_t)frag_nogpu_number((int)N(1));
-	else if (!strcmp(w[0], "group"))
+	} else if (!strcmp(w[0], "group")) {
 		*value = frag_nogpu_group_bytes((int)N(1), (int)N(2)) / FRAG_MIB;
-	else if (!strcmp(w[0], "byte"))
-		*value = ((unsigned char *)variable(c, w[1]))[N(2)];
-	else if (!w[1])
+	} else if (!strcmp(w[0], "byte")) {
+		*value = ((unsigned char *)(uintptr_t)N(1))[N(2)];
+	} else if (!w[1]) {
 		*value = N(0);
-	else
-		return false;
+	} else {
+		*value = N(0) < N(2);
+		return !strcmp(w[1], "<");
+	}
 	return true;
 }
 
 static bool says(struct calls *c, char **w, FILE *out)
 {
-	static const char *const kinds[] = { "text", "null", "float", "ints" };
-	const uint64_t *v;
+	static const char *const kinds[] = { "text", "float", "null", "ints", "sizes" };
+	const int *at;
 	size_t kind = 0;
 
 	while (kind < FRAG_ARRAY_LEN(kinds) && strcmp(w[0], kinds[kind]))
 		kind++;
 	if (kind == FRAG_ARRAY_LEN(kinds))
 		return false;
-	v = variable(c, w[1]);
+	at = (const int *)(uintptr_t)N(1);
 	if (kind == 0)
-		fputs((const char *)v, out);
+		fputs((const char *)at, out);
 	else if (kind == 1)
-		fputs(*v ? "no" : "yes", out);
+		fprintf(out, "%g", (double)*(const float *)at);
 	else if (kind == 2)
-		fprintf(out, "%g", (double)*(const float *)v);
-	for (uint64_t i = 0; kind == 3 && i < N(2); i++)
-		fprintf(out, "%s%d", i ? " " : "", ((const int *)v)[i]);
-	return true;
-}
-
-static bool prepares(struct calls *c, char **w)
-{
-	char *value = w[1] ? strchr(w[1], '=') : NULL;
-
-	if (!strcmp(w[0], "set")) {
-		*value = 0;
-		setenv(w[1], value + 1, 1);
-	} else if (!strcmp(w[0], "unset")) {
-		unsetenv(w[1]);
-	} else if (!strcmp(w[0], "again")) {
-		frag_nogpu_card_again();
-	} else if (!strcmp(w[0], "longs")) {
-		for (size_t i = 0; w[i + 2]; i++)
-			variable(c, w[1])[i] = N(i + 2);
-	} else if (!strcmp(w[0], "answer")) {
-		frag_nogpu_answer(strcmp(w[1], "none"), strtoull(w[1], NULL, 10));
-	} else if (!strcmp(w[0], "fill")) {
-		memset((void *)(uintptr_t)N(1), (int)N(2), N(3));
-	} else if (value == w[1] && value) {
-		for (size_t i = 0; w[i + 2]; i++)
-			((int *)variable(c, w[0]))[i] = (int)N(i + 2);
-	} else {
-		return false;
-	}
+		fputs(at ? "no" : "yes", out);
+	for (uint64_t i = 0; kind > 2 && i < N(2); i++)
+		fprintf(out, "%s%lld", i ? " " : "",
+			kind == 3 ? (long long)at[i] : ((const long long *)(const void *)at)[i]);
 	return true;
 }
 
@@ -211,75 +286,338 @@ static void say_number(struct calls *c, uint64_t value, const char *expected, FI
 		fprintf(out, "%lld", (long long)value);
 }
 
-static void answer_one(struct calls *c, char *call, const char *expected, FILE *out)
-{
-	char *w[WORDS + 1] = { NULL }, **words = w;
-	uint64_t value, times = 1;
-	int rc = 0;
+/* ---- other lines ---------------------------------------------------------------- */
 
-	for (size_t n = 0; n < WORDS && (w[n] = cases_word(&call));)
-		n++;
+static void add_kernel(struct calls *c, char **w)
+{
+	uint32_t *code = calloc(1, 1024); /* stays, as the code of a library does */
+	struct frag_nogpu_fatbin file = { .list = (const unsigned char *)code };
+	size_t count = 0;
+
+	for (; w[3 * count + 3]; count++) {
+		uint32_t *entry = code + 4 + 12 * count;
+
+		entry[0] = (uint32_t)N(3 * count + 3);
+		entry[1] = 48; /* bytes of its head */
+		entry[7] = (uint32_t)N(3 * count + 4);
+		entry[10] = (uint32_t)N(3 * count + 5);
+	}
+	code[0] = 0xba55ed50;
+	code[2] = 48 * (uint32_t)count;
+	frag_nogpu___cudaRegisterFunction(frag_nogpu___cudaRegisterFatBinary(&file),
+					  (void *)(uintptr_t)N(1), "",
+					  (const char *)(uintptr_t)N(2));
+}
+
+struct letter {
+	int process;
+	uint64_t v[8];
+};
+
+static bool talks(struct calls *c, char **w)
+{
+	struct letter letter = { .process = getpid() };
+	char path[64];
+
+	if (!strcmp(w[0], "give")) {
+		memcpy(letter.v, variable(c, w[1]), sizeof(letter.v));
+		if (write(c->out, &letter, sizeof(letter)) != sizeof(letter))
+			wrong("not given", w[1]);
+	} else if (!strcmp(w[0], "take")) {
+		if (read(c->in, &letter, sizeof(letter)) != sizeof(letter))
+			wrong("not taken", w[1]);
+		memcpy(variable(c, w[1]), letter.v, sizeof(letter.v));
+		c->process = letter.process;
+	} else if (!strcmp(w[0], "theirs")) {
+		snprintf(path, sizeof(path), "/proc/%d/fd/%d", c->process, (int)N(1));
+		variable(c, w[1])[0] = (uint64_t)open(path, O_RDWR | O_CLOEXEC);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static void rest(uint64_t ms)
+{
+	nanosleep(&(struct timespec){ (time_t)ms / 1000, (long)ms % 1000 * 1000000 }, NULL);
+}
+
+static bool prepares(struct calls *c, char **w)
+{
+	char *value = w[1] ? strchr(w[1], '=') : NULL;
+
+	if (!strcmp(w[0], "set")) {
+		*value = 0;
+		setenv(w[1], value + 1, 1);
+	} else if (!strcmp(w[0], "unset")) {
+		unsetenv(w[1]);
+	} else if (!strcmp(w[0], "rest")) {
+		rest(N(1));
+	} else if (!strcmp(w[0], "kernel")) {
+		add_kernel(c, w);
+	} else if (!strcmp(w[0], "longs")) {
+		for (size_t i = 0; w[i + 2]; i++)
+			((uint64_t *)(uintptr_t)N(1))[i] = N(i + 2);
+	} else if (value && !strcmp(w[1], "=")) {
+		int *to = *w[0] == '*' ? (int *)(uintptr_t)number(c, w[0] + 1)
+				       : (int *)variable(c, w[0]);
+
+		for (size_t i = 0; w[i + 2]; i++)
+			to[i] = (int)N(i + 2);
+	} else {
+		return talks(c, w);
+	}
+	return true;
+}
+
+struct watch {
+	struct calls *c;
+	char **call;
+	uint64_t rest_ms, answer;
+};
+
+static int look(void *of)
+{
+	struct watch *w = of;
+
+	prctl(PR_SET_NAME, "pt_nccl_watchdg");
+	w->answer = call(w->c, w->call);
+	rest(w->rest_ms);
+	if (w->rest_ms)
+		w->answer = call(w->c, w->call);
+	return 0;
+}
+
+static uint64_t watchdog(struct calls *c, char **w)
+{
+	struct watch watch = { c, w + 2, N(1), 0 };
+	thrd_t thread;
+
+	thrd_create(&thread, look, &watch);
+	thrd_join(thread, NULL);
+	return watch.answer;
+}
+
+/* Words of a call. The answer that is wanted: 0 for "v <- ", whose variable gets it. */
+static int answer_of_call(struct calls *c, char **w)
+{
+	uint64_t times = 1, got = 0;
+
+	if (w[1] && !strcmp(w[1], "<-")) {
+		got = call(c, w + 2);
+		variable(c, w[0])[0] = got;
+		return 0;
+	}
+	if (!strcmp(w[0], "do"))
+		return answer_of_call(c, w + 1), 0;
+	if (!strcmp(w[0], "yes"))
+		return call(c, w + 1) & 1;
+	if (!strcmp(w[0], "watchdog"))
+		return (int)watchdog(c, w);
 	if (w[1] && !strcmp(w[1], "x")) {
 		times = N(0);
-		words += 2;
+		w += 2;
 	}
-	if (strstr(words[0], "cu") == words[0] || strstr(words[0], "nv") == words[0] ||
-	    strstr(words[0], "nccl") == words[0]) {
-		while (times--)
-			rc = call_entry(c, words);
+	while (times--)
+		got = call(c, w);
+	return (int)got;
+}
+
+static bool is_call(struct calls *c, char **w)
+{
+	uint64_t value;
+
+	static const char *const words[] = { "do", "yes", "watchdog" };
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(words); i++)
+		if (!strcmp(w[0], words[i]))
+			return true;
+	if (w[1] && (!strcmp(w[1], "x") || !strcmp(w[1], "<-")))
+		return true;
+	return !(w[1] ? !strcmp(w[1], "<") : is_number(c, w[0], &value)) && function_of(w[0]);
+}
+
+static void answer_one(struct calls *c, char *line, const char *expected, FILE *out)
+{
+	char *w[WORDS + 1] = { NULL };
+	uint64_t value;
+	int rc;
+
+	for (size_t n = 0; n < WORDS && (w[n] = cases_word(&line));)
+		n++;
+	variable(c, "elapsed")[0] = (frag_clock_ns() - c->begun_ns) / 1000000;
+	if (prepares(c, w))
+		return;
+	if (is_call(c, w)) {
+		rc = answer_of_call(c, w);
 		if (rc && !out)
-			wrong("it failed", words[0]);
+			wrong("it failed", w[0]);
 		if (rc)
 			fprintf(out, "%d", rc);
-	} else if (!prepares(c, words) && !(out && says(c, words, out))) {
-		if (!out || !asks(c, words, &value))
-			wrong("no call", words[0]);
+	} else if (!(out && says(c, w, out))) {
+		if (!out || !asks(c, w, &value))
+			wrong("no call", w[0]);
 		say_number(c, value, expected, out);
 	}
 }
 
-static void answer(void *ctx, char *call, const char *expected, FILE *out)
+/* The line of a word that was defined, with the words of this one. NULL: it was not. */
+static char *expanded(const struct calls *c, const char *line)
 {
-	for (char *one = call, *next; one; one = next) {
+	char *text = strdup(line), *rest = text, *w[WORDS + 1] = { NULL }, *out = NULL;
+	const char *from = NULL;
+	FILE *to = open_memstream(&out, &(size_t){ 0 });
+
+	for (size_t n = 0; n < WORDS && (w[n] = cases_word(&rest));)
+		n++;
+	for (size_t i = 0; i < DEFINED; i++)
+		if (!strcmp(c->defined[i].name, w[0]))
+			from = c->defined[i].line;
+	for (const char *at = from; at && *at;)
+		if (*at == '$')
+			fputs(w[strtoul(at + 1, (char **)&at, 10)], to);
+		else
+			fputc(*at++, to);
+	fclose(to);
+	return from ? out : NULL;
+}
+
+static void answer_all(struct calls *c, const char *line, const char *expected, FILE *out)
+{
+	char *text = expanded(c, line);
+
+	text = text ? text : strdup(line);
+	for (char *one = text, *next; one; one = next) {
 		next = strstr(one, "; ");
 		if (next) {
 			*next = 0;
 			next += 2;
 		}
-		answer_one(ctx, one, expected, next ? NULL : out);
+		answer_one(c, one, expected, next ? NULL : out);
 	}
+	free(text);
 }
 
-static void run(const char *body, FILE *out)
+static void answer(void *ctx, char *line, const char *expected, FILE *out)
 {
-	int ends[2], status;
-	char piece[4096];
+	struct calls *c = ctx;
+	unsigned times = 1;
+	int skipped = 0;
+	size_t n = 0;
+
+	if (line[1] == ':') {
+		if (*line - '0' != c->rank) {
+			fputs(expected, out);
+			return;
+		}
+		line += 3;
+	}
+	while (n < DEFINED && c->defined[n].line)
+		n++;
+	if (n < DEFINED && sscanf(line, "define %15s %n", c->defined[n].name, &skipped) == 1) {
+		c->defined[n].line = strdup(line + skipped);
+		return;
+	}
+	sscanf(line, "times %u: %n", &times, &skipped);
+	while (times--)
+		answer_all(c, line + skipped, expected, out);
+}
+
+/* ---- processes ------------------------------------------------------------------ */
+
+static void one_alone(struct calls *c)
+{
+	setenv("CUFRAG_NOGPU",
+	       "name=Small card;total=4294967296;context=536870912;libraries=0;count=3;"
+	       "cc=8.9;sms=58;nvlink=0",
+	       1);
+	setenv("CUDA_VISIBLE_DEVICES", "1,0,5", 1);
+}
+
+/* On no card that is counted for groups (beside.c), so that none is opened. */
+static void one_of_two(struct calls *c)
+{
+	static unsigned char id[128] = { 42 };
+
+	setenv("CUFRAG_NOGPU", "total=1073741824;name=c;cc=8.0;sms=10;libraries=0", 1);
+	variable(c, "me")[0] = (uint64_t)c->rank;
+	variable(c, "peer")[0] = (uint64_t)(1 - c->rank);
+	if (frag_nogpu_ncclCommInitRankScalable((void **)variable(c, "comm"), 2, c->rank, 1, id,
+						NULL))
+		wrong("no communicator", "comm");
+}
+
+/* Runs the lines of this rank (-1: all) in a process of its own; *from gives its text. */
+static pid_t start(const char *body, struct calls c, void (*begin)(struct calls *c), int *from)
+{
+	int ends[2];
 	pid_t pid;
-	ssize_t n;
 
 	assert_int_equal(pipe(ends), 0);
 	pid = fork();
 	if (!pid) {
-		struct calls c = { .count = 0 };
 		FILE *to = fdopen(ends[1], "w");
 
 		close(ends[0]);
 		signal(SIGSEGV, SIG_DFL);
-		setenv("CUFRAG_NOGPU",
-		       "name=Small card;total=4294967296;context=536870912;libraries=0;count=3;"
-		       "cc=8.9;sms=58;nvlink=0",
-		       1);
-		setenv("CUDA_VISIBLE_DEVICES", "1,0,5", 1);
+		alarm(100); /* the other rank may have failed */
+		c.begun_ns = frag_clock_ns();
+		begin(&c);
 		cases_lines(body, to, &c, answer);
 		fclose(to);
+		if (c.rank >= 0)
+			frag_nogpu_ncclCommDestroy((void *)(uintptr_t)variable(&c, "comm")[0]);
 		_exit(0);
 	}
 	close(ends[1]);
-	while ((n = read(ends[0], piece, sizeof(piece))) > 0)
+	*from = ends[0];
+	return pid;
+}
+
+static void finish(pid_t pid, int from, FILE *out)
+{
+	char piece[4096];
+	ssize_t n;
+	int status;
+
+	while ((n = read(from, piece, sizeof(piece))) > 0)
 		fwrite(piece, 1, (size_t)n, out);
-	close(ends[0]);
+	close(from);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
+}
+
+static void run(const char *body, FILE *out)
+{
+	int from;
+	pid_t pid = start(body, (struct calls){ .rank = -1 }, one_alone, &from);
+
+	finish(pid, from, out);
+}
+
+/* The text is rank 0's, but rank 1's if that is another. */
+static void run_two(const char *body, FILE *out)
+{
+	FRAG_AUTO(free_at) char *texts[2] = { NULL };
+	int up[2], down[2], from[2];
+	pid_t pids[2];
+
+	assert_int_equal(pipe(up) + pipe(down), 0);
+	setenv("CUFRAG_NOGPU_TALK", test_folder("talk"), 1);
+	pids[1] = start(body, (struct calls){ .rank = 1, .in = down[0], .out = up[1] }, one_of_two,
+			&from[1]);
+	pids[0] = start(body, (struct calls){ .rank = 0, .in = up[0], .out = down[1] }, one_of_two,
+			&from[0]);
+	for (int i = 0; i < 2; i++) {
+		FILE *to = open_memstream(&texts[i], &(size_t){ 0 });
+
+		finish(pids[i], from[i], to);
+		fclose(to);
+		close(up[i]);
+		close(down[i]);
+	}
+	fputs(texts[strncmp(texts[1], body, strlen(body)) ? 1 : 0], out);
+	free(texts[1]);
 }
 
 static void run_with_memory(const char *body, FILE *out)
@@ -288,7 +626,15 @@ static void run_with_memory(const char *body, FILE *out)
 	run(body, out);
 }
 
+static void run_two_with_memory(const char *body, FILE *out)
+{
+	NEEDS_ADDRESSES();
+	run_two(body, out);
+}
+
 CASES("tests/pretend/card/calls.cases", run)
 CASES("tests/pretend/card/workspaces.cases", run)
 CASES("tests/pretend/card/memory.cases", run_with_memory)
 CASES("tests/pretend/card/beside.cases", run_with_memory)
+CASES("tests/pretend/card/talk.cases", run_two)
+CASES("tests/pretend/card/shared.cases", run_two_with_memory)

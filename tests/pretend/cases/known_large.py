@@ -18,8 +18,10 @@ print("finite", torch.isfinite(unknown).all().item(), torch.isinf(unknown).any()
 zero = torch.zeros_like(unknown)
 print("zero", unknown.any().item(), unknown.all().item(), zero.any().item(), unknown.any(1).sum().item())
 # expect: zero True True False 2500
-print("parts", (zero[0] == 0).all().item(), zero[1, 7].item(), torch.equal(zero, torch.zeros_like(zero)), zero[2].abs().max().item())
-# expect: parts True 0.0 True 0.0
+print("parts", (zero[0] == 0).all().item(), zero[1, 7].item(), zero[2].abs().max().item())
+# expect: parts True 0.0 0.0
+print("equal", torch.equal(zero, torch.zeros_like(zero)), torch.equal(zero, zero.clone()), torch.equal(zero, unknown))
+# expect: equal True True False
 print("close", torch.allclose(unknown, unknown * 3), torch.isclose(zero, torch.zeros_like(zero), atol=0, rtol=0).all().item())
 # expect: close True True
 few = unknown[:, :8]
