@@ -459,6 +459,22 @@ def test_repeat_events(driver):
     assert answer("--events", 1)["rounds_count"] == 1
 
 
+def test_memory_is_constant(driver):
+    """Of 0.5 M and 4 M events: in memory there would be 84 MB between them (in the quick suite a tenth)."""
+    recording(driver, "traces/vision.default.cft")
+
+    def peak_kib(*words):
+        with subprocess.Popen([PROGRAM, *words], cwd=Driver.folder, stdout=subprocess.DEVNULL) as process:
+            _, process.returncode, usage = os.wait4(process.pid, 0)
+        assert process.returncode == 0
+        return usage.ru_maxrss
+
+    made_, replayed = zip(*((peak_kib("gen", "repeat", "plain.cft", "--times", times, "-o", "long.cft"),
+                             peak_kib("replay", "long.cft", "--stream", "--policy", "pytorch"))
+                            for times in (("1", "4") if QUICK else ("5", "40"))))
+    assert made_[1] < made_[0] + 20000 and replayed[1] < replayed[0] + 20000, (made_, replayed)
+
+
 # ---- rewound ---------------------------------------------------------------------------------------------------------
 
 
