@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Readers of traces, driven by tests/unit/trace/readers.py: each call is about the file "input" here.
+ * Readers and writers of traces, driven by the programs in tests/unit/trace: each call is about the file "input" here.
  * What was read is printed (trace_text.h) before "=", the result, its exit status and
  * place, and the message.
  */
@@ -9,10 +9,18 @@
 #include <frag/torch.h>
 
 #include "lines.h"
+#include "must.h"
+#include "plain_bytes.h"
+#include "trace/cft/cft.h"
+#include "trace/cft/cft_parse.h"
+#include "trace/cft/cft_write.h"
+#include "trace/gen/gen_repeat.h"
+#include "trace/input/input.h"
+#include "trace/merge.h"
 #include "trace/sidecar.h"
+#include "trace/strings.h"
 #include "trace/write_trace.h"
 #include "trace/torch/torch_parts.h"
-#include "trace/torch/unpickle.h"
 #include "trace_text.h"
 
 static struct frag_trace *trace; /* read last, or NULL */
@@ -33,20 +41,29 @@ static void load(void)
 	fclose(f);
 }
 
-/* ---- snapshots of PyTorch, from memory ---------------------------------------------------------- */
+/* ---- from memory ------------------------------------------------------------------------ */
 
-static int read_snapshot(const void *at, size_t n, const char *options, struct frag_trace **out,
-			 struct frag_err *err)
+extern const struct frag_reader_ops frag_reader_cft;
+
+static int read_by(const struct frag_reader_ops *reader, const void *at, size_t n,
+		   const char *options, struct frag_trace **out, struct frag_err *err)
 {
 	struct frag_input *in = NULL;
 	int rc = frag_input_open_memory("snapshot", at, n, &in, err);
 
 	*out = NULL;
 	if (!rc)
-		rc = frag_reader_torch.read(in, options, out, err);
+		rc = reader->read(in, options, out, err);
 	frag_input_close(in);
 	assert_true(!rc == !!*out && (!rc || rc == err->code));
 	return rc;
+}
+
+static const struct frag_reader_ops *attacked;
+
+static int read_attacked(const void *at, size_t n, struct frag_trace **out)
+{
+	return read_by(attacked, at, n, NULL, out, &test_err);
 }
 
 /* In a block of that size: a reader that looks further is caught by ASan. */
@@ -58,11 +75,12 @@ static void cut_everywhere(void)
 
 		assert_non_null(part);
 		memcpy(part, bytes, n);
-		FAILS(FRAG_EINPUT, "truncated", read_snapshot(part, n, NULL, &t, &test_err));
+		FAILS(FRAG_EINPUT, attacked == &frag_reader_torch ? "truncated" : "",
+		      read_attacked(part, n, &t));
 	}
 }
 
-/* Any byte may be anything: never a crash, a hang or a leak. */
+/* Any byte may be anything: never a crash, a hang or a leak; a .cft has checksums. */
 static void flip_everywhere(void)
 {
 	static const unsigned char flips[] = { 0x01, 0x80, 0xff, 0x10, 0x74 };
@@ -71,103 +89,254 @@ static void flip_everywhere(void)
 		struct frag_trace *t;
 
 		bytes[i / sizeof(flips)] ^= flips[i % sizeof(flips)];
-		if (read_snapshot(bytes, bytes_count, NULL, &t, &test_err))
+		if (read_attacked(bytes, bytes_count, &t))
 			assert_true(test_err.code == FRAG_EINPUT && test_err.msg[0]);
+		else
+			assert_ptr_equal(attacked, &frag_reader_torch);
 		frag_trace_destroy(t);
 		bytes[i / sizeof(flips)] ^= flips[i % sizeof(flips)];
 	}
 }
 
-/* FLIPS: and every flipped byte and failing allocation */
+/* FLIPS CFT: and every flipped byte and failing allocation; a snapshot, or a .cft */
 static int attack(void)
 {
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
+	AUTO_TRACE t = NULL;
 
 	load();
-	assert_true(frag_reader_torch.probe(bytes, bytes_count) > 90);
+	attacked = line_number(2) ? &frag_reader_cft : &frag_reader_torch;
+	assert_true(attacked->probe(bytes, bytes_count) > 90);
 	cut_everywhere();
 	if (!line_number(1))
 		return 0;
 	flip_everywhere();
-	FAIL_ALLOCATIONS(read_snapshot(bytes, bytes_count, NULL, &t, &test_err))
+	FAIL_ALLOCATIONS(read_attacked(bytes, bytes_count, &t))
 	assert_null(t);
 	return 0;
 }
 
-/* ---- values as text ------------------------------------------------------------------- */
+/* ---- .cft ------------------------------------------------------------------------------- */
 
-static void say_value(struct frag_pickle *p, frag_pv v, FILE *out);
-
-static void say_items(struct frag_pickle *p, struct frag_pickle_list *l, const char *ends,
-		      uint32_t index, FILE *out)
+static char *image_of(const struct frag_trace *t, size_t *len)
 {
-	if (l->note) {
-		fprintf(out, "list %u", index);
-		return;
-	}
-	l->note = 1;
-	fputc(ends[0], out);
-	for (uint32_t i = 0; i < l->count; i++) {
-		fputs(i ? ", " : "", out);
-		say_value(p, l->items[i], out);
-	}
-	fputc(ends[1], out);
+	char *image = NULL;
+	FILE *to = open_memstream(&image, len);
+
+	assert_non_null(to);
+	SUCCEEDS(frag_cft_write_stream(t, to, &test_err));
+	fclose(to);
+	return image;
 }
 
-static void say_dict(struct frag_pickle *p, frag_pv v, FILE *out)
+/* What goes in comes out, and is written again as the same bytes. */
+static int round_trip(void)
 {
-	const struct frag_pickle_node *n = frag_pickle_node(p, v);
+	size_t len, again_len;
+	FRAG_AUTO(free_at) char *before = trace_text_of(trace, true), *after = NULL;
+	FRAG_AUTO(free_at) char *image = NULL, *again = NULL;
+	AUTO_TRACE back = NULL;
 
-	assert_non_null(n);
-	if (frag_pickle_note(p, v, 1)) {
-		fprintf(out, "dict %u", frag_pv_index(v));
-		return;
+	if (!trace->strings)
+		SUCCEEDS(frag_strings_create(&trace->strings, &test_err));
+	image = image_of(trace, &len);
+	SUCCEEDS(read_by(&frag_reader_cft, image, len, NULL, &back, &test_err));
+	if (!trace->settings.present && !trace->devs[0].has_evidence) /* no sign of PyTorch */
+		frag_trace_set_torch(back, trace->settings.torch_first, trace->settings.torch_last);
+	after = trace_text_of(back, true);
+	again = image_of(back, &again_len);
+	if (strcmp(before, after) || again_len != len || memcmp(again, image, len)) {
+		fprintf(stderr, "not as it was:\n%.2000s\n%.2000s", before, after);
+		abort();
 	}
-	fputc('{', out);
-	for (uint32_t i = 0; i < n->count; i++) {
-		fputs(i ? ", " : "", out);
-		say_value(p, n->pairs[2 * i], out);
-		fputs(": ", out);
-		say_value(p, frag_node_get(n, frag_pv_index(n->pairs[2 * i])), out);
+	return 0;
+}
+
+/* OUT */
+static int write_cft(void)
+{
+	return frag_trace_write_cft(trace, line_words[1], &test_err);
+}
+
+/* OUT PIECE LESS: in pieces, without the last events; LESS < 0: and one more */
+static int write_stream(void)
+{
+	struct frag_cft_stream *s = NULL;
+	size_t less = (size_t)line_number(3), piece = line_number(2);
+	int rc = frag_cft_stream_open(line_words[1], trace, &s, &test_err);
+
+	for (uint32_t d = 0; !rc && d < trace->devs_count; d++) {
+		const struct frag_trace_dev *dev = &trace->devs[d];
+		size_t end = dev->events_count - (less <= dev->events_count ? less : 0), n;
+
+		for (size_t i = 0; !rc && i < end; i += n) {
+			n = FRAG_MIN(piece, end - i);
+			rc = frag_cft_stream_put(s, dev->events + i, n, &test_err);
+		}
+		if (!rc && less > dev->events_count)
+			rc = frag_cft_stream_put(s, dev->events, 1, &test_err);
 	}
-	assert_int_equal(frag_node_get(n, 12345), FRAG_PV_HOLE);
-	fputc('}', out);
+	if (!rc)
+		return frag_cft_stream_close(s, &test_err);
+	frag_cft_stream_abort(s);
+	return rc;
 }
 
-static void say_number(struct frag_pickle *p, frag_pv v, FILE *out)
+static int repeat_short_of_memory(void)
 {
-	int64_t i;
-	uint64_t u;
-	double d;
+	FRAG_AUTO(frag_repeat_release) struct frag_repeat r = { 0 };
 
-	if (frag_pickle_i64(p, v, &i))
-		fprintf(out, "%lld%s", (long long)i,
-			frag_pickle_u64(p, v, &u) == (i >= 0) ? "" : "?");
-	else if (frag_pickle_u64(p, v, &u))
-		fprintf(out, "%llu (unsigned)", (ull)u);
-	else if (frag_pickle_f64(p, v, &d))
-		fprintf(out, "%g", d);
-	else
-		fputs(v == FRAG_PV_NONE ? "None" : "too wide", out);
+	FAIL_ALLOCATIONS(frag_repeat_init(&r, trace, &(struct frag_repeat_options){ .times = 3 },
+					  &test_err));
+	return 0;
 }
 
-static void say_value(struct frag_pickle *p, frag_pv v, FILE *out)
+static int write_short_of_memory(void)
 {
-	const char *text = frag_pickle_text(p, v, NULL);
-	struct frag_pickle_list *list = frag_pickle_list(p, v), *tuple = frag_pickle_tuple(p, v);
+	FRAG_AUTO(fclose_at) FILE *to = fopen("/dev/null", "w");
 
-	assert_true((!!text + !!list + !!tuple) <= 1);
-	if (text)
-		fprintf(out, "%s (%u)", text, frag_pv_index(v));
-	else if (list)
-		say_items(p, list, "[]", frag_pv_index(v), out);
-	else if (tuple)
-		say_items(p, tuple, "()", frag_pv_index(v), out);
-	else if (frag_pv_tag(v) == FRAG_PV_DICT)
-		say_dict(p, v, out);
-	else
-		say_number(p, v, out);
+	FAIL_ALLOCATIONS(frag_cft_write_stream(trace, to, &test_err));
+	return 0;
 }
+
+/* The text that a .cft has of its cards. */
+static int read_cards(void)
+{
+	const char *wrong;
+
+	load();
+	wrong = frag_cft_cards_read(bytes_count ? (char *)bytes : NULL, trace);
+	puts(wrong ? wrong : trace->devs[1].card.name);
+	return 0;
+}
+
+/* Makes all checksums of the input good, also those of a .cft that grows. */
+static int sign(void)
+{
+	struct frag_cft_block b;
+	FILE *to;
+
+	load();
+	for (size_t at = FRAG_CFT_PREAMBLE, n = 0; bytes_count >= at + sizeof(b); n++) {
+		memcpy(&b, bytes + at, sizeof(b));
+		if (b.payload > bytes_count - at - sizeof(b))
+			break;
+		b.checksum = frag_cft_checksum(&b, bytes + at + sizeof(b), n);
+		memcpy(bytes + at, &b, sizeof(b));
+		at += sizeof(b) + b.payload;
+	}
+	to = fopen("input", "wb");
+	assert_true(to && fwrite(bytes, 1, bytes_count, to) == bytes_count);
+	fclose(to);
+	return 0;
+}
+
+/* WHAT INDEX VALUE: of device 0 */
+static int set_field(void)
+{
+	struct frag_trace_dev *d = &trace->devs[0];
+	uint64_t i = line_number(2), value = line_number(3);
+
+#define FIELD(name, place) \
+	if (!strcmp(line_words[1], name)) \
+		return (place) = value, 0;
+	FIELD("event.bytes", d->events[i].bytes)
+	FIELD("event.flags", d->events[i].flags)
+	FIELD("event.kind", d->events[i].kind)
+	FIELD("event.pool", d->events[i].pool)
+	FIELD("event.slot", d->events[i].slot)
+	FIELD("event.stack", d->events[i].stack)
+	FIELD("event.stream", d->events[i].stream)
+	FIELD("addr", d->addrs[i])
+	FIELD("initial.bytes", d->initial_blocks[i].bytes)
+	FIELD("initial.slot", d->initial_blocks[i].slot)
+	FIELD("initial.blocks", d->initial_segments[i].blocks_count)
+	FIELD("seen.before", d->seen[i].before)
+	FIELD("seen.kind", d->seen[i].kind)
+	FIELD("final.first", d->final_segments[i].first_block)
+	FIELD("final.state", d->final_blocks[i].state)
+	FIELD("stream", d->streams[i])
+	FIELD("pool", d->pools[i].b)
+#undef FIELD
+	fail_msg("unknown field '%s'", line_words[1]);
+	return 0;
+}
+
+/* No slot is the one that a reader gives: every number the other way round. */
+static int reverse_slots(void)
+{
+	struct frag_trace_dev *d = &trace->devs[0];
+
+	for (size_t i = 0; i < d->events_count; i++)
+		if (d->events[i].kind <= FRAG_EV_FREE_COMPLETED)
+			d->events[i].slot = d->slots_count - 1 - d->events[i].slot;
+	return 0;
+}
+
+/* ---- several traces ---------------------------------------------------------------------- */
+
+static int merge_files(uint64_t fail_after)
+{
+	struct frag_trace *parts[LINE_WORDS] = { 0 };
+	size_t count = 0;
+	int rc;
+
+	for (; line_words[count + 1]; count++)
+		parts[count] = must_read(line_words[count + 1]);
+	frag_trace_destroy(trace);
+	trace = NULL;
+	frag_host_fail_after(fail_after);
+	rc = frag_trace_merge(parts, count, &trace, &test_err);
+	frag_host_fail_after(0);
+	assert_true(!rc == !!trace);
+	for (size_t i = 0; i < count; i++)
+		frag_trace_destroy(parts[i]);
+	return rc;
+}
+
+/* FILE… */
+static int merge(void)
+{
+	int rc = merge_files(0);
+
+	if (rc)
+		return rc;
+	for (uint64_t n = 1; (rc = merge_files(n)); n++)
+		assert_true(rc == FRAG_ENOMEM && n < 1000);
+	puts(trace->name);
+	trace_text(trace, false, stdout);
+	return round_trip();
+}
+
+/* ---- bytes -------------------------------------------------------------------------------- */
+
+/* FILE: what the input holds, unpacked, goes to "plain". */
+static int unpack(void)
+{
+	FRAG_AUTO(fclose_at) FILE *to = fopen("plain", "wb");
+
+	if (!line_number(1))
+		load();
+	return plain_bytes(line_number(1) ? NULL : bytes, bytes_count, to);
+}
+
+static int unpack_short_of_memory(void)
+{
+	load();
+	plain_bytes_short_of_memory(bytes, bytes_count);
+	return 0;
+}
+
+static int pack(void)
+{
+	FRAG_AUTO(fclose_at) FILE *to = NULL;
+
+	load();
+	to = fopen("input", "wb");
+	pack_zstd(bytes, bytes_count, to);
+	return 0;
+}
+
+/* ---- readers ------------------------------------------------------------------------------ */
 
 /* HOW [OPTIONS] */
 static int read_trace(bool snapshot)
@@ -177,14 +346,15 @@ static int read_trace(bool snapshot)
 	frag_trace_destroy(trace);
 	trace = NULL;
 	load();
-	rc = snapshot ? read_snapshot(bytes, bytes_count, line_words[1], &trace, &test_err)
+	rc = snapshot ? read_by(&frag_reader_torch, bytes, bytes_count, line_words[1], &trace,
+				&test_err)
 		      : frag_trace_read("input", line_words[1], &trace, &test_err);
 	assert_int_equal(rc, test_err.code);
 	if (rc)
 		return rc;
 	assert_true(!snapshot || trace->file_bytes == bytes_count);
 	trace_text(trace, false, stdout);
-	return 0;
+	return bytes_count < 100000 ? round_trip() : 0;
 }
 
 /* What the file beside a snapshot of 2.9 to 2.11 says. */
@@ -213,39 +383,55 @@ static int sidecar(void)
 
 static int unpickle(void)
 {
-	static const char *const words[] = { "action", "size" };
-	struct frag_pickle *p = NULL;
-	struct frag_input *in = NULL;
-	frag_pv root;
-	int rc;
-
 	load();
-	rc = frag_input_open_memory("test", bytes, bytes_count, &in, &test_err);
-	if (!rc)
-		rc = frag_pickle_create(words, 2, NULL, NULL, &p, &test_err);
-	if (!rc)
-		rc = frag_pickle_read(p, in, &root, &test_err);
-	if (!rc) {
-		say_value(p, root, stdout);
-		puts("");
-	}
-	frag_pickle_destroy(p);
-	frag_input_close(in);
-	return rc;
+	return pickle_text(bytes, bytes_count, stdout);
 }
 
-#define ON_CALL(word, call) \
-	if (!strcmp(line_words[0], word)) \
-		return call;
+static int read_file(void)
+{
+	return read_trace(false);
+}
+
+static int read_as_snapshot(void)
+{
+	return read_trace(true);
+}
+
+static int write_minimalloc(void)
+{
+	return frag_minimalloc_write(&trace->devs[0], line_words[1], &test_err);
+}
 
 static int run(void)
 {
-	ON_CALL("read", read_trace(false))
-	ON_CALL("snapshot", read_trace(true))
-	ON_CALL("attack", attack())
-	ON_CALL("minimalloc", frag_minimalloc_write(&trace->devs[0], line_words[1], &test_err))
-	ON_CALL("sidecar", sidecar())
-	ON_CALL("unpickle", unpickle())
+	static const struct {
+		const char *word;
+		int (*run)(void);
+	} calls[] = {
+		{ "read", read_file },
+		{ "snapshot", read_as_snapshot },
+		{ "attack", attack },
+		{ "minimalloc", write_minimalloc },
+		{ "sidecar", sidecar },
+		{ "unpickle", unpickle },
+		{ "round", round_trip },
+		{ "cft", write_cft },
+		{ "cft-short", write_short_of_memory },
+		{ "stream", write_stream },
+		{ "repeat-short", repeat_short_of_memory },
+		{ "cards", read_cards },
+		{ "sign", sign },
+		{ "set", set_field },
+		{ "reverse", reverse_slots },
+		{ "merge", merge },
+		{ "zstd", pack },
+		{ "unpack", unpack },
+		{ "unpack-short", unpack_short_of_memory },
+	};
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(calls); i++)
+		if (!strcmp(line_words[0], calls[i].word))
+			return calls[i].run();
 	fail_msg("unknown call '%s'", line_words[0]);
 	return 0;
 }
@@ -264,6 +450,7 @@ static void answer(void)
 
 int main(void)
 {
+	setenv("CMOCKA_MESSAGE_OUTPUT", "STDOUT", 1);
 	lines_run(answer);
 	frag_trace_destroy(trace);
 	free(bytes);

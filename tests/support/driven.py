@@ -153,3 +153,35 @@ def main(program, tests):
     """Runs functions test_… on a program in the folder that the command line names."""
     driver = Driver(os.path.abspath(os.path.join(sys.argv[1], program)))
     sys.exit(run_tests({n: f for n, f in tests.items() if n.startswith("test_")}, driver))
+
+
+# ---- test_trace: each call is about a file in its folder ----------------------------------------
+
+
+def put(data, name="input"):
+    with open(os.path.join(Driver.folder, name), "wb") as file:
+        file.write(data)
+
+
+def got(name="input"):
+    with open(os.path.join(Driver.folder, name), "rb") as file:
+        return file.read()
+
+
+def said(driver, *words):
+    """What was read, or the error."""
+    result, fields, before = driver.ask(*(w for w in words if w))
+    if not result:
+        return "\n".join(map("\t".join, before))
+    status = "" if fields[0] == "3" else f"exit {fields[0]}, "
+    return f"{status}at {fields[1]}: " + "\t".join(fields[2:])
+
+
+def trace_main(tests, files):
+    """Runs functions test_…, and {path: how} of files of cases."""
+    with tempfile.TemporaryDirectory() as Driver.folder:
+        put(b"")
+        found = {}
+        for path, how in files.items():
+            found.update(cases(path, how))
+        main("test_trace", {**found, **tests})

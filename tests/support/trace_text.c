@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace_text.h"
 
-#include "trace/strings.h"
+#include "test.h"
 
-typedef unsigned long long ull;
+#include "trace/input/input.h"
+#include "trace/strings.h"
+#include "trace/torch/unpickle.h"
 
 static void more(FILE *out, const char *word, uint64_t value)
 {
@@ -197,7 +199,7 @@ void trace_text(const struct frag_trace *t, bool whole, FILE *out)
 		fprintf(out,
 			"name %s, of %llu bytes, %zu frames, texts:", t->name ? t->name : "none",
 			(ull)t->file_bytes, t->stacks.frames_count);
-		for (uint32_t i = 0; i < frag_strings_count(t->strings); i++) {
+		for (uint32_t i = 1; t->strings && i < frag_strings_count(t->strings); i++) {
 			fputs(" ", out);
 			fwrite(frag_strings_get(t->strings, i), 1, frag_strings_len(t->strings, i),
 			       out);
@@ -223,4 +225,101 @@ char *trace_text_of(const struct frag_trace *t, bool whole)
 	trace_text(t, whole, out);
 	fclose(out);
 	return text;
+}
+
+/* ---- pickles ------------------------------------------------------------------- */
+
+static void say_value(struct frag_pickle *p, frag_pv v, FILE *out);
+
+static void say_items(struct frag_pickle *p, struct frag_pickle_list *l, const char *ends,
+		      uint32_t index, FILE *out)
+{
+	if (l->note) {
+		fprintf(out, "list %u", index);
+		return;
+	}
+	l->note = 1;
+	fputc(ends[0], out);
+	for (uint32_t i = 0; i < l->count; i++) {
+		fputs(i ? ", " : "", out);
+		say_value(p, l->items[i], out);
+	}
+	fputc(ends[1], out);
+}
+
+static void say_dict(struct frag_pickle *p, frag_pv v, FILE *out)
+{
+	const struct frag_pickle_node *n = frag_pickle_node(p, v);
+
+	assert_non_null(n);
+	if (frag_pickle_note(p, v, 1)) {
+		fprintf(out, "dict %u", frag_pv_index(v));
+		return;
+	}
+	fputc('{', out);
+	for (uint32_t i = 0; i < n->count; i++) {
+		fputs(i ? ", " : "", out);
+		say_value(p, n->pairs[2 * i], out);
+		fputs(": ", out);
+		say_value(p, frag_node_get(n, frag_pv_index(n->pairs[2 * i])), out);
+	}
+	assert_int_equal(frag_node_get(n, 12345), FRAG_PV_HOLE);
+	fputc('}', out);
+}
+
+static void say_number(struct frag_pickle *p, frag_pv v, FILE *out)
+{
+	int64_t i;
+	uint64_t u;
+	double d;
+
+	if (frag_pickle_i64(p, v, &i))
+		fprintf(out, "%lld%s", (long long)i,
+			frag_pickle_u64(p, v, &u) == (i >= 0) ? "" : "?");
+	else if (frag_pickle_u64(p, v, &u))
+		fprintf(out, "%llu (unsigned)", (ull)u);
+	else if (frag_pickle_f64(p, v, &d))
+		fprintf(out, "%g", d);
+	else
+		fputs(v == FRAG_PV_NONE ? "None" : "too wide", out);
+}
+
+static void say_value(struct frag_pickle *p, frag_pv v, FILE *out)
+{
+	const char *text = frag_pickle_text(p, v, NULL);
+	struct frag_pickle_list *list = frag_pickle_list(p, v), *tuple = frag_pickle_tuple(p, v);
+
+	assert_true((!!text + !!list + !!tuple) <= 1);
+	if (text)
+		fprintf(out, "%s (%u)", text, frag_pv_index(v));
+	else if (list)
+		say_items(p, list, "[]", frag_pv_index(v), out);
+	else if (tuple)
+		say_items(p, tuple, "()", frag_pv_index(v), out);
+	else if (frag_pv_tag(v) == FRAG_PV_DICT)
+		say_dict(p, v, out);
+	else
+		say_number(p, v, out);
+}
+
+int pickle_text(const void *bytes, size_t count, FILE *out)
+{
+	static const char *const words[] = { "action", "size" };
+	struct frag_pickle *p = NULL;
+	struct frag_input *in = NULL;
+	frag_pv root;
+	int rc;
+
+	rc = frag_input_open_memory("test", bytes, count, &in, &test_err);
+	if (!rc)
+		rc = frag_pickle_create(words, 2, NULL, NULL, &p, &test_err);
+	if (!rc)
+		rc = frag_pickle_read(p, in, &root, &test_err);
+	if (!rc) {
+		say_value(p, root, out);
+		fputs("\n", out);
+	}
+	frag_pickle_destroy(p);
+	frag_input_close(in);
+	return rc;
 }

@@ -2,9 +2,9 @@
 /* One recording: limits, opening whole and by its head, units, what "recorded" stands for. */
 #include "test.h"
 
+#include "must.h"
 #include "recording/estimate.h"
 #include "recording/recording.h"
-#include "sample_trace.h"
 
 static const struct frag_target card = { .card = { .total_bytes = 80 * GIB } };
 
@@ -57,13 +57,6 @@ static void tell(void *ctx, enum frag_recording_stage stage, const char *called,
 	told[strlen(told)] = "RrSsF"[stage];
 }
 
-static void write_file(struct frag_trace *trace)
-{
-	path = test_make_file("recording", "", 0);
-	SUCCEEDS(frag_trace_write_cft(trace, path, &test_err));
-	frag_trace_destroy(trace);
-}
-
 /* Whole or by its head: the same units, and each stage is told. */
 TEST(test_open)
 {
@@ -76,7 +69,7 @@ TEST(test_open)
 		     { FRAG_OPEN_HEAD, false, "rRSs" },
 		     { FRAG_OPEN_SOURCE, false, "r" } };
 
-	write_file(sample_trace_random(1, 500, true, false));
+	path = "traces/mempool.default.cft";
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		char told[16] = "";
 		struct frag_target t = card;
@@ -89,7 +82,7 @@ TEST(test_open)
 		assert_int_equal(r.source == NULL, rows[i].whole);
 		assert_int_equal(r.units[0].events.path == NULL, rows[i].whole);
 		assert_false(r.pipe);
-		assert_true(frag_trace_events_count(r.trace) >= 500);
+		assert_true(frag_trace_events_count(r.trace) >= 400);
 		assert_int_equal(r.units[0].dev->settled.checked, i != 3);
 		assert_string_equal(r.units[0].label, r.trace->name);
 	}
@@ -97,20 +90,19 @@ TEST(test_open)
 
 TEST(test_errors)
 {
+	static const char log[] = "time_us,action,addr,size\n1,alloc,1,512\n";
+	static const struct frag_trace none;
 	struct frag_recording r;
-	FILE *out;
 
-	write_file(sample_trace_empty());
+	path = test_make_file("recording", "", 0);
+	SUCCEEDS(frag_trace_write_cft(&none, path, &test_err));
 	assert_int_equal(frag_recording_open(&r, path, &card, 0, NULL), FRAG_EINPUT);
 	SUCCEEDS(frag_recording_open(&r, path, &card, FRAG_OPEN_SOURCE, NULL));
 	frag_recording_release(&r);
-	out = fopen(path, "w");
-	assert_non_null(out);
-	fputs("time_us,action,addr,size\n1,alloc,1,512\n", out);
-	fclose(out);
+	path = test_make_file("recording", log, sizeof(log) - 1);
 	assert_int_equal(frag_recording_open(&r, path, &card, FRAG_OPEN_HEAD, NULL), FRAG_EUSAGE);
 	assert_int_equal(frag_recording_open(&r, "/nowhere/a.cft", &card, 0, NULL), FRAG_EINPUT);
-	assert_int_equal(frag_recording_take(&r, sample_trace_empty(), &card, 0, NULL),
+	assert_int_equal(frag_recording_take(&r, frag_host_calloc(1, sizeof(none)), &card, 0, NULL),
 			 FRAG_EINPUT);
 }
 
@@ -119,16 +111,14 @@ TEST(test_units)
 	char *paths[2];
 	FRAG_AUTO(frag_recordings_release) struct frag_recordings all = { 0 };
 	const struct frag_unit *unit;
-	struct frag_trace *trace = sample_trace_small();
 	char label[200];
 
-	trace->devs[0].has_evidence = false; /* it is impossible, and nothing here is about it */
-	write_file(trace);
-	paths[0] = paths[1] = (char *)(uintptr_t)path;
+	paths[0] = paths[1] = (char *)(uintptr_t) "traces/modelpar.default.cft";
 	SUCCEEDS(frag_recordings_open(&all, paths, 2, &card, 0, &test_err));
 	assert_int_equal(all.units_count, 4);
 	for (size_t i = 0; i < 4; i++) {
-		trace = all.list[i / 2].trace;
+		const struct frag_trace *trace = all.list[i / 2].trace;
+
 		unit = &all.units[i];
 		assert_ptr_equal(unit->dev, &trace->devs[i % 2]);
 		snprintf(label, sizeof(label), "%s device %u", trace->name, unit->dev->ordinal);
@@ -141,8 +131,7 @@ TEST(test_units)
 
 TEST(test_recorded)
 {
-	FRAG_AUTO(frag_trace_destroy_at)
-	struct frag_trace *trace = sample_trace_random(2, 20, false, false);
+	AUTO_TRACE trace = must_read_bundled("seeddemo.default");
 	struct frag_policy_spec *spec;
 
 	assert_true(frag_policy_is_recorded(NULL));

@@ -2,19 +2,12 @@
 /* Traces in pieces: parts passed over, batches read ahead by a thread, replays from a file. */
 #include "test.h"
 
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <frag/trace.h>
 
 #include "replay/stream.h"
 #include "trace/ahead.h" /* its thread is why this also runs under ThreadSanitizer: pthread */
-#include "trace/cft/cft_write.h"
-#include "trace/gen/gen_repeat.h"
 #include "trace/source.h"
 #include "must.h"
-#include "sample_trace.h"
 
 static struct frag_source *open_source(const char *path)
 {
@@ -46,55 +39,6 @@ static int replay(const char *path, const char *policy, bool ahead, struct frag_
 	frag_source_close(src);
 	frag_policy_spec_destroy(spec);
 	return rc;
-}
-
-static int to_stream(void *ctx, const struct frag_event *events, size_t count, struct frag_err *err)
-{
-	return frag_cft_stream_put(ctx, events, count, err);
-}
-
-/* Peak memory, KiB, of a child that makes a trace of so many rounds, or replays it. */
-static long peak_kib(const char *path, uint64_t times, bool make)
-{
-	struct rusage usage;
-	int status;
-	pid_t pid = fork();
-
-	if (!pid) {
-		struct frag_repeat_options o = { .times = times };
-		struct frag_trace *t;
-		struct frag_cft_stream *s;
-		struct frag_repeat r;
-		struct frag_result result;
-
-		if (!make)
-			_exit(replay(path, "pytorch", true, &result));
-		_exit(frag_trace_read("traces/vision.default.cft", NULL, &t, NULL) ||
-		      frag_repeat_init(&r, t, &o, NULL) ||
-		      frag_cft_stream_open(path, &r.head, &s, NULL) ||
-		      frag_repeat_run(&r, to_stream, s, NULL) || frag_cft_stream_close(s, NULL));
-	}
-	assert_int_equal(wait4(pid, &status, 0, &usage), pid);
-	assert_int_equal(status, 0);
-	return usage.ru_maxrss;
-}
-
-/* 0.5 M and 4 M events: in memory there would be 84 MB between them (in the quick suite a tenth).
- * First of all: a child begins with what its parent has. */
-TEST(test_memory_is_constant)
-{
-	const uint64_t rounds[] = { test_rounds(5), test_rounds(40) };
-	long made[2], replayed[2];
-	const char *path = test_path("long.cft");
-
-	for (unsigned i = 0; i < 2; i++) {
-		made[i] = peak_kib(path, rounds[i], true);
-		replayed[i] = peak_kib(path, rounds[i], false);
-	}
-	unlink(path);
-	if (made[1] > made[0] + 20000 || replayed[1] > replayed[0] + 20000)
-		fail_msg("KiB: making %ld and %ld, replaying %ld and %ld", made[0], made[1],
-			 replayed[0], replayed[1]);
 }
 
 /* Every allocation that can fail does so once; nothing is lost, nothing half done comes out. */
@@ -148,23 +92,18 @@ static void read_ahead(const char *path, const struct frag_trace *t, unsigned ba
 
 TEST(test_ahead)
 {
-	struct frag_trace *t = sample_trace_random(3, 900000, true, true);
-	const char *path = test_path("t.cft");
+	static const char *const paths[] = { "traces/serve.default.cft",
+					     "traces/modelpar.default.cft",
+					     /* a format that is read whole */
+					     "tests/cli/data/seeddemo.pickle.xz" };
 
-	SUCCEEDS(frag_trace_write_cft(t, path, NULL));
-	for (unsigned n = 0; n < 10; n += 3)
-		read_ahead(path, t, n);
-	read_ahead(path, t, UINT32_MAX);
-	unlink(path);
-	frag_trace_destroy(t);
-	t = must_read("traces/modelpar.default.cft");
-	read_ahead("traces/modelpar.default.cft", t, 1);
-	read_ahead("traces/modelpar.default.cft", t, UINT32_MAX);
-	frag_trace_destroy(t);
-	/* a format that is read whole */
-	t = must_read("tests/cli/data/seeddemo.pickle.xz");
-	read_ahead("tests/cli/data/seeddemo.pickle.xz", t, UINT32_MAX);
-	frag_trace_destroy(t);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(paths); i++) {
+		AUTO_TRACE t = must_read(paths[i]);
+
+		for (unsigned n = 0; !i && n < 10; n += 3)
+			read_ahead(paths[i], t, n);
+		read_ahead(paths[i], t, UINT32_MAX);
+	}
 }
 
 /* ---- passing over ----------------------------------------------------------------- */
@@ -216,13 +155,7 @@ static void check_evidence(const char *path)
 
 TEST(test_evidence)
 {
-	struct frag_trace *t = sample_trace_random(8, 300000, true, true);
-	const char *path = test_path("seen.cft");
-
-	SUCCEEDS(frag_trace_write_cft(t, path, NULL));
-	frag_trace_destroy(t);
-	check_evidence(path);
-	unlink(path);
+	check_evidence("traces/serve.default.cft");
 	check_evidence("traces/modelpar.default.cft");
 	check_evidence("traces/varlen.default.cft");
 }

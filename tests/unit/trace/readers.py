@@ -24,11 +24,10 @@ import re
 import sqlite3
 import struct
 import sys
-import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../../support"))
-from driven import Driver, cases, in_lines, in_parts, main, total, unescape  # noqa: E402
+from driven import Driver, in_lines, in_parts, put, said, total, trace_main, unescape  # noqa: E402
 
 PYTHON, PYTHON2, LIBTORCH = DIALECTS = range(3)
 S0, S1, T0 = 0x7f0000000000, 0x7f1000000000, 1795186186043381
@@ -160,20 +159,6 @@ class Pickle:
 # ---- answers -----------------------------------------------------------------------------------
 
 
-def put(data):
-    with open(os.path.join(FOLDER, "input"), "wb") as file:
-        file.write(data)
-
-
-def said(driver, *words):
-    """What was read, or the error."""
-    result, fields, before = driver.ask(*(w for w in words if w))
-    if not result:
-        return "\n".join(map("\t".join, before))
-    status = "" if fields[0] == "3" else f"exit {fields[0]}, "
-    return f"{status}at {fields[1]}: " + "\t".join(fields[2:])
-
-
 def directives(text):
     """(options, words, the file itself)"""
     found = re.match(r"(?:!.*\n)*", text)[0]
@@ -194,7 +179,7 @@ def answer_minimalloc(driver, text):
     put(unescape(text))
     first = said(driver, "read")
     assert driver.ask("minimalloc", "second.csv")[0] == 0
-    os.rename(os.path.join(FOLDER, "second.csv"), os.path.join(FOLDER, "input"))
+    os.rename(os.path.join(Driver.folder, "second.csv"), os.path.join(Driver.folder, "input"))
     again = [re.sub(r" time \d+", "", t) for t in (first, said(driver, "read"))]
     assert again[0] == again[1], again
     return first
@@ -206,7 +191,7 @@ def answer_line(driver, call, _):
 
 
 def answer_sql(driver, text):
-    path = os.path.join(FOLDER, "input")
+    path = os.path.join(Driver.folder, "input")
     os.remove(path)
     db = sqlite3.connect(path)
     db.executescript(text)
@@ -506,10 +491,4 @@ FILES = {"readers/csv": in_parts(answer_file), "readers/jsonl": in_parts(answer_
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as FOLDER:
-        Driver.folder = FOLDER
-        put(b"")
-        found = {}
-        for file_name, how in FILES.items():
-            found.update(cases(os.path.join(HERE, file_name + ".cases"), how))
-        main("test_trace", {**found, **globals()})
+    trace_main(globals(), {os.path.join(HERE, f + ".cases"): how for f, how in FILES.items()})

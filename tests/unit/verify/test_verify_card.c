@@ -6,7 +6,6 @@
 #include <frag/trace.h>
 
 #include "must.h"
-#include "sample_trace.h"
 
 static struct frag_sim_config h200 = { .context_bytes = UINT64_MAX };
 
@@ -26,16 +25,9 @@ static struct frag_sim_config h200 = { .context_bytes = UINT64_MAX };
  */
 static struct frag_trace *tied(void)
 {
-	static const struct frag_event events[] = {
-		SAMPLE(ALLOC, MIB_12, 0),
-		SAMPLE(ALLOC, MIB_8, 1, .time_us = 1),
-		SAMPLE(FREE, MIB_12, 0, .time_us = 2),
-		SAMPLE(ALLOC, MIB_12, 0, .time_us = 3),
-		SAMPLE(TRIM, 0, 0, .time_us = 4),
-		SAMPLE(ALLOC, MIB_12, 2, .time_us = 5),
-		SAMPLE(FREE, MIB_12, 2, .time_us = 6),
-		SAMPLE(FREE, MIB_12, 0, .time_us = 7),
-	};
+	static const char rows[] = "action,id,size,time_us\nalloc,1,12582912,0\nalloc,2,8388608,1\n"
+				   "free,1,,2\nalloc,3,12582912,3\ntrim,0,,4\n"
+				   "alloc,4,12582912,5\nfree,4,,6\nfree,3,,7\n";
 	static const frag_addr_t addrs[] = {
 		LOW,	      HIGH,	    FRAG_NO_ADDR, LOW,
 		FRAG_NO_ADDR, HIGH + MIB_8, FRAG_NO_ADDR, FRAG_NO_ADDR,
@@ -44,16 +36,13 @@ static struct frag_trace *tied(void)
 		{ .before = 0, .addr = LOW, .bytes = MIB_12, .kind = FRAG_SEEN_SEGMENT_ALLOC },
 		{ .before = 1, .addr = HIGH, .bytes = MIB_20, .kind = FRAG_SEEN_SEGMENT_ALLOC },
 	};
-	static const uint64_t streams[] = { 0 };
-	static const struct frag_pool_id pools[] = { { 0, 0 } };
-	const struct frag_trace_dev dev = {
-		SAMPLE_LIST(events, events),   .slots_count = 3,
-		SAMPLE_LIST(streams, streams), SAMPLE_LIST(pools, pools),
-		.has_evidence = true,	       .addrs = (void *)(uintptr_t)addrs,
-		SAMPLE_LIST(seen, seen)
-	};
-	struct frag_trace *t = sample_trace_of(&dev, 1);
+	struct frag_trace *t = must_read(test_make_file("tied.csv", rows, sizeof(rows) - 1));
+	struct frag_trace_dev *dev = &t->devs[0];
 
+	dev->has_evidence = true;
+	dev->addrs = memcpy(frag_host_alloc(sizeof(addrs)), addrs, sizeof(addrs));
+	dev->seen = memcpy(frag_host_alloc(sizeof(seen)), seen, sizeof(seen));
+	dev->seen_count = FRAG_ARRAY_LEN(seen);
 	frag_trace_set_torch(t, 211, 211); /* addresses decide */
 	return t;
 }
