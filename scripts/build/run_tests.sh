@@ -99,8 +99,9 @@ scripts_of() {
 	case $1 in
 	threads) echo threads ;;
 	sanitize) echo cli ;;
+	gpu) echo gpu ;;
 	quick) echo cli fleet golden json report scripts threads view ;;
-	full) echo agree cli fleet golden json report scripts threads "$([ "${PRETEND:-1}" = 0 ] || echo pretend)" view ;;
+	full) echo agree cli fleet golden gpu json report scripts threads "$([ "${PRETEND:-1}" = 0 ] || echo pretend)" view ;;
 	esac
 }
 

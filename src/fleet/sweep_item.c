@@ -139,7 +139,7 @@ static void set_fit(struct answer *a, json_t *o, const struct frag_policy_spec *
 	struct frag_plan_env env = { .threads = 1, .card = p->target.card };
 
 	frag_target_run_options(&p->target, &env.run);
-	if (frag_fit_run(&env, 0, NULL, 0, &task, 1, NULL) || task.rc || !task.fit.possible)
+	if (frag_fit_run(&env, NULL, 0, &task, 1, NULL) || task.rc || !task.fit.possible)
 		return;
 	set(a, o, "min_capacity_bytes", json_integer((json_int_t)task.fit.min_capacity_bytes));
 	set(a, o, "safe_capacity_bytes", json_integer((json_int_t)task.fit.safe_capacity_bytes));

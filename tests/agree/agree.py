@@ -14,7 +14,7 @@ import tempfile
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
-POLICIES = ["pytorch", "pytorch:expandable_segments:True", "vmm"]
+POLICIES = ["pytorch", "pytorch:expandable_segments:True", "vmm", "buddy"]
 SHARES = [0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0, 1.05]  # of the peak without a limit
 PAGE = 2 << 20
 CONTEXT = 512 << 20
@@ -53,21 +53,29 @@ def compared(cufrag, trace, policy, limit):
 
 
 def explained(cufrag, trace, policy, limit):
-    """Is there a refusal to explain?"""
+    """The answer; None: there is no refusal to explain."""
     done = cufrag.run("explain", trace, "--policy", policy, "--limit", limit, "--at", "oom", "--json", "-")
     text = done.stderr.decode(errors="replace")
     if done.returncode == 0:
-        return json.loads(done.stdout)["oom"] is None
+        found = json.loads(done.stdout)
+        return found if found["oom"] else None
     if "no request was refused" in text or "was served" in text or "no refus" in text:
-        return True
+        return None
     raise RuntimeError(f"explain {trace} {policy} {limit}: {text.strip()}")
 
 
 def diagnosed(cufrag, trace, policy, limit):
+    """({verdict: its numbers}, whether its gate is passed)"""
     found = cufrag.json("diagnose", trace, "--policy", policy, "--limit", limit)
     gates = cufrag.run("diagnose", trace, "--policy", policy, "--limit", limit, "--fail-on", "oom-needed,oom-fragmentation")
-    said = not any(one["verdict"].startswith("oom") for one in found["findings"])
-    return said if said == (gates.returncode == 0) else None  # None: the gate and the findings differ
+    return {one["verdict"]: one["numbers"] for one in found["findings"]}, gates.returncode == 0
+
+
+def same_refusal(refusal, found, numbers):
+    """What explain and diagnose say of a refusal: its figures, and is it one of a leak?"""
+    oom = refusal["oom"]
+    return ((numbers["event"], numbers["live_bytes"]) == (refusal["event"], oom["live_bytes"]) and oom["verdict"] in found and
+            (oom["verdict"] == "leak") == ("leak" in found) and refusal["peak_reserved_bytes"] >= refusal["reserved_bytes"])
 
 
 def tuned(cufrag, trace, policy, limit):
@@ -85,8 +93,12 @@ def cells_of_limit(cufrag, trace, policy, limit):
     completed = all(one for one, _, _ in truth)
     for said, true in zip(compared(cufrag, trace, policy, limit), truth):
         yield "compare", said, true
-    yield "explain", explained(cufrag, trace, policy, limit), completed
-    yield "diagnose", diagnosed(cufrag, trace, policy, limit), completed
+    refusal, (found, passed) = (what(cufrag, trace, policy, limit) for what in (explained, diagnosed))
+    ooms = [numbers for verdict, numbers in found.items() if verdict.startswith("oom")]
+    yield "explain", refusal is None, completed
+    yield "diagnose", (not ooms, passed), (completed, completed)
+    if refusal and ooms and len(truth) == 1:
+        yield "explain", same_refusal(refusal, found, ooms[0]), True
     said, peak = tuned(cufrag, trace, policy, limit)
     yield "tune", said, all(ended for _, _, ended in truth)
     if completed:

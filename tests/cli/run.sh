@@ -7,6 +7,7 @@
 #	NAME EXIT COMMAND      or the command in lines of its own, each begun with "$ "
 #	  > LINE               what must come out on standard output
 #	  ! LINE               on standard error
+#	  -> TEXT              the same for "cufrag COMMAND: TEXT (cufrag COMMAND --help)"; it may follow the command, too
 #	  + FILE               what is left in its folder; without any, a command that fails must leave nothing
 # A longer one is a script, cases/NAME.sh, with its expected results beside it (a row may have its long output there):
 #	NAME.exit              the exit status (absent: 0)
@@ -22,7 +23,7 @@
 # one that uses the pretended card where the program is built without it (PRETEND=0). One that takes longer than
 # CASE_TIMEOUT seconds (300, at night 1200) is ended with all that it started, and has failed. With
 # FRAG_TEST_QUICK and no CASE, those in tests/cli/slow and those that need big recordings (NAME_shared) are skipped.
-# --rewrite takes exit status, files and exact output from what came out (patterns stay as they are).
+# --rewrite takes exit status, files and exact output from what came out (patterns and "-> " stay as they are).
 # The last line is "N passed, N failed, N skipped".
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -68,10 +69,16 @@ unpack_tables() {
 			name = ""
 		}
 		function rest(skip) { return substr($0, skip) "\n" }
+		function refuses(text) {
+			match(command, /cufrag [a-z]+/)
+			err[name] = ""
+			stderr = substr(command, RSTART, RLENGTH) ": " text " (" substr(command, RSTART, RLENGTH) " --help)\n"
+		}
 		{ sub(/^[ \t]+/, "", $0) }
 		/^(#|$)/ { next }
 		/^\$ / { command = command rest(3); next }
 		/^>~/ { out[name] = ".glob"; stdout = stdout rest(4); next }
+		/^-> / { refuses(substr($0, 4)); next }
 		/^!~/ { err[name] = ".glob"; stderr = stderr rest(4); next }
 		/^>/ { out[name] = ""; stdout = stdout rest(3); next }
 		/^!/ { err[name] = ""; stderr = stderr rest(3); next }
@@ -81,8 +88,14 @@ unpack_tables() {
 			name = $1; status = $2; command = $0
 			base = rows "/" name
 			sub(/^[^ ]+ +[0-9]+ */, "", command)
-			if (command != "") command = command "\n"
 			files = stdout = stderr = ""
+			at = index(command, " -> ")
+			if (at) {
+				said = substr(command, at + 4)
+				command = substr(command, 1, at - 1)
+				refuses(said)
+			}
+			if (command != "") command = command "\n"
 			if (name !~ /^[a-z0-9_]+$/ || status !~ /^[0-9]+$/ || seen[name]++) {
 				printf "run.sh: %s: not a row of its own: %s\n", FILENAME, $0 > "/dev/stderr"
 				exit 1
@@ -102,14 +115,15 @@ pack_table() {
 			if (name == "") return
 			lines(rows "/" name ".stdout", ">")
 			lines(rows "/" name ".stdout.glob", ">~")
-			lines(rows "/" name ".stderr", "!")
+			if (!refused) lines(rows "/" name ".stderr", "!")
 			lines(rows "/" name ".stderr.glob", "!~")
 			lines(rows "/" name ".files", "+")
 			name = ""
 		}
 		/^[ \t]*[>!+]/ { next }
-		/^[ \t]*\$ / { print; next }
-		{ finish() }
+		/^[ \t]*-> / { refused = 1 }
+		/^[ \t]*(\$|->) / { print; next }
+		{ finish(); refused = / -> / }
 		/^(#|$)/ { print; next }
 		{
 			name = $1; status = 0

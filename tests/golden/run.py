@@ -6,7 +6,8 @@
 
 Golden counts: what every policy reserves, refuses and asks of the driver on every bundled trace is
 what golden.csv has. A new policy or trace gets its rows by `make baseline` (--rewrite); a changed
-number needs its reason in the commit. Recordings of PyTorch's own allocator (SHARED_TRACES; too
+number needs its reason in the commit. Invariants of every policy, with FRAG_EVERY_EVENT in the
+environment after every event; how low plans and offline placements are. Recordings of PyTorch's own allocator (SHARED_TRACES; too
 big for the repository, skipped where absent): each is followed event by event, with the counters
 that PyTorch printed, under the limit and release that it shows; and a replay under the settings,
 or the release, of another recording of the same requests reaches the peak that was recorded
@@ -21,6 +22,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
@@ -35,6 +37,7 @@ COLUMNS = ("policy trace device_ordinal completed peak_reserved_bytes ooms_count
 SHARED = os.environ.get("SHARED_TRACES", "../shared/traces")
 CARD = 150109880320
 QUICK = bool(os.environ.get("FRAG_TEST_QUICK"))
+CHECKS = 10000 if os.environ.get("FRAG_TEST_NIGHTLY") else 3000  # of invariants, in a long replay
 STRIDE = 12 if QUICK else 1  # every n-th recording of the releases
 PROGRAM = os.path.abspath([w for w in sys.argv[1:] if w != "--rewrite"][0])
 
@@ -48,6 +51,11 @@ WHAT_IF = {
 SECOND_DEVICE = {"modelpar.expandable": 4448 << 20, "modelpar.default": 5180 << 20}
 NOT_COMPARABLE = {"varlen.split128": "other processes filled the card",
                   "moe.pow2list": "57,233 allocations against 57,187"}
+# the least efficiency with a plan of half of the steps
+PLANNED = {SHARED + "/torch/gpt2.default.pickle.xz": 0.999,
+           SHARED + "/torch/gpt2ckpt.default.pickle.xz": 0.999,
+           SHARED + "/torch/lora.default.pickle.xz": 0.95, "traces/vision.default.cft": 0.999,
+           "traces/varlen.default.cft": 0.9, "traces/gnn.default.cft": 0.75}
 # the least peak that was recorded without a limit: tune finds one that is as low
 BEST = {"traces/varlen.default.cft": 22900899840, "traces/vision.default.cft": 9244246016,
         "traces/serve.default.cft": 3147825152,
@@ -105,6 +113,55 @@ def counts(traces, rewrite):
     for name in metrics if len(traces) > 1 else ():
         if not name.startswith("host_") and name != "events_per_s":
             check(f"{name} is not 0 in every run", any(float(r[name] or 0) for r in rows))
+
+
+# ---- invariants, placements, plans -------------------------------------------------------------
+
+
+def invariants(trace):
+    """Every policy with its invariants checked, and what overlaps found by the adaptor `check`: after
+    every event of the short traces, of the others so often that all take some seconds."""
+    counts_of = [d["events_count"] for d in answer("info", trace)["devices"]]
+    every = max(counts_of) // CHECKS
+    every = 1 if every < 3 or os.environ.get("FRAG_EVERY_EVENT") else every
+    policies = [p["name"] for p in answer("list", "policies")["policies"]
+                if not p["adaptor"] and p["name"] not in ("null", "ggml-vmm")]  # which is a stack
+    policies = [f"check:every={every}/{p}" for p in [*policies, "pytorch:expandable_segments:True"]]
+    said = answer("compare", trace, "--policies", ";".join(policies), "--on-oom=skip",
+                  "--optimum=off", "--no-host")["results"]
+    got, want = Counter(r["events_count"] for r in said), Counter(counts_of * len(policies))
+    return "" if got == want else f"not to the end: {got}, not {want}"
+
+
+def placements(trace):
+    """Offline placements, which an independent sweep checks: how near the lowest one is to the load."""
+    within = 1.01 if "varlen" in trace else 1.05
+    said = answer("plan", trace, "--time", 1)["results"]
+    return "".join(f"{r['over_bound_ratio']} of the load; " for r in said
+                   if not r["checked"] or not 1 <= r["over_bound_ratio"] <= within)
+
+
+def planned(path, least):
+    """Planned from the first half of the steps, run on all of them."""
+    with tempfile.TemporaryDirectory() as scratch:
+        plan = os.path.join(scratch, "plan")
+        run("plan", path, "-o", plan)
+        result, = answer("replay", path, "--policy", "planned:plan=" + plan, "--no-host")["results"]
+    check(f"planned: {path}", result["completed"] and result["efficiency_ratio"] >= least,
+          result["efficiency_ratio"])
+
+
+def promises(traces):
+    few = [t for t in traces if not QUICK or os.path.getsize(t) < 100000]
+    for what in invariants, placements:
+        for trace in few:
+            fault = what(trace)
+            check(f"{what.__name__}: {trace}", not fault, fault)
+    for path, least in PLANNED.items():
+        if QUICK or not os.path.exists(path):
+            skip(f"planned: {path}: absent, or not among the quick tests")
+        else:
+            planned(path, least)
 
 
 # ---- recordings --------------------------------------------------------------------------------
@@ -308,6 +365,7 @@ def main():
     if rewrite:
         return 0
     if len(words) == 1:
+        promises(sorted(glob.glob("traces/*.cft")))
         torch_recordings()
         releases()
     return done()

@@ -21,49 +21,36 @@ from cufrag import torch as live  # noqa: E402
 from cufrag.history import History  # noqa: E402
 
 
+class Entry:
+    """A function of the library; ctypes' attributes can be set on it."""
+    restype = argtypes = None
+
+    def __init__(self, run):
+        self.run = run
+
+    def __call__(self, *what):
+        return self.run(*what)
+
+
+def fill(table, room, kind, rows):
+    for i, row in enumerate(rows[:room.value]):
+        table[i] = kind(*row)
+    return len(rows)
+
+
 class Library:
     """Answers as libcufrag_torch.so does."""
 
     def __init__(self):
-        self.reset, self.observer = [], None
-        self.parts = [(0x1000, 4096, 0, 7, 0, 0, 0, 0), (0x1000, 1024, 1000, 7, 0, 0, 1, 0),
-                      (0x1400, 1024, 0, 7, 0, 0, 1, 1), (0x1800, 2048, 0, 0, 0, 0, 1, 2),
-                      (0x0800, 512, 0, 0, 3, 4, 0, 0), (0x0800, 512, 0, 0, 0, 0, 1, 2)]
-        class Policy:
-            restype = None
-
-            def __call__(self):
-                return b"vmm"
-        self.frag_live_policy = Policy()
-
-        class Snapshot:
-            restype = None
-
-            def __call__(inner, device, table, room):
-                for i, row in enumerate(self.parts[:room.value]):
-                    table[i] = stats.Part(*row)
-                return len(self.parts)
-        self.frag_live_snapshot = Snapshot()
-
-        class Histories:
-            """frag_live_history and the two functions beside it."""
-            def __init__(inner, done):
-                inner.done, inner.restype, inner.argtypes = done, None, None
-
-            def __call__(inner, *what):
-                inner.done.append(what)
-        self.histories, self.contexts = [], []
-        self.frag_live_history, self.frag_live_on_context = Histories(self.histories), Histories(self.contexts)
-
-        class Events:
-            restype = None
-
-            def __call__(inner, device, table, room):
-                rows = [(0x100, 64, 7, 99, 0, self.asked), (9, 1 << 40, 0, 100, 3, 0)]
-                for i, row in enumerate(rows[:room.value]):
-                    table[i] = stats.Event(*row)
-                return len(rows)
-        self.asked, self.frag_live_history_read = 0, Events()
+        self.reset, self.observer, self.histories, self.contexts, self.asked = [], None, [], [], 0
+        parts = [(0x1000, 4096, 0, 7, 0, 0, 0, 0), (0x1000, 1024, 1000, 7, 0, 0, 1, 0), (0x1400, 1024, 0, 7, 0, 0, 1, 1),
+                 (0x1800, 2048, 0, 0, 0, 0, 1, 2), (0x0800, 512, 0, 0, 3, 4, 0, 0), (0x0800, 512, 0, 0, 0, 0, 1, 2)]
+        self.frag_live_policy = Entry(lambda: b"vmm")
+        self.frag_live_snapshot = Entry(lambda device, table, room: fill(table, room, stats.Part, parts))
+        self.frag_live_history = Entry(lambda *what: self.histories.append(what))
+        self.frag_live_on_context = Entry(lambda *what: self.contexts.append(what))
+        self.frag_live_history_read = Entry(lambda device, table, room: fill(
+            table, room, stats.Event, [(0x100, 64, 7, 99, 0, self.asked), (9, 1 << 40, 0, 100, 3, 0)]))
 
     def frag_live_stats(self, device, pointer):
         s = pointer._obj

@@ -68,10 +68,13 @@ def charts(folder, name, prefix, results, advice):
     for p in {a["policy"] for a in addresses or ()}:
         # boxes are whole lines of the map, each of its main use: a hundredth or so of the axis is rounded
         want = next(r["peak_reserved_bytes"] for r in results if r["policy"] == p)
-        boxes = [a for a in addresses if a["policy"] == p]
-        axis = max(int(a["high_bytes"]) for a in boxes)
-        got = max(sum(int(a["high_bytes"]) - int(a["low_bytes"]) for a in boxes
-                      if int(a["from_event"]) == moment or int(a["from_event"]) < moment < int(a["to_event"])) for moment in {int(a["from_event"]) for a in boxes})
+        boxes = [[int(a[c]) for c in ("low_bytes", "high_bytes", "from_event", "to_event")] for a in addresses if a["policy"] == p]
+        axis = max(high for _, high, _, _ in boxes)
+        there = [sorted((low, high) for low, high, begin, end in boxes if begin == moment or begin < moment < end)
+                 for moment in {begin for _, _, begin, _ in boxes}]
+        got = max(sum(high - low for low, high in now) for now in there)
+        check(f"addresses {name} {prefix}{p}: boxes", len(boxes) <= 5000 and all(
+            low < high <= above for now in there for (low, high), (above, _) in zip(now, [*now[1:], (axis, 0)])))
         check(f"addresses {name} {prefix}{p}", abs(got - want) <= axis / 25, f"{got} of {want}")
     for r in results:
         drawn = [int(c["ns"]) for c in cdf or () if c["policy"] == r["policy"] and c["clock"] == "driver"]

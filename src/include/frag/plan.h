@@ -27,10 +27,7 @@ struct frag_plan_env {
 	unsigned threads; /* 0 = 1 */
 	struct frag_sim_config card;
 	struct frag_run_options run;
-	double limit_fraction;	/* part of the card's total, in addition to run.limit_bytes; 0 =
-				 * none */
-	double margin_fraction; /* fit: part of the card's total, in addition to the margin in
-				 * bytes; < 1 */
+	double limit_fraction; /* part of the card's total, in addition to run.limit_bytes; 0 = none */
 	struct frag_watch watch;
 };
 /* An environment with the card, limit, seed and release of a target. A limit that is a fraction is
@@ -74,13 +71,13 @@ struct frag_fit_task {
 };
 
 /*
- * Searches all tasks over threads. margin_bytes: bytes of the capacity that the trace cannot use.
- * gpus[n], n <= 64: cards to try with their own context. Cost: about 17 probes of bisection and 40
- * of the neighbourhood per task. Errors: FRAG_ENOMEM; a task's errors are in the task.
+ * Searches all tasks over threads. gpus[n], n <= 64: cards to try with their own context. Cost:
+ * about 17 probes of bisection and 40 of the neighbourhood per task. Errors: FRAG_ENOMEM; a task's
+ * errors are in the task.
  */
-int frag_fit_run(const struct frag_plan_env *env, uint64_t margin_bytes,
-		 const struct frag_gpu *const *gpus, size_t gpus_count, struct frag_fit_task *tasks,
-		 size_t count, struct frag_err *err);
+int frag_fit_run(const struct frag_plan_env *env, const struct frag_gpu *const *gpus,
+		 size_t gpus_count, struct frag_fit_task *tasks, size_t count,
+		 struct frag_err *err);
 
 /*
  * The same where only the smallest card of all tasks, which are policies on one device, is asked

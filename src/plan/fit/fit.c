@@ -2,7 +2,7 @@
 /*
  * fit: the smallest card on which a trace completes under a policy.
  *
- * Works in pages of 2 MiB that the process can have: card = context + margin + pages. Bisects
+ * Works in pages of 2 MiB that the process can have: card = context + pages. Bisects
  * between the load (nothing completes below it) and the peak on a large enough card (nothing is
  * returned or retried above it). A caching policy may fail above a capacity at which it completes,
  * because it releases memory at other moments and leaves other holes. So fit also probes the
@@ -34,7 +34,7 @@ struct tried {
 struct search {
 	const struct frag_plan_env *env;
 	struct frag_fit_task *task;
-	uint64_t context, margin;
+	uint64_t context;
 	struct tried tried[PROBES_MAX]; /* ascending */
 	size_t count;
 	uint64_t upper, min; /* pages: it completes there; the smallest such card that was found */
@@ -42,27 +42,10 @@ struct search {
 	uint64_t calls; /* driver calls so far */
 };
 
-/* Bytes that a card of `total` must keep free. */
-static uint64_t margin_of(const struct search *s, uint64_t total)
-{
-	return s->margin + (uint64_t)(s->env->margin_fraction * (double)total);
-}
-
-/* The smallest capacity with this many pages for the process: above context and margin. */
+/* The smallest capacity with this many pages for the process. */
 static uint64_t capacity_of(const struct search *s, uint64_t pages)
 {
-	uint64_t fixed = s->context + s->margin, need = fixed + pages * FRAG_PAGE;
-	double share = s->env->margin_fraction;
-	uint64_t total;
-
-	if (!(share > 0))
-		return need;
-	total = (uint64_t)((double)need / (1 - share));
-	total = fixed + frag_round_down(total - fixed, FRAG_PAGE);
-	total -= FRAG_MIN(total - fixed, 2 * FRAG_PAGE);
-	while (total < need + (uint64_t)(share * (double)total))
-		total += FRAG_PAGE;
-	return total;
+	return s->context + pages * FRAG_PAGE;
 }
 
 static int probe_card(struct search *s, uint64_t total, uint64_t context, struct frag_probe *out)
@@ -85,8 +68,7 @@ static bool may_look(struct search *s)
 	return !s->task->fit.narrow;
 }
 
-/* Stores every answer, so that no capacity is replayed twice. The process cannot use the margin, so
- * the card is smaller by it. */
+/* Stores every answer, so that no capacity is replayed twice. */
 static int try_pages(struct search *s, uint64_t pages, bool *completed)
 {
 	struct frag_probe p;
@@ -98,7 +80,7 @@ static int try_pages(struct search *s, uint64_t pages, bool *completed)
 		*completed = s->tried[at].completed;
 		return 0;
 	}
-	FRAG_TRY(probe_card(s, s->context + pages * FRAG_PAGE, s->context, &p));
+	FRAG_TRY(probe_card(s, capacity_of(s, pages), s->context, &p));
 	*completed = p.completed;
 	FRAG_ASSERT(s->count < PROBES_MAX);
 	for (i = s->count++; i > at; i--)
@@ -287,19 +269,15 @@ static int try_gpus(struct search *s, const struct frag_gpu *const *gpus, size_t
 	uint64_t bound = frag_probe_peak_live(s->task->dev, 512);
 
 	for (size_t i = 0; i < count; i++) {
-		uint64_t margin = margin_of(s, gpus[i]->total_bytes), usable;
-		uint64_t taken = gpus[i]->context_bytes + margin;
+		uint64_t total = gpus[i]->total_bytes, context = gpus[i]->context_bytes;
 		struct frag_probe p = { 0 };
 
-		if (gpus[i]->total_bytes <= taken)
+		if (total <= context || total - context < bound)
 			continue;
-		usable = gpus[i]->total_bytes - taken;
-		if (usable < bound)
-			continue;
-		p.completed = usable / FRAG_PAGE >= s->upper && !(s->env->limit_fraction > 0);
+		p.completed =
+			(total - context) / FRAG_PAGE >= s->upper && !(s->env->limit_fraction > 0);
 		if (!p.completed)
-			FRAG_TRY(probe_card(s, gpus[i]->total_bytes - margin,
-					    gpus[i]->context_bytes, &p));
+			FRAG_TRY(probe_card(s, total, context, &p));
 		if (p.completed)
 			s->task->gpus |= 1ull << i;
 	}
@@ -308,7 +286,6 @@ static int try_gpus(struct search *s, const struct frag_gpu *const *gpus, size_t
 
 struct fit_crew {
 	const struct frag_plan_env *env;
-	uint64_t margin;
 	const struct frag_gpu *const *gpus;
 	size_t gpus_count;
 	struct frag_fit_task *tasks;
@@ -329,11 +306,9 @@ static int fit_one(struct search *s, const struct fit_crew *c)
 
 static struct search search_of(struct fit_crew *c, struct frag_fit_task *t)
 {
-	return (struct search){ .env = c->env,
-				.task = t,
-				.margin = c->margin,
-				.context = c->env->card.context_bytes,
-				.ticks = &c->ticks };
+	return (struct search){
+		.env = c->env, .task = t, .context = c->env->card.context_bytes, .ticks = &c->ticks
+	};
 }
 
 static void run_task(void *ctx, size_t i)
@@ -353,9 +328,8 @@ static void run_task(void *ctx, size_t i)
 		t->rc = 0; /* see t->fit.complete */
 }
 
-static struct fit_crew crew_of(const struct frag_plan_env *env, uint64_t margin_bytes,
-			       const struct frag_gpu *const *gpus, size_t gpus_count,
-			       struct frag_fit_task *tasks, size_t count)
+static struct fit_crew crew_of(const struct frag_plan_env *env, const struct frag_gpu *const *gpus,
+			       size_t gpus_count, struct frag_fit_task *tasks, size_t count)
 {
 	FRAG_ASSERT(gpus_count <= 64);
 	for (size_t i = 0; i < count; i++) {
@@ -364,18 +338,16 @@ static struct fit_crew crew_of(const struct frag_plan_env *env, uint64_t margin_
 		tasks[i].rc = 0;
 	}
 	return (struct fit_crew){ .env = env,
-				  .margin = margin_bytes,
 				  .gpus = gpus,
 				  .gpus_count = gpus_count,
 				  .tasks = tasks,
 				  .ticks = { .total = count * TICKS_PER_TASK } };
 }
 
-int frag_fit_run(const struct frag_plan_env *env, uint64_t margin_bytes,
-		 const struct frag_gpu *const *gpus, size_t gpus_count, struct frag_fit_task *tasks,
-		 size_t count, struct frag_err *err)
+int frag_fit_run(const struct frag_plan_env *env, const struct frag_gpu *const *gpus,
+		 size_t gpus_count, struct frag_fit_task *tasks, size_t count, struct frag_err *err)
 {
-	struct fit_crew c = crew_of(env, margin_bytes, gpus, gpus_count, tasks, count);
+	struct fit_crew c = crew_of(env, gpus, gpus_count, tasks, count);
 
 	return frag_parallel(count, env->threads, run_task, &c, &env->watch, &c.ticks, NULL, err);
 }
@@ -436,7 +408,7 @@ int frag_fit_least(const struct frag_plan_env *env, const struct frag_gpu *const
 		   size_t gpus_count, struct frag_fit_task *tasks, size_t count,
 		   struct frag_err *err)
 {
-	struct fit_crew c = crew_of(env, 0, gpus, gpus_count, tasks, count);
+	struct fit_crew c = crew_of(env, gpus, gpus_count, tasks, count);
 	FRAG_AUTO_FREE struct search *all = NULL;
 
 	FRAG_TRY_CALLOC(all, count, "fit", err);

@@ -159,7 +159,7 @@ static int search(struct frag_fit_cards *f, unsigned threads, struct frag_err *e
 	env.watch = progress.watch;
 	rc = f->least && units == 1 ? frag_fit_least(&env, f->catalog.cards, f->catalog.count,
 						     f->tasks, count, err)
-				    : frag_fit_run(&env, 0, f->catalog.cards, f->catalog.count,
+				    : frag_fit_run(&env, f->catalog.cards, f->catalog.count,
 						   f->tasks, count, err);
 	frag_progress_end(&progress);
 	if (!rc)

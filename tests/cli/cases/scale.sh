@@ -29,3 +29,9 @@ done
 "$CUFRAG" scale --at 0,4 "$D/batch2.cft" "$D/batch4.cft"
 "$CUFRAG" scale --vary '{b}=1,2' "$D/batch2.cft" "$D/batch4.cft"
 "$CUFRAG" scale --no-gpu --vary 'b=1,2' -- true
+printf 'refused,1,512\n' > died.csv
+"$CUFRAG" scale --at 2,4 died.csv "$D/batch4.cft" 2>&1 | grep -v estimate
+# 714 requests of 5,000 steps come only from some value on: more than one stretch of the match
+for n in 3 5 12; do awk -v n=$n 'BEGIN { for (s = 0; s < 5000; s++) for (k = 0; k < 2; k++) {
+	print k ? "free,1" : "alloc,1," 700 * n; if (n > 9 && s % 7 == 3) print k ? "free,2" : "alloc,2," 64 * n } }' > $n.csv; done
+"$CUFRAG" scale --at 3,5,12 3.csv 5.csv 12.csv --policy native --to 24 2> /dev/null | sed -n '/laws\|law\|sizes:\|only in/p; / 24 /p'

@@ -279,20 +279,6 @@ def test_random_card(driver):
     assert card.look()["reserved"] == card.look()["leaks"] == 0
 
 
-def test_same_twice(driver):
-    """The same calls give the same addresses and times."""
-    runs = []
-    for _ in range(2):
-        card, rng = Card(driver, 150109880320, 552402944), random.Random(7)
-        for n in range(1000):
-            at = card.must("malloc", rng.randrange(5 * MIB) + 1)
-            runs.append(at)
-            if n % 3:
-                card.must("free", at)
-        runs.append(card.must("time"))
-    assert runs[:1001] == runs[1001:]
-
-
 def random_pool(driver, seed, threshold):
     """No overlap; no page is given back that a block touches, and after a trim there is no
     other."""

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cards that advice may name: which, in which order, and what they leave. Bad lists: tests/cli. */
+/* Known cards; those that advice may name: which, in which order, and what they leave. Bad lists: tests/cli. */
 #include "test.h"
 
 #include <frag/device.h>
+
+#include "must.h"
 
 static int read_text(const char *text, const char *vendor, struct frag_catalog *out,
 		     struct frag_err *err)
@@ -64,4 +66,34 @@ TEST(room_and_choice)
 	h.bytes = GIB << 12; /* more than any card */
 	assert_int_equal(frag_gpu_room(c.cards[0], &h), 0);
 	frag_catalog_release(&c);
+}
+
+TEST(test_table)
+{
+	size_t count;
+	const struct frag_gpu *g = frag_gpu_list(&count);
+
+	for (size_t i = 0; i < count; i++) {
+		struct frag_sim_config cfg = { .name = g[i].label,
+					       .total_bytes = g[i].total_bytes,
+					       .context_bytes = g[i].context_bytes };
+
+		assert_ptr_equal(frag_gpu_find(g[i].name), &g[i]); /* names are unique */
+		assert_true(!strcmp(g[i].vendor, "NVIDIA") == !!frag_gpu_chip_find(g[i].name));
+		assert_true(strlen(g[i].label) > 0 && strlen(g[i].source) > 0);
+		assert_true(g[i].total_bytes > 10 * GIB);
+		assert_true(g[i].context_bytes < GIB);
+		assert_true(!i || g[i].total_bytes >= g[i - 1].total_bytes); /* ascending */
+		frag_dev_close(must_open_sim(&cfg));
+	}
+	assert_ptr_equal(frag_gpu_find("H200"), frag_gpu_find("h200"));
+	assert_ptr_equal(frag_gpu_find("RTX 4090"), frag_gpu_find("rtx4090"));
+	assert_ptr_equal(frag_gpu_find("A100-80GB"), frag_gpu_find("a100-80"));
+	assert_ptr_equal(frag_gpu_find("NVIDIA L40S 48 GB"), frag_gpu_find("l40s"));
+	assert_ptr_equal(frag_gpu_find("NVIDIA H100 80GB HBM3"), frag_gpu_find("h100"));
+	assert_ptr_equal(frag_gpu_find("RTX 6000 Ada"), frag_gpu_find("rtx6000ada"));
+	assert_null(frag_gpu_find("h2"));
+	assert_null(frag_gpu_find("h2000"));
+	assert_null(frag_gpu_find("a100"));
+	assert_null(frag_gpu_find(""));
 }

@@ -153,44 +153,6 @@ TEST(test_fail_each)
 	}
 }
 
-/* ---- log ------------------------------------------------------------------ */
-
-struct log_line {
-	enum frag_call call;
-	uint64_t bytes;
-	int result;
-};
-static struct log_line log_lines[8];
-static unsigned log_count;
-
-static void log_call(void *ctx, enum frag_call call, uint64_t bytes, int result)
-{
-	assert_ptr_equal(ctx, log_lines);
-	log_lines[log_count++] = (struct log_line){ call, bytes, result };
-}
-
-TEST(test_log)
-{
-	AUTO_DEVICE d = must_open_sim(NULL);
-	frag_addr_t a;
-
-	log_count = 0;
-	d->log = log_call;
-	d->log_ctx = log_lines;
-	SUCCEEDS(frag_dev_alloc(d, 777, &a, NULL));
-	assert_int_equal(frag_dev_alloc(d, 1ull << 50, &a, NULL), FRAG_OOM);
-	SUCCEEDS(frag_dev_sync_all(d, NULL));
-	assert_int_equal(frag_dev_free(d, 12345, 9, NULL), FRAG_EDEVICE);
-	assert_int_equal(log_count, 4);
-	assert_int_equal(log_lines[0].call, FRAG_CALL_MALLOC);
-	assert_int_equal(log_lines[0].bytes, 777);
-	assert_int_equal(log_lines[0].result, 0);
-	assert_int_equal(log_lines[1].result, FRAG_OOM);
-	assert_int_equal(log_lines[2].call, FRAG_CALL_DEVICE_SYNC);
-	assert_int_equal(log_lines[3].bytes, 9);
-	assert_int_equal(log_lines[3].result, FRAG_EDEVICE);
-}
-
 /* ---- a back-end of our own: capabilities and the host clock ----------------- */
 
 static uint32_t fake_can;
@@ -284,23 +246,13 @@ TEST(test_not_able)
 
 TEST(test_null_device)
 {
-	struct frag_device_info info;
 	AUTO_DEVICE d = NULL;
-	frag_addr_t before = 0, a;
 	struct script s;
 
 	SUCCEEDS(frag_null_open(&d, NULL));
 	run_script(d, &s, 0);
 	assert_int_equal(frag_dev_leaks(d), 0);
 	assert_int_equal(d->driver_ns, 0);
-	frag_dev_info(d, &info);
-	assert_string_equal(info.name, "null");
-	assert_true(info.modelled);
-	for (int i = 0; i < 100; i++) {
-		SUCCEEDS(frag_dev_alloc(d, 1 + (uint64_t)i * MIB, &a, NULL));
-		assert_true(a > before);
-		before = a + (uint64_t)i * MIB;
-	}
 	frag_dev_close(NULL);
 }
 
@@ -313,44 +265,4 @@ TEST(test_cuda_absent)
 	FAILS(FRAG_EDEVICE, "this build has no CUDA device (built without nvcc)",
 	      frag_cuda_open(0, &d, &test_err));
 	assert_null(d);
-}
-
-/* ---- host memory ------------------------------------------------------------ */
-
-/* Opening and every call of the script, with the n-th host allocation failing. */
-TEST(test_host_memory)
-{
-	struct frag_sim_config cfg = { .context_bytes = UINT64_MAX };
-	bool opened_all = false;
-
-	for (uint64_t n = 1; n < 200 && !opened_all; n++) {
-		AUTO_DEVICE d = NULL;
-		struct script s;
-		int rc;
-
-		frag_host_fail_after(n);
-		rc = frag_sim_open(&cfg, &d, &test_err);
-		if (rc) {
-			frag_host_fail_after(0);
-			assert_int_equal(rc, FRAG_ENOMEM);
-			continue;
-		}
-		for (unsigned i = 0; i < STEPS; i++) {
-			uint64_t reserved = d->reserved_bytes;
-
-			rc = step(d, &s, i, &test_err);
-			if (!rc)
-				continue;
-			assert_int_equal(rc, FRAG_ENOMEM);
-			assert_int_equal(d->reserved_bytes, reserved);
-			frag_host_fail_after(0);
-			assert_int_equal(step(d, &s, i, &test_err), 0);
-			frag_host_fail_after(0);
-		}
-		opened_all = n > 60;
-		frag_host_fail_after(0);
-		assert_int_equal(frag_dev_leaks(d), 0);
-		assert_int_equal(d->reserved_bytes, 0);
-	}
-	assert_true(opened_all);
 }

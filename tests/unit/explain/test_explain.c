@@ -2,7 +2,7 @@
 /*
  * Explanations add up at every asked moment, for policies of every kind: call sites to the live
  * bytes of the metrics, what they hold to the non-releasable bytes, kinds to the live bytes; what a
- * trim would give back is the releasable bytes. A moment that does not exist is an error.
+ * trim would give back is the releasable bytes. Moments that do not exist: tests/cli explain_bad_at.
  */
 #include "must.h"
 #include "test.h"
@@ -106,28 +106,4 @@ TEST(adds_up)
 		}
 	}
 	assert_true(checked > 5 * MOMENTS * 25);
-}
-
-TEST(no_such_moment)
-{
-	struct frag_trace *t = must_read_bundled("leak.frames");
-	struct frag_answer texts = { 0 };
-	struct frag_explained x;
-	struct frag_at at;
-
-	assert_int_equal(explain(t, "pytorch", "oom", FRAG_BY_LINE, &texts, &x, &test_err),
-			 FRAG_EINPUT);
-	assert_int_equal(
-		explain(t, "pytorch", "event:99999999", FRAG_BY_LINE, &texts, &x, &test_err),
-		FRAG_EINPUT);
-	SUCCEEDS(explain(t, "pytorch", "time:0.5s", FRAG_BY_LINE, &texts, &x, &test_err));
-	check(&x, "pytorch");
-	frag_explained_release(&x);
-	frag_answer_release(&texts);
-	frag_trace_destroy(t);
-	assert_int_equal(frag_at_parse("oom:0", &at, &test_err), FRAG_EUSAGE);
-	assert_int_equal(frag_at_parse("time:now", &at, &test_err), FRAG_EUSAGE);
-	assert_int_equal(frag_at_parse("event:-1", &at, &test_err), FRAG_EUSAGE);
-	assert_int_equal(frag_at_parse("time:1500ms", &at, &test_err), 0);
-	assert_int_equal(at.n, 1500000);
 }

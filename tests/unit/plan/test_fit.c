@@ -62,52 +62,6 @@ static bool completes(const char *policy, const struct frag_trace_dev *dev, uint
 	return completed;
 }
 
-TEST(test_fit_margin_and_gpus)
-{
-	struct frag_gpu small = { .name = "small", .context_bytes = CONTEXT }, large = small;
-	const struct frag_gpu *gpus[] = { &small, &large };
-	struct frag_fit_task plain = { 0 }, more = { 0 };
-	struct frag_plan_env env = make_env(1);
-	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
-
-	make_trace(&dev, 5, 500, 20);
-	plain.spec = more.spec = must_parse_policy("native");
-	plain.dev = more.dev = &dev;
-	SUCCEEDS(frag_fit_run(&env, 0, NULL, 0, &plain, 1, NULL));
-	large.total_bytes = plain.fit.min_capacity_bytes + 64 * MIB;
-	small.total_bytes = large.total_bytes - FRAG_PAGE;
-	SUCCEEDS(frag_fit_run(&env, 64 * MIB, gpus, 2, &more, 1, NULL));
-	assert_true(more.fit.min_capacity_bytes == large.total_bytes);
-	assert_int_equal(more.gpus, 2);
-	frag_policy_spec_destroy((struct frag_policy_spec *)plain.spec);
-}
-
-/* Part of the card is kept free: what is left completes, and on 2 MiB less it does not. */
-TEST(test_fit_margin_fraction)
-{
-	static const double shares[] = { 0.05, 0.1, 0.333 };
-	struct frag_plan_env env = make_env(1);
-	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
-
-	make_trace(&dev, 5, 500, 20);
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(shares); i++) {
-		struct frag_fit_task plain = { .spec = must_parse_policy("native"), .dev = &dev },
-				     more = plain;
-		uint64_t total, need;
-
-		env.margin_fraction = 0;
-		SUCCEEDS(frag_fit_run(&env, 0, NULL, 0, &plain, 1, NULL));
-		env.margin_fraction = shares[i];
-		SUCCEEDS(frag_fit_run(&env, 0, NULL, 0, &more, 1, NULL));
-		need = plain.fit.min_capacity_bytes;
-		total = more.fit.min_capacity_bytes;
-		assert_true(total - (uint64_t)(shares[i] * (double)total) >= need);
-		total -= FRAG_PAGE;
-		assert_true(total - (uint64_t)(shares[i] * (double)total) < need);
-		frag_policy_spec_destroy((struct frag_policy_spec *)plain.spec);
-	}
-}
-
 /* Traces on which a larger card fails where a smaller one does: found, bracketed, and said. */
 TEST(test_fit_not_monotonic)
 {
@@ -124,7 +78,7 @@ TEST(test_fit_not_monotonic)
 
 		make_trace(&dev, rows[i].seed, 3000, 30);
 		task.dev = &dev;
-		SUCCEEDS(frag_fit_run(&env, 0, NULL, 0, &task, 1, NULL));
+		SUCCEEDS(frag_fit_run(&env, NULL, 0, &task, 1, NULL));
 		assert_true(f->gaps_seen > 0 &&
 			    f->gaps_count == FRAG_MIN(f->gaps_seen, (size_t)FRAG_FIT_GAPS));
 		assert_true(f->min_capacity_bytes < f->gaps[0].first_bytes);
@@ -163,7 +117,7 @@ TEST(test_fit_least)
 			whole[i].dev = &dev;
 			least[i] = whole[i];
 		}
-		SUCCEEDS(frag_fit_run(&env, 0, gpus, 1, whole, POLICIES, NULL));
+		SUCCEEDS(frag_fit_run(&env, gpus, 1, whole, POLICIES, NULL));
 		SUCCEEDS(frag_fit_least(&env, gpus, 1, least, POLICIES, NULL));
 		for (size_t i = 0; i < POLICIES; i++) {
 			const struct frag_fit *a = &whole[i].fit, *b = &least[i].fit;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cache of a serving engine over time, files that lie, what engines print. */
+/* Requests to a serving engine in files that lie, what engines print. Over time: tests/cli kvcache_*. */
 #include "test.h"
 
 #include "plan/kvcache/engine_log.h"
@@ -19,48 +19,6 @@ static void say_error(FILE *out)
 	assert_non_null(at);
 	fprintf(out, "%.*sFILE%s", (int)(at - test_err.msg), test_err.msg, at + strlen(path));
 }
-
-/* "TOKENS of BLOCK, at most RUNNING, steps of US" and requests: how full it gets. */
-static void answer_replay(const char *input, FILE *out)
-{
-	FRAG_AUTO(frag_kvcache_release) struct frag_kvcache k = { 0 };
-	ull asked[4];
-	int n;
-
-	while (*input == '#')
-		input = strchr(input, '\n') + 1;
-	assert_int_equal(sscanf(input, "%llu of %llu, at most %llu, steps of %llu us\n%n",
-				&asked[0], &asked[1], &asked[2], &asked[3], &n),
-			 4);
-	k.tokens = asked[0];
-	k.block = asked[1];
-	k.max_running = asked[2];
-	k.step_us = asked[3];
-	put(input + n, strlen(input + n));
-	SUCCEEDS(frag_kvcache_read(&k, path, &test_err));
-	SUCCEEDS(frag_kvcache_replay(&k, &test_err));
-	fprintf(out,
-		"%llu blocks at %llu us, %llu running, %llu waiting; too long %llu; end %llu us, "
-		"%zu spans\n",
-		(ull)k.peak_blocks, (ull)k.peak_us, (ull)k.peak_running, (ull)k.peak_waiting,
-		(ull)k.too_long, (ull)k.end_us, k.samples_count);
-	if (k.preemptions)
-		fprintf(out,
-			"preempted %llu times, first at %llu us: %llu requests, %llu tokens "
-			"again\n",
-			(ull)k.preemptions, (ull)k.first_preemption_us, (ull)k.preempted_requests,
-			(ull)k.recomputed_tokens);
-	assert_true(k.preemptions || k.first_preemption_us == UINT64_MAX);
-	assert_true(k.samples_count <= FRAG_KVCACHE_SAMPLES);
-	for (size_t i = 0; i < k.samples_count; i++)
-		if (!i || memcmp(&k.samples[i], &k.samples[i - 1], sizeof(k.samples[i])))
-			fprintf(out,
-				"%zu: %llu blocks, %llu running, %llu waiting, %llu preempted\n", i,
-				(ull)k.samples[i].blocks, (ull)k.samples[i].running,
-				(ull)k.samples[i].waiting, (ull)k.samples[i].preemptions);
-}
-
-CASES_IN_PARTS("tests/unit/plan/kvcache.cases", answer_replay)
 
 static void answer_file(char *call, FILE *out)
 {

@@ -158,37 +158,6 @@ TEST(test_random)
 	random_run(20000, 300000, 3000, 1000000);
 }
 
-TEST(test_empty)
-{
-	FRAG_AUTO(frag_bset_release) struct frag_bset s = { 0 };
-
-	frag_bset_init(&s);
-	assert_int_equal(frag_bset_count(&s), 0);
-	assert_null(frag_bset_first(&s));
-	assert_null(frag_bset_last(&s));
-	assert_null(frag_bset_lower(&s, 0, 0));
-	assert_false(frag_bset_erase(&s, 512, 0));
-	assert_null(frag_bset_broken(&s));
-}
-
-/* Lowest address wins among equal sizes; the next size follows when none is left. */
-TEST(test_order)
-{
-	static const uint64_t addr[] = { 9, 3, 7, 1 };
-	FRAG_AUTO(frag_bset_release) struct frag_bset s = { 0 };
-	size_t i;
-
-	frag_bset_init(&s);
-	assert_int_equal(frag_bset_reserve(&s, 5), 0);
-	for (i = 0; i < 4; i++)
-		frag_bset_insert(&s, 1024, addr[i], &s);
-	frag_bset_insert(&s, 2048, 0, NULL);
-	assert_int_equal(frag_bset_lower(&s, 513, 0)->by.tie, 1);
-	assert_int_equal(frag_bset_lower(&s, 1024, 4)->by.tie, 7);
-	assert_int_equal(frag_bset_lower(&s, 1024, 10)->by.key, 2048);
-	assert_null(frag_bset_lower(&s, 2048, 1));
-}
-
 /*
  * The promise: with host memory gone after the reservation, sets are filled, thinned to the
  * least fill and refilled in the ways that cost the most nodes.

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The adaptors limit, log and check where text does not do (tests/policies/adapt_*.rules): a device
- * that held something before, files, and `check` over a policy made to break one promise after the
- * other. For that its source is included, so that the inner policy can be exchanged.
+ * The adaptors limit and check where text does not do (tests/policies/adapt_*.rules; files of log:
+ * tests/cli adaptor_log): a device that held something before, and `check` over a policy made to
+ * break one promise after the other. For that its source is included, so that the inner policy can
+ * be exchanged.
  */
 #include "policies/adapt_check.c"
 
 #include "must.h"
 #include "test.h"
-
-#include <unistd.h>
-
-#include "rig.h"
-
-static struct rig rig;
 
 /* limit: a refusal leaves nothing cached, and what the device held before does not count. */
 TEST(limit_gives_back_what_was_too_much)
@@ -40,81 +35,21 @@ TEST(limit_gives_back_what_was_too_much)
 	frag_dev_close(env.dev);
 }
 
-/* ---- log ---------------------------------------------------------------------------------- */
-
-static void read_file(const char *path, char *buf, size_t cap)
-{
-	FRAG_AUTO(fclose_at) FILE *f = fopen(path, "r");
-	size_t n;
-
-	assert_non_null(f);
-	n = fread(buf, 1, cap - 1, f);
-	buf[n] = '\0';
-}
-
-TEST(log_writes_rmm_csv)
-{
-	struct rig_options o = { .still = true };
-	const char *path = test_path("a.csv");
-	char want[400], got[400], text[128];
-	frag_addr_t at;
-
-	snprintf(text, sizeof(text), "log:file=%s/rmm-pool", path);
-	must_open_rig(&rig, text, &o);
-	assert_int_equal(rig_alloc(&rig, 0, 1000, 0, 0), 0);
-	at = rig.slots[0].block.addr;
-	rig.dev->now_ns = 3723000456789; /* 1 h 2 min 3.000456 s */
-	assert_int_equal(rig_alloc(&rig, 1, 8 * GIB, 2, 0), FRAG_OOM);
-	rig.dev->now_ns += 1000000000;
-	assert_int_equal(rig_free(&rig, 0), 0);
-	assert_int_equal(access(path, F_OK), -1); /* not before it is complete */
-	rig_close(&rig);
-	snprintf(want, sizeof(want),
-		 "Thread,Time,Action,Pointer,Size,Stream\n"
-		 "1,00:00:00.000000,allocate,0x%llx,1000,0\n"
-		 "1,01:02:03.000456,allocate failure,(nil),8589934592,2\n"
-		 "1,01:02:04.000456,free,0x%llx,1000,0\n",
-		 (ull)at, (ull)at);
-	read_file(path, got, sizeof(got));
-	assert_string_equal(got, want);
-	unlink(path);
-}
-
-/* create fails, or the call that meets the full device does; the block goes back. */
-TEST(log_reports_failed_writes)
-{
-	static const struct rig_options none;
-	int rc = 0;
-
-	assert_int_equal(rig_open(&rig, "log:file=/nonexistent/x.csv/native", &none), FRAG_EOUTPUT);
-	assert_non_null(strstr(rig.err.msg, "/nonexistent/x.csv"));
-	must_open_rig(&rig, "log:file=/dev/full/native", NULL);
-	for (int i = 0; i < 1000 && !rc; i++) {
-		rc = rig_alloc(&rig, 0, 1000, 0, 0);
-		if (!rc)
-			rig_free(&rig, 0);
-	}
-	assert_int_equal(rc, FRAG_EOUTPUT);
-	assert_int_equal(rig.dev->reserved_bytes, 0);
-	rig_close(&rig);
-}
-
 /* ---- check ---------------------------------------------------------------------------------- */
 
-struct walked {
-	frag_addr_t addr;
-	uint64_t bytes;
-	int state; /* -1: a segment */
-	uint64_t releasable;
-};
-
-/* A policy that hands out what the test says, and walks as the test says. */
+/* A policy that hands out what the test says, and walks as the test says: the first is a segment. */
 static struct {
 	frag_addr_t addr;
 	uint64_t granted;
 	int check_rc;
 	struct frag_usage usage;
-	struct walked walk[4];
+	struct {
+		frag_addr_t addr;
+		uint64_t bytes;
+		enum frag_block_state state;
+		uint64_t releasable;
+	} walk[3];
+	frag_addr_t second_segment;
 } fake;
 
 static int fake_alloc(void *self, const struct frag_request *req, struct frag_block *out,
@@ -132,14 +67,12 @@ static int fake_free(void *self, const struct frag_block *block, struct frag_err
 
 static void fake_visit(void *self, const struct frag_visitor *v)
 {
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(fake.walk) && fake.walk[i].bytes; i++) {
-		if (fake.walk[i].state < 0)
-			v->segment(v->ctx, fake.walk[i].addr, fake.walk[i].bytes, 0);
-		else
-			v->block(v->ctx, fake.walk[i].addr, fake.walk[i].bytes,
-				 (enum frag_block_state)fake.walk[i].state,
-				 fake.walk[i].releasable);
-	}
+	v->segment(v->ctx, fake.walk[0].addr, fake.walk[0].bytes, 0);
+	for (size_t i = 1; i < FRAG_ARRAY_LEN(fake.walk); i++)
+		v->block(v->ctx, fake.walk[i].addr, fake.walk[i].bytes, fake.walk[i].state,
+			 fake.walk[i].releasable);
+	if (fake.second_segment)
+		v->segment(v->ctx, fake.second_segment, 300, 0);
 }
 
 static int fake_check(void *self, struct frag_err *err)
@@ -152,13 +85,11 @@ static void fake_usage(void *self, struct frag_usage *out)
 	*out = fake.usage;
 }
 
-static const struct frag_policy_ops fake_ops = {
-	.alloc = fake_alloc,
-	.free = fake_free,
-	.visit = fake_visit,
-	.check = fake_check,
-	.usage = fake_usage,
-};
+static const struct frag_policy_ops fake_ops = { .alloc = fake_alloc,
+						 .free = fake_free,
+						 .visit = fake_visit,
+						 .check = fake_check,
+						 .usage = fake_usage };
 
 static const struct params all_checks = { .every = 1, .walk = true };
 static const struct params no_walk = { .every = 1 };
@@ -208,12 +139,14 @@ TEST(check_finds_overlaps)
 /* A segment of 300 with a block of 100 in use, then the same with one thing wrong. */
 static void walk_again(void)
 {
-	static const int segment = -1;
-	const struct walked walk[4] = { { 1000, 300, segment, 0 },
-					{ 1000, 100, FRAG_STATE_LIVE, 0 },
-					{ 1100, 200, FRAG_STATE_FREE, 0 } };
-
-	memcpy(fake.walk, walk, sizeof(walk));
+	fake.walk[0].addr = fake.walk[1].addr = 1000;
+	fake.walk[0].bytes = 300;
+	fake.walk[1].bytes = 100;
+	fake.walk[1].state = FRAG_STATE_LIVE;
+	fake.walk[2].addr = 1100;
+	fake.walk[2].bytes = 200;
+	fake.walk[2].state = FRAG_STATE_FREE;
+	fake.walk[2].releasable = fake.second_segment = 0;
 	fake.usage = (struct frag_usage){ .allocated_bytes = 100,
 					  .free_bytes = 200,
 					  .non_releasable_bytes = 200,
@@ -245,7 +178,7 @@ TEST(check_finds_wrong_walks)
 	WRONG(fake.usage.releasable_bytes = 200, "200 bytes free and 200 releasable, the walk 200 "
 						 "and 0");
 	WRONG(fake.usage.largest_free_bytes = 100, "100 bytes as largest free block, the walk 200");
-	WRONG(fake.walk[3] = fake.walk[0], "segments out of order");
+	WRONG(fake.second_segment = 1000, "segments out of order");
 	walk_again();
 	SUCCEEDS(check_trim(&checker, 0, &test_err));
 	frag_bset_release(&checker.used);

@@ -258,3 +258,52 @@ TEST(test_windows)
 	assert_int_equal(frag_step_plan_make(&none, 0, -1, 1000000, NULL, &plan, &test_err),
 			 FRAG_EINPUT);
 }
+
+/* Events after the planned steps do not affect the plan: the same trace cut off there gives the same
+ * plan. */
+static void plan_sees_a_part(void **state)
+{
+	const struct frag_sim_config h200 = { .context_bytes = UINT64_MAX };
+	struct frag_step_options opt = { .slack = -1, .budget_ns = 600000000000 };
+	FRAG_AUTO(frag_step_plan_release) struct frag_step_plan whole = { 0 }, part = { 0 };
+	AUTO_TRACE t = must_read_bundled(*state);
+	struct frag_trace_dev dev = t->devs[0];
+	size_t allocs = 0, last;
+
+	SUCCEEDS(frag_resolve(t, 0, &h200, UINT64_MAX, &test_err));
+	SUCCEEDS(frag_step_plan_make_with(&dev, &opt, &whole, NULL));
+	assert_true(whole.trained_count < whole.steps_count);
+	opt.train = whole.trained_count;
+	for (size_t i = 0; i < dev.events_count && whole.windows; i++)
+		allocs += dev.events[i].kind == FRAG_EV_ALLOC;
+	opt.window_requests = (allocs + 15) / 16;
+	last = whole.windows ? opt.train * opt.window_requests : 0;
+	/* up to the last trained step, and as many requests more as its end is put off */
+	allocs = 0;
+	for (size_t i = 0, steps = 0; i < dev.events_count && (!last || allocs <= last); i++) {
+		const struct frag_event *e = &dev.events[i];
+
+		allocs += e->kind == FRAG_EV_ALLOC;
+		steps += e->kind == FRAG_EV_MARK && e->flags & FRAG_EVF_STEP &&
+			 e->flags & FRAG_EVF_END;
+		if (!last && steps == opt.train)
+			last = allocs + whole.skip;
+		if (last && allocs > last)
+			dev.events_count = i + 1;
+	}
+	assert_true(dev.events_count < t->devs[0].events_count);
+	SUCCEEDS(frag_step_plan_make_with(&dev, &opt, &part, NULL));
+	assert_true(part.steps_count < whole.steps_count);
+	assert_int_equal(part.requests_count, whole.requests_count);
+	assert_true(part.reserve_bytes == whole.reserve_bytes);
+	assert_memory_equal(part.bytes, whole.bytes, whole.requests_count * sizeof(*whole.bytes));
+	assert_memory_equal(part.offsets, whole.offsets,
+			    whole.requests_count * sizeof(*whole.offsets));
+}
+
+TESTS
+{
+	test_add(plan_sees_a_part, "vision.default", "plan of a part: vision");
+	test_add(plan_sees_a_part, "gnn.default", "plan of a part: gnn");
+	test_add(plan_sees_a_part, "streams.default", "plan of a part: streams");
+}
