@@ -32,7 +32,6 @@ int frag_advise_edits(const struct frag_recording *rec, struct frag_advice **out
 /* Only other settings and allocators, whose replay is exact. */
 int frag_advise_settings(const struct frag_recording *rec, struct frag_advice **out, size_t *n,
 			 struct frag_err *err);
-void frag_advices_release(struct frag_advice *list, size_t n);
 
 /* ---- one edit ------------------------------------------------------------------------- */
 

@@ -6,16 +6,11 @@
 
 #include "pretend/advise/edit.h"
 
-static int add_one(struct frag_advising *a, struct frag_advice *x, struct frag_err *err)
+static int add_one(struct frag_advising *a, struct frag_advice x, struct frag_err *err)
 {
-	struct frag_offer *o = &a->offers[a->count];
-
-	a->list[a->count] = *x;
-	*x = (struct frag_advice){ 0 };
-	x = &a->list[a->count++];
-	x->change = frag_host_strdup(x->change);
-	o->group = frag_host_strdup("allocator");
-	return x->change && o->group ? 0 : frag_fail_nomem(err, "advice");
+	x.group = "allocator";
+	a->list[a->count] = x;
+	return frag_advice_own(&a->list[a->count++], err);
 }
 
 /* Settings and another allocator: replays the recording of the unchanged program. */
@@ -35,18 +30,15 @@ static int add_replayed(struct frag_advising *a, struct frag_err *err)
 	rc = frag_recording_take(&r, base, &a->program.target, 0, err)
 		     ?: frag_advise_settings(&r, &list, &n, err);
 	if (rc && rc != FRAG_EINTR && rc != FRAG_ENOMEM) {
-		struct frag_advice x = { .change = settings ? "settings" : "vmm",
-					 .what = frag_offer_text(""),
-					 .where = frag_offer_text(""),
-					 .numerics = frag_offer_text(""),
-					 .left_out = frag_offer_text(err->msg),
-					 .before = a->first.peaks };
+		const struct frag_advice x = { .change = settings ? "settings" : "vmm",
+					       .left_out = err->msg,
+					       .before = a->first.peaks };
 
-		return add_one(a, &x, err);
+		return add_one(a, x, err);
 	}
 	for (size_t i = 0; !rc && i < n && i < FRAG_TRIAL_REPLAYED; i++)
 		if (frag_offer_asked(a->only, list[i].change, &number))
-			rc = add_one(a, &list[i], err);
+			rc = add_one(a, list[i], err);
 	frag_advices_release(list, n);
 	return rc;
 }
@@ -125,10 +117,6 @@ void frag_advising_release(struct frag_advising *a)
 {
 	frag_trials_end(&a->trials);
 	frag_trace_destroy(a->base);
-	for (size_t i = 0; a->offers && i < a->count; i++)
-		FRAG_FREE((char *)(uintptr_t)a->list[i].change, a->offers[i].group,
-			  a->offers[i].pattern);
 	frag_advices_release(a->list, a->count);
-	frag_host_free(a->offers);
 	frag_catalog_release(&a->catalog);
 }

@@ -28,14 +28,6 @@ struct frag_trial {
 	struct frag_curve curve; /* of that device, in its better setting */
 };
 
-/* Properties of a change, as the program reported them. */
-struct frag_offer {
-	char *group;   /* changes of one group exclude each other; "": none */
-	char *pattern; /* its sentence, with {n} for its number */
-	bool compiled; /* it acts within the graph of torch.compile */
-	unsigned most; /* largest number; 0: it has no number */
-};
-
 struct frag_advising {
 	struct frag_program program;
 	const struct frag_pretend *pretend;
@@ -56,8 +48,7 @@ struct frag_advising {
 	bool enlarged; /* the unchanged program runs out of memory, so it is recorded with enough */
 	bool interrupted;
 	char name[200];		   /* of the edited recording; "": a program ran */
-	struct frag_advice *list;  /* largest saving first, untried changes last */
-	struct frag_offer *offers; /* [count] */
+	struct frag_advice *list; /* largest saving first, untried changes last */
 	size_t count, tried;
 	/* the best together */
 	const struct frag_advice *members[8];

@@ -197,7 +197,7 @@ static void say_idle(const struct frag_advising *v, bool compiled, const char *w
 	const char *idle = "";
 
 	for (size_t i = 0; i < v->count; i++)
-		if (v->list[i].tried && !helps(&v->list[i]) && v->offers[i].compiled == compiled)
+		if (v->list[i].tried && !helps(&v->list[i]) && v->list[i].compiled == compiled)
 			idle = frag_answer_print(a, "%s%s%s", idle, *idle ? ", " : "",
 						 v->list[i].change);
 	if (*idle)

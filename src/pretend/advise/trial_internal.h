@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of trial.c: one run measured (trial_measure.c), what the program offers
- * (trial_offers.c), runs with changes (trial_runs.c), the best of them together (trial_together.c).
+ * The parts of trial.c: one run measured, and what the program offers (trial_measure.c); runs with
+ * changes (trial_runs.c).
  */
 #ifndef FRAG_ADVISE_TRIAL_INTERNAL_H
 #define FRAG_ADVISE_TRIAL_INTERNAL_H
@@ -23,8 +23,6 @@ uint64_t frag_facts_count(const json_t *facts, const char *key);
 int frag_trial_collect(struct frag_advising *a, unsigned n, int status, struct frag_trial *t,
 		       bool *out_of_memory, struct frag_err *err);
 
-/* A copy without control sequences. */
-char *frag_offer_text(const char *text);
 /* Is the name in the list (NULL: all)? *number: of "name=number", or 0. */
 bool frag_offer_asked(const char *only, const char *name, unsigned *number);
 /* "name=4"; for n = 0 the name alone. */
