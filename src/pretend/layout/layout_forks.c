@@ -26,9 +26,9 @@ void frag_layout_forks_enter(const struct frag_layout_forks *f, enum frag_layout
 {
 	x->pretend.trial = way == FRAG_LAYOUT_TRIAL;
 	if (way == FRAG_LAYOUT_FIRST)
-		frag_forks_note(f->folder);
+		frag_launch_put_path(CUFRAG_NOGPU_MODULES, f->folder, "modules");
 	if (way == FRAG_LAYOUT_FORKED || way == FRAG_LAYOUT_TRIAL)
-		frag_forks_use(f->folder);
+		frag_launch_put_path(CUFRAG_NOGPU_FORKS, f->folder, "ask");
 }
 
 static size_t count_open(const struct frag_layouts *x)

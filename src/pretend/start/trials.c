@@ -67,10 +67,10 @@ work(const struct frag_trials *t, unsigned n, const char *changes)
 		send_to_files(t, n);
 		launch.stdout_to_stderr = false;
 		setenv(CUFRAG_CHANGES, changes, 1);
-		frag_forks_use(t->folder);
+		frag_launch_put_path(CUFRAG_NOGPU_FORKS, t->folder, "ask");
 	} else {
 		setenv(CUFRAG_TRIALS, "1", 1);
-		frag_forks_note(t->folder);
+		frag_launch_put_path(CUFRAG_NOGPU_MODULES, t->folder, "modules");
 	}
 	frag_trials_path(t, n, "", path, sizeof(path));
 	if (frag_pretend_run_into(&launch, t->pretend, t->program, path, &status, &err)) {
