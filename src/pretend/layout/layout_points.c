@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pretend/layout/torchrun.h"
 #include "plan/kvcache/kvcache.h"
 #include "recording/recording.h"
 
