@@ -75,9 +75,6 @@ int frag_advise_recording(struct frag_advising *a, const struct frag_recording *
 int frag_advise_try(struct frag_advising *a, struct frag_err *err);
 void frag_advising_release(struct frag_advising *a);
 
-/* Adds charts: the unchanged program, and with the changes `names`. Needs both curves. */
-void frag_advise_chart(const struct frag_advising *v, const struct frag_trial *after,
-		       const char *names, struct frag_answer *a);
 extern const struct frag_shape frag_advise_shape;
 int frag_advise_answer(const struct frag_advising *v, struct frag_answer *a, struct frag_err *err);
 
