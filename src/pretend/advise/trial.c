@@ -52,13 +52,8 @@ static int begin(struct frag_advising *a, struct frag_err *err)
 	bool oom = false;
 	int rc;
 
-	a->trials = (struct frag_trials){ .launch = frag_program_launch(p),
-					  .pretend = a->pretend,
-					  .program = p->words,
-					  .seconds = a->seconds };
-	a->trials.launch.stdout_to_stderr = true;
-	FRAG_TRY(frag_trials_begin(&a->trials, err));
-	frag_trials_path(&a->trials, 0, "", folder, sizeof(folder));
+	FRAG_TRY(frag_trials_begin(a, err));
+	frag_trials_path(a, 0, "", folder, sizeof(folder));
 	frag_pretend_note_hooks(&a->trials.launch, folder);
 	rc = frag_trial_collect(a, 0, a->trials.status, &a->first, &oom, err);
 	if (rc == FRAG_EINPUT && a->trials.status)
@@ -73,7 +68,7 @@ static int begin(struct frag_advising *a, struct frag_err *err)
 	frag_launch_note(&a->trials.launch, "the unchanged program runs out of memory on this "
 					    "card; recorded with enough "
 					    "memory");
-	frag_trials_end(&a->trials);
+	frag_trials_end(a);
 	a->enlarged = true;
 	p->target.card.total_bytes = FRAG_TRIAL_LARGE;
 	p->target.limit = (struct frag_limit){ 0 };
@@ -115,7 +110,7 @@ int frag_advise_recording(struct frag_advising *a, const struct frag_recording *
 
 void frag_advising_release(struct frag_advising *a)
 {
-	frag_trials_end(&a->trials);
+	frag_trials_end(a);
 	frag_trace_destroy(a->base);
 	frag_advices_release(a->list, a->count);
 	frag_catalog_release(&a->catalog);

@@ -15,7 +15,7 @@
 
 #include "pretend/advise/advice.h"
 #include "answer/answer.h"
-#include "pretend/start/trials.h"
+#include "pretend/start/start.h"
 #include "recording/recording.h"
 
 /* One run. */
@@ -26,6 +26,16 @@ struct frag_trial {
 	struct frag_advice_peaks peaks; /* of the device with the highest peak */
 	uint64_t steps, updated, moved, calls, span_ns;
 	struct frag_curve curve; /* of that device, in its better setting */
+};
+
+/* Runs of the program: as it is, then with changes in its process, in a folder each. */
+struct frag_trials {
+	struct frag_launch launch;
+	char folder[3000]; /* "": none */
+	unsigned count;
+	pid_t server;	  /* from which runs are forked (start/fork_server.h); 0 = none */
+	int status;	  /* of the run as it is, */
+	uint64_t took_ns; /* and its time */
 };
 
 struct frag_advising {
@@ -47,7 +57,7 @@ struct frag_advising {
 	struct frag_program real; /* on the given card */
 	bool enlarged; /* the unchanged program runs out of memory, so it is recorded with enough */
 	bool interrupted;
-	char name[200];		   /* of the edited recording; "": a program ran */
+	char name[200];		  /* of the edited recording; "": a program ran */
 	struct frag_advice *list; /* largest saving first, untried changes last */
 	size_t count, tried;
 	/* the best together */

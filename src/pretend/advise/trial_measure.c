@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CHANGES_MAX 64u
+
 /* ---- measured -------------------------------------------------------------------------- */
 
 static int replay(const struct frag_advising *a, const struct frag_trace_dev *dev,
@@ -60,7 +62,7 @@ json_t *frag_trial_facts(const struct frag_advising *a, unsigned n)
 	struct dirent *entry;
 	DIR *dir;
 
-	frag_trials_path(&a->trials, n, "", folder, sizeof(folder));
+	frag_trials_path(a, n, "", folder, sizeof(folder));
 	dir = opendir(folder);
 	while (dir && (entry = readdir(dir))) {
 		size_t len = strlen(entry->d_name);
@@ -101,7 +103,7 @@ int frag_trial_collect(struct frag_advising *a, unsigned n, int status, struct f
 				  .steps = frag_facts_count(facts, "steps"),
 				  .updated = frag_facts_count(facts, "updated"),
 				  .moved = frag_facts_count(facts, "moved") };
-	frag_trials_path(&a->trials, n, "", folder, sizeof(folder));
+	frag_trials_path(a, n, "", folder, sizeof(folder));
 	FRAG_TRY(frag_pretend_collect(&a->trials.launch, folder, status, &trace, err));
 	*out_of_memory = frag_vary_refusals(trace) != 0;
 	t->done = !status;
@@ -195,7 +197,7 @@ int frag_trial_offers(struct frag_advising *a, struct frag_err *err)
 {
 	json_auto_t *facts = frag_trial_facts(a, 0);
 	const json_t *changes = json_object_get(facts, "changes");
-	size_t i, n = FRAG_MIN(json_array_size(changes), FRAG_TRIALS_MAX / 2);
+	size_t i, n = FRAG_MIN(json_array_size(changes), CHANGES_MAX);
 
 	/* a numbered change may have two rows */
 	FRAG_TRY_CALLOC(a->list, 2 * n + FRAG_TRIAL_REPLAYED + 1, "advice", err);

@@ -19,7 +19,7 @@ static void check(const struct frag_advising *a, struct frag_trial *t, unsigned 
 		snprintf(t->why, sizeof(t->why), "%snot at its end after %u s", FRAG_TRIAL_UNTRIED,
 			 a->seconds);
 	else if (!t->done) {
-		frag_trials_path(&a->trials, n, "log", path, sizeof(path));
+		frag_trials_path(a, n, "log", path, sizeof(path));
 		frag_last_words(path, line, sizeof(line));
 		if (!*line)
 			snprintf(line, sizeof(line), "it ended with status %d", t->status);
@@ -44,7 +44,7 @@ static void take_run(struct frag_advising *a, unsigned n, int status, bool late,
 	if (!late && frag_trial_collect(a, n, status, t, &oom, &err))
 		t->done = false;
 	check(a, t, n, late);
-	frag_trials_path(&a->trials, n, "", folder, sizeof(folder));
+	frag_trials_path(a, n, "", folder, sizeof(folder));
 	if (*t->why && getenv(CUFRAG_CHANGES_DEBUG))
 		return;
 	frag_launch_folder_remove(folder);
@@ -76,27 +76,25 @@ static void fill(struct frag_advising *a, struct frag_advice *x, const struct fr
 int frag_trial_alone(struct frag_advising *a, const char *names, struct frag_trial *t,
 		     struct frag_err *err)
 {
-	unsigned n;
+	struct frag_trial_run run;
 	int status;
 	bool late;
 
-	FRAG_TRY(frag_trials_start(&a->trials, names, a->seconds, &n, err));
-	while (!frag_trials_ended(&a->trials, n, &status, &late)) {
-		if ((a->interrupted |= frag_launch_interrupted()))
+	FRAG_TRY(frag_trials_start(a, names, &run, err));
+	while (!frag_trials_ended(&run, &status, &late)) {
+		if ((a->interrupted |= frag_launch_interrupted())) {
+			frag_trials_stop(&run);
 			return 0;
+		}
 		usleep(5000);
 	}
-	take_run(a, n, status, late, t);
+	take_run(a, run.n, status, late, t);
 	return 0;
 }
 
-struct running {
-	unsigned n; /* number of the run */
-	struct frag_advice *x;
-};
-
 /* Takes finished runs. One that failed beside others, perhaps over a file, runs again alone. */
-static void take_ended(struct frag_advising *a, struct running *runs, size_t *on, bool *again)
+static void take_ended(struct frag_advising *a, struct frag_trial_run *runs, size_t *on,
+		       bool *again)
 {
 	for (size_t i = 0; i < *on;) {
 		struct frag_advice *x = runs[i].x;
@@ -104,7 +102,7 @@ static void take_ended(struct frag_advising *a, struct running *runs, size_t *on
 		int status;
 		bool late;
 
-		if (!frag_trials_ended(&a->trials, runs[i].n, &status, &late)) {
+		if (!frag_trials_ended(&runs[i], &status, &late)) {
 			i++;
 			continue;
 		}
@@ -134,7 +132,7 @@ static int try_again(struct frag_advising *a, const bool *again, struct frag_err
 
 int frag_trial_each(struct frag_advising *a, struct frag_err *err)
 {
-	struct running runs[8];
+	struct frag_trial_run runs[8];
 	size_t next = 0, on = 0;
 	FRAG_AUTO_FREE bool *again = NULL;
 
@@ -146,8 +144,7 @@ int frag_trial_each(struct frag_advising *a, struct frag_err *err)
 			if (*x->left_out)
 				continue;
 			runs[on].x = x;
-			FRAG_TRY(frag_trials_start(&a->trials, x->change, a->seconds, &runs[on].n,
-						   err));
+			FRAG_TRY(frag_trials_start(a, x->change, &runs[on], err));
 			on++;
 		}
 		if (!on || (a->interrupted |= frag_launch_interrupted()))
@@ -155,6 +152,8 @@ int frag_trial_each(struct frag_advising *a, struct frag_err *err)
 		take_ended(a, runs, &on, again);
 		usleep(5000);
 	}
+	while (on) /* interrupted */
+		frag_trials_stop(&runs[--on]);
 	return try_again(a, again, err);
 }
 
