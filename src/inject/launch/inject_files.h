@@ -5,7 +5,7 @@
  *
  *	$XDG_CACHE_HOME/cufrag (~/.cache/cufrag)
  *	  nogpu-<hash of the files>/	made by cufrag_card.py, a folder for each PyTorch
- *	  recordings/			kept.h
+ *	  recordings/			src/pretend/start/kept.c
  *	  configurations/		layout/config.h
  */
 #ifndef FRAG_LAUNCH_INJECT_FILES_H

@@ -52,8 +52,6 @@ void frag_launch_become_ranks(char **program, unsigned count,
 			      uint64_t memory, const char *over_path) __attribute__((noreturn));
 /* A free port of this machine; 0: none. */
 unsigned frag_launch_free_port(void);
-/* Calls `stand_in` before a process becomes a program; if that returns, the process does it. */
-void frag_launch_stand_in(void (*stand_in)(char *const *program));
 /* This process becomes the program: what a shell would start, or a Python file (train.py). Returns
  * only if it cannot; errno says why. */
 void frag_launch_become(char **program);

@@ -187,13 +187,6 @@ static bool is_plain_script(const char *path)
 	       (!strchr(path, '/') || access(path, X_OK));
 }
 
-static void (*stand_in_for)(char *const *program);
-
-void frag_launch_stand_in(void (*stand_in)(char *const *program))
-{
-	stand_in_for = stand_in;
-}
-
 void frag_launch_become(char **program)
 {
 	size_t count = 1;
@@ -206,8 +199,6 @@ void frag_launch_become(char **program)
 		all[0] = (char *)"python3";
 		memcpy(all + 1, program, count * sizeof(*all));
 	}
-	if (stand_in_for)
-		stand_in_for(all ? all : program);
 	execvp(all ? all[0] : program[0], all ? all : program);
 }
 

@@ -65,6 +65,9 @@ if os.environ.pop("CUFRAG_KEPT", None):  # started with -E or -I: its children i
         os.environ.pop(name, None)
     for name in [n for n in os.environ if n.startswith("CUFRAG_KEPT_")]:
         os.environ[name[len("CUFRAG_KEPT_"):]] = os.environ.pop(name)
+if os.environ.get("CUFRAG_NOGPU_FORKS") or os.environ.get("CUFRAG_NOGPU_MODULES"):
+    import cufrag_fork_server
+    cufrag_fork_server.stand_in()
 if os.environ.get("CUFRAG_RECORD") or os.environ.get("CUFRAG_RUN"):
     sys.meta_path.insert(0, Watch())
 try:

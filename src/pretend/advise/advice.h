@@ -2,7 +2,7 @@
 /*
  * What to change in a program, with what it saves: tried on a pretended card, or estimated by an edited recording.
  *
- * Ownership: an advice owns its texts (what, where, numerics, left_out): frag_advice_free. Bytes.
+ * Ownership: an advice owns its texts: frag_advices_release. Bytes.
  */
 #ifndef FRAG_ADVISE_ADVICE_H
 #define FRAG_ADVISE_ADVICE_H
@@ -37,19 +37,28 @@ struct frag_series;
 void frag_curve_take(struct frag_curve *c, const struct frag_series *s);
 
 struct frag_advice {
-	const char *change; /* name of the plug-in; static */
-	char *what;	    /* a sentence: what to change */
-	char *where;	    /* "train.py:41", or "" */
-	char *numerics;	    /* numerical differences, or "" */
-	char *left_out;	    /* why it could not be tried, or "" */
-	bool tried;	    /* neither tried nor replayed: estimated */
-	bool replayed;	    /* the unchanged recording, with other allocator settings */
-	bool untimed;	    /* the time of its run cannot be compared */
+	const char *change;   /* name of the plug-in */
+	const char *what;     /* a sentence: what to change */
+	const char *where;    /* "train.py:41", or "" */
+	const char *numerics; /* numerical differences, or "" */
+	const char *left_out; /* why it could not be tried, or "" */
+	const char *group;    /* of changes that exclude each other; "": none */
+	const char *pattern;  /* of a tried one: its sentence, with {n} for its number */
+	bool compiled;	      /* it acts within the graph of torch.compile */
+	unsigned most;	      /* largest number; 0: it has no number, or one that was asked for */
+	bool tried;	      /* neither tried nor replayed: estimated */
+	bool replayed;	      /* the unchanged recording, with other allocator settings */
+	bool untimed;	      /* the time of its run cannot be compared */
 	struct frag_advice_peaks before, after;
 	struct frag_advice_cost cost;
 	const char *card;	 /* the smallest that fits, or NULL */
 	struct frag_curve curve; /* with the better setting; edited: only for the best */
 };
+
+/* Replaces its texts, which may be NULL, by copies that are safe to show. Errors: FRAG_ENOMEM. */
+int frag_advice_own(struct frag_advice *x, struct frag_err *err);
+void frag_advice_leave_out(struct frag_advice *x, const char *why);
+void frag_advices_release(struct frag_advice *list, size_t n);
 
 /* Reserved bytes with the better of both settings. */
 static inline uint64_t frag_advice_need(const struct frag_advice_peaks *p)

@@ -94,10 +94,8 @@ int frag_edit_add(struct frag_edit *e, size_t life, uint64_t from, uint64_t to,
 struct writer {
 	struct frag_edit *e;
 	struct frag_trace_dev *out;
-	size_t *of_slot;      /* life in each recorded slot */
-	uint32_t *slot_of_id; /* new slots, above the recorded ones */
-	uint32_t *spare;
-	size_t spares, next; /* next: life */
+	size_t *of_slot; /* life in each recorded slot */
+	size_t next;	 /* life */
 };
 
 FRAG_COMPARE(by_place, struct frag_insert, FRAG_ORDER(x->at, y->at), FRAG_ORDER(x->seq, y->seq))
@@ -116,15 +114,8 @@ static void write_insert(struct writer *w, const struct frag_insert *in, uint64_
 	e.flags = 0;
 	e.bytes = size_of(w->e, in->life) & FRAG_MAX_REQUEST;
 	e.time_us = time_us;
-	if (in->id != FRAG_RECORDED) {
-		uint32_t *slot = &w->slot_of_id[in->id];
-
-		if (in->alloc)
-			*slot = w->spares ? w->spare[--w->spares] : w->out->slots_count++;
-		else
-			w->spare[w->spares++] = *slot;
-		e.slot = *slot;
-	}
+	if (in->id != FRAG_RECORDED)
+		e.slot = w->e->story->dev->slots_count + in->id;
 	w->out->events[w->out->events_count++] = e;
 }
 
@@ -166,12 +157,9 @@ int frag_edit_apply(struct frag_edit *e, struct frag_trace_dev *out, struct frag
 {
 	const struct frag_trace_dev *dev = e->story->dev;
 	FRAG_AUTO_FREE size_t *of_slot = NULL;
-	FRAG_AUTO_FREE uint32_t *slot_of_id = NULL, *spare = NULL;
 	struct writer w = { .e = e, .out = out };
 
 	FRAG_TRY_CALLOC(of_slot, (size_t)dev->slots_count + 1, "advice", err);
-	FRAG_TRY_CALLOC(slot_of_id, (size_t)e->ids + 1, "advice", err);
-	FRAG_TRY_CALLOC(spare, (size_t)e->ids + 1, "advice", err);
 	*out = *dev;
 	out->has_evidence = false;
 	out->addrs = NULL;
@@ -179,11 +167,10 @@ int frag_edit_apply(struct frag_edit *e, struct frag_trace_dev *out, struct frag
 	out->seen_count = out->final_segments_count = out->final_blocks_count = 0;
 	out->initial = (struct frag_initial_state){ 0 };
 	out->events_count = 0;
+	out->slots_count += e->ids;
 	out->events = frag_host_alloc((dev->events_count + e->count + 1) * sizeof(*out->events));
 	FRAG_CHECK_ALLOC(out->events, "advice", err);
 	w.of_slot = of_slot;
-	w.slot_of_id = slot_of_id;
-	w.spare = spare;
 	if (e->count)
 		qsort(e->list, e->count, sizeof(*e->list), by_place);
 	write_all(&w);

@@ -48,11 +48,6 @@ static bool falls(uint64_t before, uint64_t after)
 
 /* ---- proposals ------------------------------------------------------------------------- */
 
-static char *copy(const char *text)
-{
-	return frag_host_strdup(text ? text : "");
-}
-
 /* The curve of the best change so far, for the page. */
 static int draw(const struct frag_advice_plan *p, const struct frag_policy_spec *spec,
 		const struct frag_trace_dev *dev, struct frag_advice *a, struct frag_err *err)
@@ -77,15 +72,14 @@ static int add(struct frag_advice_plan *p, const struct frag_proposal *o, const 
 	FRAG_TRY(FRAG_GROW(p->list, p->count, p->cap, "advice", err));
 	a = &p->list[p->count++];
 	*a = (struct frag_advice){ .change = o->change,
-				   .what = copy(o->what),
-				   .where = copy(where),
-				   .numerics = copy(o->numerics),
-				   .left_out = copy(left_out),
+				   .what = o->what,
+				   .where = where,
+				   .numerics = o->numerics,
+				   .left_out = left_out,
 				   .before = p->before,
 				   .after = *after,
 				   .cost = o->cost };
-	FRAG_CHECK_ALLOC(a->what && a->where && a->numerics && a->left_out, "advice", err);
-	return 0;
+	return frag_advice_own(a, err);
 }
 
 /* dev: with the change, replayed under `spec`. */
@@ -236,11 +230,4 @@ int frag_advise_settings(const struct frag_recording *rec, struct frag_advice **
 			 struct frag_err *err)
 {
 	return propose_all(rec, &frag_edit_settings, out, n, err);
-}
-
-void frag_advices_release(struct frag_advice *list, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		FRAG_FREE(list[i].what, list[i].where, list[i].numerics, list[i].left_out);
-	frag_host_free(list);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lives and phases; see lives.h. */
-#include "lives.h"
+/* Lives and phases; see edit.h. */
+#include "edit.h"
 
 #include <string.h>
 

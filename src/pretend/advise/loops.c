@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Repeated calls; see loops.h. */
-#include "loops.h"
+/* Repeated calls; see edit.h. */
+#include "edit.h"
 
 #include <string.h>
 

@@ -6,16 +6,11 @@
 
 #include "pretend/advise/edit.h"
 
-static int add_one(struct frag_advising *a, struct frag_advice *x, struct frag_err *err)
+static int add_one(struct frag_advising *a, struct frag_advice x, struct frag_err *err)
 {
-	struct frag_offer *o = &a->offers[a->count];
-
-	a->list[a->count] = *x;
-	*x = (struct frag_advice){ 0 };
-	x = &a->list[a->count++];
-	x->change = frag_host_strdup(x->change);
-	o->group = frag_host_strdup("allocator");
-	return x->change && o->group ? 0 : frag_fail_nomem(err, "advice");
+	x.group = "allocator";
+	a->list[a->count] = x;
+	return frag_advice_own(&a->list[a->count++], err);
 }
 
 /* Settings and another allocator: replays the recording of the unchanged program. */
@@ -35,18 +30,15 @@ static int add_replayed(struct frag_advising *a, struct frag_err *err)
 	rc = frag_recording_take(&r, base, &a->program.target, 0, err)
 		     ?: frag_advise_settings(&r, &list, &n, err);
 	if (rc && rc != FRAG_EINTR && rc != FRAG_ENOMEM) {
-		struct frag_advice x = { .change = settings ? "settings" : "vmm",
-					 .what = frag_offer_text(""),
-					 .where = frag_offer_text(""),
-					 .numerics = frag_offer_text(""),
-					 .left_out = frag_offer_text(err->msg),
-					 .before = a->first.peaks };
+		const struct frag_advice x = { .change = settings ? "settings" : "vmm",
+					       .left_out = err->msg,
+					       .before = a->first.peaks };
 
-		return add_one(a, &x, err);
+		return add_one(a, x, err);
 	}
 	for (size_t i = 0; !rc && i < n && i < FRAG_TRIAL_REPLAYED; i++)
 		if (frag_offer_asked(a->only, list[i].change, &number))
-			rc = add_one(a, &list[i], err);
+			rc = add_one(a, list[i], err);
 	frag_advices_release(list, n);
 	return rc;
 }
@@ -60,13 +52,8 @@ static int begin(struct frag_advising *a, struct frag_err *err)
 	bool oom = false;
 	int rc;
 
-	a->trials = (struct frag_trials){ .launch = frag_program_launch(p),
-					  .pretend = a->pretend,
-					  .program = p->words,
-					  .seconds = a->seconds };
-	a->trials.launch.stdout_to_stderr = true;
-	FRAG_TRY(frag_trials_begin(&a->trials, err));
-	frag_trials_path(&a->trials, 0, "", folder, sizeof(folder));
+	FRAG_TRY(frag_trials_begin(a, err));
+	frag_trials_path(a, 0, "", folder, sizeof(folder));
 	frag_pretend_note_hooks(&a->trials.launch, folder);
 	rc = frag_trial_collect(a, 0, a->trials.status, &a->first, &oom, err);
 	if (rc == FRAG_EINPUT && a->trials.status)
@@ -81,7 +68,7 @@ static int begin(struct frag_advising *a, struct frag_err *err)
 	frag_launch_note(&a->trials.launch, "the unchanged program runs out of memory on this "
 					    "card; recorded with enough "
 					    "memory");
-	frag_trials_end(&a->trials);
+	frag_trials_end(a);
 	a->enlarged = true;
 	p->target.card.total_bytes = FRAG_TRIAL_LARGE;
 	p->target.limit = (struct frag_limit){ 0 };
@@ -123,12 +110,8 @@ int frag_advise_recording(struct frag_advising *a, const struct frag_recording *
 
 void frag_advising_release(struct frag_advising *a)
 {
-	frag_trials_end(&a->trials);
+	frag_trials_end(a);
 	frag_trace_destroy(a->base);
-	for (size_t i = 0; a->offers && i < a->count; i++)
-		FRAG_FREE((char *)(uintptr_t)a->list[i].change, a->offers[i].group,
-			  a->offers[i].pattern);
 	frag_advices_release(a->list, a->count);
-	frag_host_free(a->offers);
 	frag_catalog_release(&a->catalog);
 }

@@ -15,7 +15,7 @@
 
 #include "pretend/advise/advice.h"
 #include "answer/answer.h"
-#include "pretend/start/trials.h"
+#include "pretend/start/start.h"
 #include "recording/recording.h"
 
 /* One run. */
@@ -28,12 +28,14 @@ struct frag_trial {
 	struct frag_curve curve; /* of that device, in its better setting */
 };
 
-/* Properties of a change, as the program reported them. */
-struct frag_offer {
-	char *group;   /* changes of one group exclude each other; "": none */
-	char *pattern; /* its sentence, with {n} for its number */
-	bool compiled; /* it acts within the graph of torch.compile */
-	unsigned most; /* largest number; 0: it has no number */
+/* Runs of the program: as it is, then with changes in its process, in a folder each. */
+struct frag_trials {
+	struct frag_launch launch;
+	char folder[3000]; /* "": none */
+	unsigned count;
+	pid_t server;	  /* from which runs are forked (start/fork_server.h); 0 = none */
+	int status;	  /* of the run as it is, */
+	uint64_t took_ns; /* and its time */
 };
 
 struct frag_advising {
@@ -55,9 +57,8 @@ struct frag_advising {
 	struct frag_program real; /* on the given card */
 	bool enlarged; /* the unchanged program runs out of memory, so it is recorded with enough */
 	bool interrupted;
-	char name[200];		   /* of the edited recording; "": a program ran */
-	struct frag_advice *list;  /* largest saving first, untried changes last */
-	struct frag_offer *offers; /* [count] */
+	char name[200];		  /* of the edited recording; "": a program ran */
+	struct frag_advice *list; /* largest saving first, untried changes last */
 	size_t count, tried;
 	/* the best together */
 	const struct frag_advice *members[8];
@@ -84,9 +85,6 @@ int frag_advise_recording(struct frag_advising *a, const struct frag_recording *
 int frag_advise_try(struct frag_advising *a, struct frag_err *err);
 void frag_advising_release(struct frag_advising *a);
 
-/* Adds charts: the unchanged program, and with the changes `names`. Needs both curves. */
-void frag_advise_chart(const struct frag_advising *v, const struct frag_trial *after,
-		       const char *names, struct frag_answer *a);
 extern const struct frag_shape frag_advise_shape;
 int frag_advise_answer(const struct frag_advising *v, struct frag_answer *a, struct frag_err *err);
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "answer/draw/plot_values.h"
 #include "answer/row.h"
 #include "trial.h"
 
@@ -197,7 +198,7 @@ static void say_idle(const struct frag_advising *v, bool compiled, const char *w
 	const char *idle = "";
 
 	for (size_t i = 0; i < v->count; i++)
-		if (v->list[i].tried && !helps(&v->list[i]) && v->offers[i].compiled == compiled)
+		if (v->list[i].tried && !helps(&v->list[i]) && v->list[i].compiled == compiled)
 			idle = frag_answer_print(a, "%s%s%s", idle, *idle ? ", " : "",
 						 v->list[i].change);
 	if (*idle)
@@ -257,15 +258,119 @@ static void remarks(const struct frag_advising *v, struct frag_answer *a)
 			   "other kernels (cufrag fit)");
 }
 
+/* ---- memory over time, before and after; drawn as replays are (memory.gp) --------------------- */
+
+#define COLUMNS(X, s) \
+	X(s, INT, series, series) \
+	X(s, TEXT, policy, name) \
+	X(s, REAL, time_s, (double)(p->time_us - c->points[0].time_us) / 1e6) \
+	X(s, BYTES, requested_max_bytes, p->requested) \
+	X(s, BYTES, active_max_bytes, p->active) \
+	X(s, BYTES, reserved_max_bytes, requested ? p->requested : p->reserved) \
+	X(s, TEXT, state, i + 1 < c->count ? "run" : "end") \
+	X(s, BYTES, lower_bound_bytes, UINT64_MAX) \
+	X(s, BYTES, placement_bytes, UINT64_MAX) \
+	X(s, BYTES, capacity_bytes, UINT64_MAX) \
+	X(s, BYTES, card_bytes, card ? frag_advising_room(d->v, false) : UINT64_MAX) \
+	X(s, TEXT, card, card ? d->v->card.label : NULL)
+FRAG_CSV_ROW(curve_row, COLUMNS)
+
+struct drawing {
+	const struct frag_advising *v;
+	struct curve_row *rows;
+	size_t count;
+};
+
+/* requested: what the program asked for, in place of what was reserved. */
+static void add_curve(struct drawing *d, int64_t series, const char *name,
+		      const struct frag_curve *c, bool requested)
+{
+	const bool card = d->v->named;
+
+	for (unsigned i = 0; i < c->count; i++) {
+		const struct frag_curve_sample *p = &c->points[i];
+
+		d->rows[d->count++] = FRAG_CSV_VALUES(curve_row, COLUMNS);
+	}
+}
+
+static void describe(struct frag_plot_curve *c, const struct curve_row *rows, size_t first,
+		     size_t end)
+{
+	*c = (struct frag_plot_curve){ .first = first,
+				       .last = end - 1,
+				       .end_x = rows[end - 1].time_s,
+				       .end_bytes = (double)rows[end - 1].reserved_max_bytes };
+	for (size_t i = first; i < end; i++)
+		c->peak_bytes = FRAG_MAX(c->peak_bytes, (double)rows[i].reserved_max_bytes);
+}
+
+/* Two lines each: with more, the script would cut off what is far above the others. */
+static void draw_one(const struct frag_advising *v, const struct frag_trial *after,
+		     const char *names, bool requested, struct frag_answer *a)
+{
+	const struct frag_curve *before = &v->first.curve;
+	const char *what = requested ? "requested" : "reserved";
+	struct drawing d = { .v = v };
+	struct frag_plot_curve curves[2];
+	struct frag_text extra = { 0 };
+	size_t middle;
+
+	d.rows = frag_answer_new(a, before->count + after->curve.count, sizeof(*d.rows));
+	if (!d.rows)
+		return;
+	add_curve(&d, 0, "unchanged", before, requested);
+	middle = d.count;
+	add_curve(&d, 1, frag_answer_print(a, "with %s", names), &after->curve, requested);
+	describe(&curves[0], d.rows, 0, middle);
+	describe(&curves[1], d.rows, middle, d.count);
+	frag_plot_curves(curves, 2,
+			 &(struct frag_plot_lines){ .card_bytes = (double)d.rows[0].card_bytes },
+			 true, &extra);
+	frag_plot_value(&extra, "STEPS", 0);
+	frag_answer_chart(
+		a, &(struct frag_answer_chart){
+			   .script = "memory",
+			   .base = requested ? "advise-requested" : "advise",
+			   .heading = requested ? "Requested before and after"
+						: "Reserved before and after",
+			   .extra = frag_answer_take(a, &extra),
+			   .title = frag_answer_print(
+				   a, "%s: at most %s %s in place of %s", names,
+				   FRAG_BYTES(requested ? after->peaks.requested
+							: frag_advice_need(&after->peaks)),
+				   what,
+				   FRAG_BYTES(requested ? v->first.peaks.requested
+							: frag_advice_need(&v->first.peaks))),
+			   .subtitle = frag_answer_print(a, "%s over %s time", what,
+							 *v->name ? "recorded" : "modelled"),
+			   .caption = requested ? "Memory that the program requests, unchanged and "
+						  "with the change."
+						: "Memory that the program reserves, unchanged and "
+						  "with the change, each in "
+						  "the allocator's better setting. Grey: requested "
+						  "memory of the unchanged "
+						  "program.",
+			   .shape = &curve_row_shape,
+			   .rows = { d.rows, d.count } });
+}
+
 static void draw(const struct frag_advising *v, struct frag_answer *a)
 {
-	if (v->members_count)
-		frag_advise_chart(v, &v->best, names_of(v, a), a);
-	else if (v->count && helps(v->list))
-		frag_advise_chart(
-			v, &(struct frag_trial){ .peaks = v->list->after, .curve = v->list->curve },
-			v->list->change, a);
+	struct frag_trial after = v->best;
+	const char *names = names_of(v, a);
+
+	if (!v->members_count && v->count && helps(v->list)) {
+		after = (struct frag_trial){ .peaks = v->list->after, .curve = v->list->curve };
+		names = v->list->change;
+	}
+	if (!v->first.curve.count || !after.curve.count)
+		return;
+	draw_one(v, &after, names, false, a);
+	draw_one(v, &after, names, true, a);
 }
+
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 int frag_advise_answer(const struct frag_advising *v, struct frag_answer *a, struct frag_err *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of trial.c: one run measured (trial_measure.c), what the program offers
- * (trial_offers.c), runs with changes (trial_runs.c), the best of them together (trial_together.c).
+ * The parts of trial.c: processes of runs (trials.c); one run measured, and what the program offers (trial_measure.c); runs with
+ * changes (trial_runs.c).
  */
 #ifndef FRAG_ADVISE_TRIAL_INTERNAL_H
 #define FRAG_ADVISE_TRIAL_INTERNAL_H
@@ -14,6 +14,27 @@
 #define FRAG_TRIAL_REPLAYED 4u	      /* replayed changes, at most */
 #define FRAG_TRIAL_UNTRIED "could not be tried: "
 
+/* Runs the program as it is, to its end: number 0. Errors: FRAG_EUSAGE if it cannot be started; FRAG_EINTR. */
+int frag_trials_begin(struct frag_advising *a, struct frag_err *err);
+/* A run with changes, as "checkpoint+fused". What the run as it is had imported is loaded once, in a server from which these are
+ * forked. */
+struct frag_trial_run {
+	unsigned n; /* its number */
+	pid_t pid;
+	uint64_t until_ns;
+	struct frag_advice *x; /* the caller's */
+};
+int frag_trials_start(struct frag_advising *a, const char *changes, struct frag_trial_run *r,
+		      struct frag_err *err);
+/* late: it was ended after its time. */
+bool frag_trials_ended(const struct frag_trial_run *r, int *status, bool *late);
+void frag_trials_stop(const struct frag_trial_run *r);
+/* Path of a file or folder of run n. */
+void frag_trials_path(const struct frag_advising *a, unsigned n, const char *name, char *path,
+		      size_t room);
+/* Removes the folder. */
+void frag_trials_end(struct frag_advising *a);
+
 int frag_trial_measure(const struct frag_advising *a, const struct frag_trace *trace,
 		       struct frag_trial *t, struct frag_err *err);
 /* The report of the process of run n with most steps; a new reference, or NULL. */
@@ -23,8 +44,6 @@ uint64_t frag_facts_count(const json_t *facts, const char *key);
 int frag_trial_collect(struct frag_advising *a, unsigned n, int status, struct frag_trial *t,
 		       bool *out_of_memory, struct frag_err *err);
 
-/* A copy without control sequences. */
-char *frag_offer_text(const char *text);
 /* Is the name in the list (NULL: all)? *number: of "name=number", or 0. */
 bool frag_offer_asked(const char *only, const char *name, unsigned *number);
 /* "name=4"; for n = 0 the name alone. */

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures one run of a program: replays its recording, reads the untrusted reports. */
+/* One run of a program: its recording replayed, the untrusted reports of its processes, and the changes that they offer. */
 #include "trial_internal.h"
 
 #include <dirent.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define CHANGES_MAX 64u
+
+/* ---- measured -------------------------------------------------------------------------- */
 
 static int replay(const struct frag_advising *a, const struct frag_trace_dev *dev,
 		  const char *policy, struct frag_result *out, struct frag_err *err)
@@ -57,7 +62,7 @@ json_t *frag_trial_facts(const struct frag_advising *a, unsigned n)
 	struct dirent *entry;
 	DIR *dir;
 
-	frag_trials_path(&a->trials, n, "", folder, sizeof(folder));
+	frag_trials_path(a, n, "", folder, sizeof(folder));
 	dir = opendir(folder);
 	while (dir && (entry = readdir(dir))) {
 		size_t len = strlen(entry->d_name);
@@ -98,7 +103,7 @@ int frag_trial_collect(struct frag_advising *a, unsigned n, int status, struct f
 				  .steps = frag_facts_count(facts, "steps"),
 				  .updated = frag_facts_count(facts, "updated"),
 				  .moved = frag_facts_count(facts, "moved") };
-	frag_trials_path(&a->trials, n, "", folder, sizeof(folder));
+	frag_trials_path(a, n, "", folder, sizeof(folder));
 	FRAG_TRY(frag_pretend_collect(&a->trials.launch, folder, status, &trace, err));
 	*out_of_memory = frag_vary_refusals(trace) != 0;
 	t->done = !status;
@@ -106,6 +111,101 @@ int frag_trial_collect(struct frag_advising *a, unsigned n, int status, struct f
 	if (!n) {
 		frag_trace_destroy(a->base);
 		a->base = FRAG_GIVE(trace);
+	}
+	return 0;
+}
+
+/* ---- what the program offers ----------------------------------------------------------- */
+
+static const char *text_of(const json_t *row, const char *key)
+{
+	const char *text = json_string_value(json_object_get(row, key));
+
+	return text ? text : "";
+}
+
+bool frag_offer_asked(const char *only, const char *name, unsigned *number)
+{
+	size_t len = strlen(name);
+
+	*number = 0;
+	for (const char *at = only; at && *at; at += strcspn(at, ","), at += *at == ',')
+		if (strcspn(at, ",=") == len && !strncmp(at, name, len)) {
+			*number = at[len] == '=' ? (unsigned)strtoul(at + len + 1, NULL, 10) : 0;
+			return true;
+		}
+	return !only;
+}
+
+/* A name is sent to the fork server in a line, and is put into the environment. */
+static bool is_name(const char *name)
+{
+	return *name && strlen(name) < 60 &&
+	       !name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")];
+}
+
+char *frag_offer_name(const char *name, unsigned n)
+{
+	char text[80];
+
+	if (!n)
+		return frag_host_strdup(name);
+	snprintf(text, sizeof(text), "%s=%u", name, n);
+	return frag_host_strdup(text);
+}
+
+char *frag_offer_sentence(const char *pattern, unsigned n)
+{
+	const char *at = strstr(pattern, "{n}");
+	const size_t room = strlen(pattern) + 16;
+	char *text = at ? frag_host_calloc(room, 1) : frag_host_strdup(pattern);
+
+	if (at && text)
+		snprintf(text, room, "%.*s%u%s", (int)(at - pattern), pattern, n, at + 3);
+	return text;
+}
+
+static int add_offer(struct frag_advising *a, const json_t *row, struct frag_err *err)
+{
+	const char *name = text_of(row, "name"), *group = text_of(row, "group"),
+		   *pattern = text_of(row, "what");
+	unsigned most = (unsigned)FRAG_MIN(frag_facts_count(row, "most"), UINT16_MAX), number;
+	FRAG_AUTO_FREE char *change = NULL, *what = NULL;
+
+	if (!is_name(name) || !frag_offer_asked(a->only, name, &number))
+		return 0;
+	number = most ? number : 0;
+	change = frag_offer_name(name, number);
+	what = frag_offer_sentence(pattern, number ? number : 2);
+	FRAG_CHECK_ALLOC(change && what, "advice", err);
+	a->list[a->count] =
+		(struct frag_advice){ .change = change,
+				      .what = what,
+				      .where = text_of(row, "where"),
+				      .numerics = text_of(row, "numerics"),
+				      .left_out = text_of(row, "left_out"),
+				      .group = most && !*group ? name : group,
+				      .pattern = pattern,
+				      .compiled = json_is_true(json_object_get(row, "compiled")),
+				      .most = number ? 0 : most,
+				      .untimed = json_is_true(json_object_get(row, "untimed")),
+				      .before = a->first.peaks };
+	return frag_advice_own(&a->list[a->count++], err);
+}
+
+int frag_trial_offers(struct frag_advising *a, struct frag_err *err)
+{
+	json_auto_t *facts = frag_trial_facts(a, 0);
+	const json_t *changes = json_object_get(facts, "changes");
+	size_t i, n = FRAG_MIN(json_array_size(changes), CHANGES_MAX);
+
+	/* a numbered change may have two rows */
+	FRAG_TRY_CALLOC(a->list, 2 * n + FRAG_TRIAL_REPLAYED + 1, "advice", err);
+	for (i = 0; i < 2 * n; i++) { /* changes that compile take longest, so they start first */
+		json_t *row = json_array_get(changes, i % n);
+
+		if (json_is_true(json_object_get(row, "untimed")) == (i < n))
+			FRAG_TRY(add_offer(a, row, err));
 	}
 	return 0;
 }

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cufrag layout: how many cards, which layout, which card: the program recorded with each. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/common.h"
-#include "layout_shards.h"
+#include "fleet/sweep.h"
+#include "lib/grow.h"
 #include "plan/kvcache/kvcache.h"
-#include "pretend/layout/layout_asked.h"
+#include "pretend/layout/layouts.h"
 #include "pretend/start/held_runs.h"
 
 struct options {
-	struct frag_layout_asked asked;
+	struct frag_layouts all;
 	const char *store;
 	struct frag_sweep_shard shard;
 	bool no_gpu; /* implied */
@@ -17,26 +19,116 @@ struct options {
 
 static int set_vary(void *whole, const char *text, struct frag_err *err)
 {
-	return frag_layout_vary(&((struct options *)whole)->asked, text, err);
+	return frag_layout_vary(&((struct options *)whole)->all, text, err);
 }
 
 static int set_setting(void *whole, const char *text, struct frag_err *err)
 {
-	return frag_config_add(((struct options *)whole)->asked.all.settings, text, err);
+	return frag_config_add(((struct options *)whole)->all.settings, text, err);
 }
 
 static int set_where(void *whole, const char *text, struct frag_err *err)
 {
-	return frag_layout_where(&((struct options *)whole)->asked.all, text, err);
+	return frag_layout_where(&((struct options *)whole)->all, text, err);
 }
 
 static int set_shard(void *whole, const char *text, struct frag_err *err)
 {
 	struct options *o = whole;
 
-	o->asked.all.resume = !strcmp(text, "all");
-	return o->asked.all.resume ? 0 : frag_sweep_set_shard(&o->shard, text, err);
+	o->all.resume = !strcmp(text, "all");
+	return o->all.resume ? 0 : frag_sweep_set_shard(&o->shard, text, err);
 }
+
+/* ---- shards of an array job that share --keep ------------------------------------------- */
+
+/* "/16" under mpirun or srun: its rank, unless it is in an array, each task of which may be rank 0 of a job of its own. */
+static void find_mpi_rank(struct frag_sweep_shard *s)
+{
+	static const char *const names[] = { "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+					     "MV2_COMM_WORLD_RANK", "SLURM_PROCID" };
+	bool array = getenv("SLURM_ARRAY_TASK_ID") || getenv("JOB_COMPLETION_INDEX");
+
+	for (size_t k = 0; s->auto_i && !array && k < FRAG_ARRAY_LEN(names); k++) {
+		const char *rank = getenv(names[k]);
+
+		if (rank && strtoul(rank, NULL, 10) < s->n) {
+			s->i = (unsigned)strtoul(rank, NULL, 10);
+			s->auto_i = false;
+		}
+	}
+}
+
+extern char **environ;
+
+/* cufrag's own job is not the planned one: programs read their rank from these. */
+static void forget_array_job(void)
+{
+	static const char *const of_jobs[] = { "SLURM_", "OMPI_", "PMI_",
+					       "PMIX_",	 "MV2_",  "JOB_COMPLETION_INDEX=" };
+	char name[200];
+
+	for (char **at = environ; *at;) {
+		bool found = false;
+
+		for (size_t k = 0; k < FRAG_ARRAY_LEN(of_jobs); k++)
+			found |= !strncmp(*at, of_jobs[k], strlen(of_jobs[k]));
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(*at, "="), *at);
+		if (found && !unsetenv(name))
+			at = environ;
+		else
+			at++;
+	}
+}
+
+static int find_shard(struct frag_layouts *x, struct frag_sweep_shard *shard, const char *store,
+		      struct frag_err *err)
+{
+	find_mpi_rank(shard);
+	if (shard->n)
+		FRAG_TRY(frag_sweep_find_index(shard, err));
+	x->shard_i = shard->i;
+	x->shard_n = shard->n;
+	if (x->shard_n)
+		forget_array_job();
+	if (x->shard_n && (!x->keep || store))
+		return frag_fail(err, FRAG_EUSAGE,
+				 "shards of an array job need --keep DIR, and no --store: when all "
+				 "are done, the same command with --keep DIR --shard all --store "
+				 "FILE");
+	if (x->resume && !x->keep)
+		return frag_fail(err, FRAG_EUSAGE, "--shard all needs --keep DIR");
+	if (store && !x->keep)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "--store needs --keep DIR: its results are of these recordings");
+	return 0;
+}
+
+/* What `cufrag sweep DIR -o FILE` writes, on the cards of the plan. */
+static int write_store(struct frag_cli *cli, const struct frag_layouts *x, const char *path,
+		       struct frag_err *err)
+{
+	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
+	FRAG_AUTO(frag_sweep_release) struct frag_sweep s = { 0 };
+	struct frag_rows failures = { 0 };
+	char *operands[] = { (char *)(uintptr_t)x->keep, NULL };
+
+	s.target = cli->target;
+	s.threads = x->jobs;
+	s.operands = operands;
+	s.operands_count = 1;
+	s.output = path;
+	FRAG_TRY(frag_policy_texts_default(&s.policies, FRAG_SWEEP_POLICIES, err));
+	for (size_t c = 0; c < x->cards_count; c++) {
+		FRAG_TRY(FRAG_GROW(s.cards, s.cards_count, s.cards_cap, "cards", err));
+		s.cards[s.cards_count++] = x->cards[c];
+	}
+	FRAG_TRY(frag_sweep_run(&s, &a, &failures, err));
+	frag_cli_note(cli, "wrote %s, for cufrag fleet", path);
+	return 0;
+}
+
+/* ---- the plan --------------------------------------------------------------------------- */
 
 static void tell(void *cli, const char *text)
 {
@@ -47,16 +139,16 @@ static int plan(struct frag_cli *cli, struct options *o, const struct frag_catal
 		struct frag_err *err)
 {
 	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
-	struct frag_layouts *x = &o->asked.all;
+	struct frag_layouts *x = &o->all;
 	uint64_t enough = 0;
 
-	o->asked.program = cli->program;
-	o->asked.headroom = cli->headroom;
+	x->asked.program = cli->program;
+	x->asked.headroom = cli->headroom;
 	x->seed = cli->target.seed;
 	x->tell = tell;
 	x->ctx = cli;
-	FRAG_TRY(frag_layout_asked_open(&o->asked, catalog, err));
-	FRAG_TRY(frag_layout_find_shard(x, &o->shard, o->store, err));
+	FRAG_TRY(frag_layouts_plan(x, catalog, err));
+	FRAG_TRY(find_shard(x, &o->shard, o->store, err));
 	FRAG_TRY(frag_layouts_open(x, err));
 	FRAG_TRY(frag_layouts_run(x, err));
 	FRAG_TRY(frag_layouts_answer(x, &a, err));
@@ -67,7 +159,7 @@ static int plan(struct frag_cli *cli, struct options *o, const struct frag_catal
 		return frag_code_exit(FRAG_EINTR);
 	}
 	if (o->store)
-		FRAG_TRY(frag_layout_store(cli, x, o->store, err));
+		FRAG_TRY(write_store(cli, x, o->store, err));
 	for (size_t c = 0; c < x->cards_count; c++)
 		enough |= frag_layout_fewest(x, c);
 	return enough ? FRAG_EXIT_DONE : FRAG_EXIT_CONDITION;
@@ -77,9 +169,9 @@ static int plan(struct frag_cli *cli, struct options *o, const struct frag_catal
 
 static const struct frag_arg options[] = {
 	{ FRAG_ARG_FLAG, "no-gpu", AT(no_gpu), .silent = true, .help = "implied" },
-	{ FRAG_ARG_TEXT, "gpu", AT(asked.gpus), .value = "LIST",
+	{ FRAG_ARG_TEXT, "gpu", AT(all.asked.gpus), .value = "LIST",
 	  .help = "cards to plan for, separated by commas (default: h100,h200)" },
-	{ FRAG_ARG_TEXT, "world", AT(asked.world), .value = "NUMBERS",
+	{ FRAG_ARG_TEXT, "world", AT(all.asked.world), .value = "NUMBERS",
 	  .help = "numbers of ranks, one on each card: 8, 1..8, 1..64*2 or a list; {world} in the "
 		  "command. cufrag starts the ranks itself, in place of torchrun, accelerate "
 		  "launch and deepspeed" },
@@ -93,14 +185,14 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_OWN, "where", .set = set_where, .value = "CONDITION", .rare = true,
 	  .help = "only layouts that meet it, as 'tp*pp <= world && ac != \"full\"': + - * / %, "
 		  "comparisons, && || !; may be repeated" },
-	{ FRAG_ARG_TEXT, "rising", AT(asked.rising), .value = "NAMES", .rare = true,
+	{ FRAG_ARG_TEXT, "rising", AT(all.asked.rising), .value = "NAMES", .rare = true,
 	  .help = "names whose values need more memory the later they are listed; found by "
 		  "bisection (default: mb, mbs, bs, batch, micro_batch, seq, seq_len and the like, "
 		  "where their values ascend)" },
-	{ FRAG_ARG_TEXT, "falling", AT(asked.falling), .value = "NAMES", .rare = true,
+	{ FRAG_ARG_TEXT, "falling", AT(all.asked.falling), .value = "NAMES", .rare = true,
 	  .help = "names whose values need less memory the later they are listed (default: ac and "
 		  "recompute, as none, selective, full)" },
-	{ FRAG_ARG_TEXT, "preset", AT(asked.preset), .value = "LAUNCHER",
+	{ FRAG_ARG_TEXT, "preset", AT(all.asked.preset), .value = "LAUNCHER",
 	  .help = "a launcher that names its options: --vary tp=1,2 sets them without braces; "
 		  "known:"
 #define FRAG_PRESET(name, ...) " " name
@@ -108,45 +200,44 @@ static const struct frag_arg options[] = {
 #define FRAG_RISES(...)
 #include "pretend/layout/presets.def"
 	},
-	{ FRAG_ARG_TEXT, "ranks", AT(asked.all.pretend.ranks), .value = "LIST", .def = "roles",
+	{ FRAG_ARG_TEXT, "ranks", AT(all.pretend.ranks), .value = "LIST", .def = "roles",
 	  .help = "which ranks of a job run, as 0,7; roles: one of each group of identical "
 		  "ranks" },
-	{ FRAG_ARG_TEXT, "price", AT(asked.price), .value = "LIST",
+	{ FRAG_ARG_TEXT, "price", AT(all.asked.price), .value = "LIST",
 	  .help = "price of a card for an hour, as h100=2.5,h200=3.2 (also: price_per_hour of "
 		  "--cards)" },
-	FRAG_CLI_POLICIES("policies", struct options, asked.all.policies,
+	FRAG_CLI_POLICIES("policies", struct options, all.policies,
 			  "policies, separated by ';' (default: those of fit)"),
-	{ FRAG_ARG_UINT, "jobs", AT(asked.all.jobs), .value = "N", .min = 1,
-	  .max = FRAG_LAYOUT_JOBS, .silent = true, .help = "the same as --threads" },
-	{ FRAG_ARG_BYTES, "memory", AT(asked.all.pretend.memory_bytes), .value = "SIZE",
-	  .min = FRAG_MIB, .max = UINT64_MAX, .rare = true,
+	{ FRAG_ARG_UINT, "jobs", AT(all.jobs), .value = "N", .min = 1, .max = FRAG_LAYOUT_JOBS,
+	  .silent = true, .help = "the same as --threads" },
+	{ FRAG_ARG_BYTES, "memory", AT(all.pretend.memory_bytes), .value = "SIZE", .min = FRAG_MIB,
+	  .max = UINT64_MAX, .rare = true,
 	  .help = "memory of the host for all ranks that run at a time: each job takes its share, "
 		  "and its ranks take turns" },
-	{ FRAG_ARG_UINT, "time-limit", AT(asked.all.time_limit_s), .value = "SECONDS",
-	  .max = 1000000, .def = "1800", .rare = true,
-	  .help = "end a layout after this time, 0 = never" },
-	{ FRAG_ARG_UINT, "check", AT(asked.all.checks), .value = "N", .max = 1000000, .def = "10",
+	{ FRAG_ARG_UINT, "time-limit", AT(all.time_limit_s), .value = "SECONDS", .max = 1000000,
+	  .def = "1800", .rare = true, .help = "end a layout after this time, 0 = never" },
+	{ FRAG_ARG_UINT, "check", AT(all.checks), .value = "N", .max = 1000000, .def = "10",
 	  .rare = true,
 	  .help = "run at most N layouts with assumed answers as a check, one for every 20" },
-	{ FRAG_ARG_FLAG, "exact", AT(asked.all.exact), .rare = true,
+	{ FRAG_ARG_FLAG, "exact", AT(all.exact), .rare = true,
 	  .help = "take no shortcut: record each layout on each card itself, for programs that "
 		  "adapt to its memory, in a Python that is started for it, not forked" },
-	{ FRAG_ARG_FLAG, "serve", AT(asked.all.serve),
+	{ FRAG_ARG_FLAG, "serve", AT(all.asked.serve),
 	  .help = "the command is a serving engine's, as 'vllm serve MODEL': without --vary on 1, "
 		  "2, 4 and 8 cards (tensor parallelism), with its preset; it is "
 		  "asked to end when it waits for requests" },
-	{ FRAG_ARG_UINT, "requests", AT(asked.all.requests), .value = "N", .min = 1,
+	{ FRAG_ARG_UINT, "requests", AT(all.requests), .value = "N", .min = 1,
 	  .max = FRAG_KVCACHE_TOKENS_MAX, .rare = true,
 	  .help = "the program is a serving engine that prints the size of its cache (vLLM, "
 		  "SGLang): a layout fits if the cache holds N requests of --tokens" },
-	{ FRAG_ARG_UINT, "tokens", AT(asked.all.request_tokens), .value = "N", .min = 1,
+	{ FRAG_ARG_UINT, "tokens", AT(all.request_tokens), .value = "N", .min = 1,
 	  .max = FRAG_KVCACHE_TOKENS_MAX, .rare = true, .help = "of a request, prompt and output" },
-	{ FRAG_ARG_UINT, "block", AT(asked.all.block_tokens), .value = "N", .min = 1,
-	  .max = 1u << 20, .def = "16", .rare = true, .help = "tokens of a block of the cache" },
-	FRAG_HOLD_ROWS(struct options, asked.all.pretend.hold, rare),
-	{ FRAG_ARG_TEXT, "values", AT(asked.all.pretend.values), .value = "FILE", .def = "rules",
+	{ FRAG_ARG_UINT, "block", AT(all.block_tokens), .value = "N", .min = 1, .max = 1u << 20,
+	  .def = "16", .rare = true, .help = "tokens of a block of the cache" },
+	FRAG_HOLD_ROWS(struct options, all.pretend.hold, rare),
+	{ FRAG_ARG_TEXT, "values", AT(all.pretend.values), .value = "FILE", .def = "rules",
 	  .rare = true, .help = "the values that no kernel computes, as for record" },
-	{ FRAG_ARG_TEXT, "keep", AT(asked.all.keep), .value = "DIR", .rare = true,
+	{ FRAG_ARG_TEXT, "keep", AT(all.keep), .value = "DIR", .rare = true,
 	  .help = "keep the recordings there, for sweep and fleet" },
 	{ FRAG_ARG_OWN, "shard", .set = set_shard, .value = "I/N", .rare = true,
 	  .help = "one of N array jobs, which share --keep; /N: I from SLURM_ARRAY_TASK_ID, "
@@ -156,7 +247,7 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_TEXT, "store", AT(store), .value = "FILE", .file = FRAG_ARG_WRITES, .rare = true,
 	  .help = "for fleet: the results of all recordings of --keep, in a SQLite file like "
 		  "sweep's" },
-	{ FRAG_ARG_FLAG, "fresh", AT(asked.fresh), .rare = true,
+	{ FRAG_ARG_FLAG, "fresh", AT(all.asked.fresh), .rare = true,
 	  .help = "record again, even if an earlier call recorded the same command with the "
 		  "same environment and files" },
 	{ 0 },
@@ -164,13 +255,13 @@ static const struct frag_arg options[] = {
 
 static void release(void *values)
 {
-	frag_layout_asked_release(&((struct options *)values)->asked);
+	frag_layouts_release(&((struct options *)values)->all);
 }
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	FRAG_AUTO(frag_catalog_release) struct frag_catalog catalog = { 0 };
-	struct frag_layouts *all = &((struct options *)values)->asked.all;
+	struct frag_layouts *all = &((struct options *)values)->all;
 
 	if (!all->jobs)
 		all->jobs = FRAG_MIN(cli->threads, FRAG_LAYOUT_JOBS);

@@ -385,17 +385,21 @@ static char *substitute(const struct frag_axes *x, size_t layout, const char *wo
 	return fclose(to) ? NULL : FRAG_GIVE(text);
 }
 
-static int add_word(char ***words, size_t *count, size_t *cap, char *word, struct frag_err *err)
+int frag_words_add(char ***words, char *word, struct frag_err *err)
 {
-	int rc = word ? FRAG_GROW(*words, *count + 1, *cap, "command", err)
-		      : frag_fail_nomem(err, "command");
+	size_t n = 0;
+	char **more;
 
-	if (rc || !*words) {
+	while (*words && (*words)[n])
+		n++;
+	more = word ? frag_host_realloc(*words, n + 2, sizeof(*more)) : NULL;
+	if (!more) {
 		frag_host_free(word);
-		return rc;
+		return frag_fail_nomem(err, "command");
 	}
-	(*words)[(*count)++] = word;
-	(*words)[*count] = NULL;
+	more[n] = word;
+	more[n + 1] = NULL;
+	*words = more;
 	return 0;
 }
 
@@ -411,36 +415,21 @@ static const char *words_of(const struct frag_axes *x, size_t layout, const char
 		       : NULL;
 }
 
-static int add_words(char ***words, size_t *count, size_t *cap, const char *text,
-		     struct frag_err *err)
-{
-	while (*text) {
-		size_t n = strcspn(text, " ");
-		char *word = frag_host_alloc(n + 1);
-
-		if (word) {
-			memcpy(word, text, n);
-			word[n] = '\0';
-		}
-		FRAG_TRY(add_word(words, count, cap, word, err));
-		text += n + (text[n] == ' ');
-	}
-	return 0;
-}
-
 int frag_axes_words(const struct frag_axes *x, size_t layout, char *const *words, char ***out,
 		    struct frag_err *err)
 {
 	FRAG_AUTO(frag_words_release) char **all = NULL;
-	size_t count = 0, cap = 0;
 
 	*out = NULL;
 	for (; *words; words++) {
 		const char *several = words_of(x, layout, *words);
 
-		FRAG_TRY(
-			several ? add_words(&all, &count, &cap, several, err)
-				: add_word(&all, &count, &cap, substitute(x, layout, *words), err));
+		if (!several)
+			FRAG_TRY(frag_words_add(&all, substitute(x, layout, *words), err));
+		for (size_t n; several && *several; several += n + (several[n] == ' ')) {
+			n = strcspn(several, " ");
+			FRAG_TRY(frag_words_add(&all, strndup(several, n), err));
+		}
 	}
 	*out = FRAG_GIVE(all);
 	return 0;

@@ -57,8 +57,17 @@ void frag_axes_release(struct frag_axes *x);
 const char *frag_axes_value(const struct frag_axes *x, size_t layout, size_t axis);
 /* "tp=2 mb=4", escaped for display; skip: omits this axis, SIZE_MAX = none. */
 void frag_axes_text(const struct frag_axes *x, size_t layout, size_t skip, char *buf, size_t cap);
+/* Adds a word, which is the list's then; NULL: memory is short. *words: NULL at first. */
+int frag_words_add(char ***words, char *word, struct frag_err *err);
 /* The command of a layout, in new memory. */
 int frag_axes_words(const struct frag_axes *x, size_t layout, char *const *words, char ***out,
 		    struct frag_err *err);
+
+/*
+ * The command of each rank, in new memory (frag_words_release): cufrag starts one rank for each role itself, so torchrun,
+ * accelerate launch, deepspeed or their modules in front of a command are left out (torchrun.c); cufrag_launch.py
+ * (src/pretend/python) sets the environment that a launcher would. Errors: FRAG_EUSAGE, if the launcher has no program to start.
+ */
+int frag_torchrun_strip(char *const *words, char ***out, struct frag_err *err);
 
 #endif

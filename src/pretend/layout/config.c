@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include <frag/base.h>
+#include <jansson.h>
 #include <yaml.h>
 
 #include "answer/textbuf.h"
@@ -153,38 +154,17 @@ static int find_json(const char *text, const char *key, struct edit *e, struct f
 	return 0;
 }
 
-static size_t digits(const char *at)
-{
-	return strspn(at, "0123456789");
-}
-
-/* -1, 0.5, 1e-4; not 01, 1. or 0x10, which JSON does not have. */
-static bool is_json_number(const char *at)
-{
-	at += *at == '-';
-	if (!digits(at) || (*at == '0' && digits(at) > 1))
-		return false;
-	at += digits(at);
-	if (*at == '.' && !digits(at + 1))
-		return false;
-	at += *at == '.' ? 1 + digits(at + 1) : 0;
-	if (*at == 'e' || *at == 'E') {
-		at += 1 + (at[1] == '-' || at[1] == '+');
-		if (!digits(at))
-			return false;
-		at += digits(at);
-	}
-	return !*at;
-}
-
 /* Numbers, true, false and null as they are; everything else as a string. */
 static void put_json(struct frag_text *t, const char *value)
 {
-	if (!strcmp(value, "true") || !strcmp(value, "false") || !strcmp(value, "null") ||
-	    is_json_number(value))
+	const size_t flags = JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL;
+	json_t *word = strpbrk(value, " \t\r\n[{\"") ? NULL : json_loads(value, flags, NULL);
+
+	if (word)
 		frag_text_add(t, value);
 	else
 		put_quoted(t, value);
+	json_decref(word);
 }
 
 /* ---- YAML ------------------------------------------------------------------------------ */

@@ -68,10 +68,9 @@ FRAG_VALUED_ROW_AS(, frag_layouts_shape, layouts, "layouts", LAYOUTS_ROW,
 
 static double price_of(const struct frag_layouts *x, size_t c, uint64_t gpus)
 {
-	for (size_t k = 0; k < x->prices_count; k++)
-		if (!strcmp(x->prices[k].card, x->cards[c]->name))
-			return x->prices[k].per_hour * (double)gpus;
-	return x->cards[c]->price_per_hour > 0 ? x->cards[c]->price_per_hour * (double)gpus : NAN;
+	double price = isnan(x->prices[c]) ? x->cards[c]->price_per_hour : x->prices[c];
+
+	return isnan(x->prices[c]) && !(price > 0) ? NAN : price * (double)gpus;
 }
 
 /* The command, and the setting that it needs to fit. */

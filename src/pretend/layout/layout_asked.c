@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the options of a layout command to its plan: see layout_asked.h. */
-#include "layout_asked.h"
+/* From the options of a layout command to its plan; see layouts.h. */
+#include "layouts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,8 +9,10 @@
 #include "plan/fit/fit_cards.h"
 #include "pretend/layout/preset.h"
 
-int frag_layout_vary(struct frag_layout_asked *o, const char *text, struct frag_err *err)
+int frag_layout_vary(struct frag_layouts *x, const char *text, struct frag_err *err)
 {
+	struct frag_layout_asked *o = &x->asked;
+
 	if (o->vary_count == FRAG_AXES_MAX)
 		return frag_fail(err, FRAG_EUSAGE, "more than %u names vary", FRAG_AXES_MAX);
 	o->vary[o->vary_count++] = text;
@@ -71,36 +73,38 @@ static int set_prices(struct frag_layouts *x, const char *list, struct frag_err 
 {
 	char entry[80], *equals, *end;
 
+	for (size_t c = 0; c < x->cards_count; c++)
+		x->prices[c] = NAN;
 	while ((list = next_entry(list, entry))) {
-		struct frag_layout_price *p = &x->prices[x->prices_count];
+		double price = (equals = strchr(entry, '=')) ? strtod(equals + 1, &end) : NAN;
+		bool good = equals && end != equals + 1 && !*end && price >= 0 && !isinf(price);
 
-		equals = strchr(entry, '=');
-		if (equals && x->prices_count < FRAG_LAYOUT_CARDS) {
+		if (equals)
 			*equals = '\0';
-			p->per_hour = strtod(equals + 1, &end);
-			snprintf(p->card, sizeof(p->card), "%.39s", entry);
-		}
-		if (!equals || x->prices_count == FRAG_LAYOUT_CARDS || end == equals + 1 || *end ||
-		    !(p->per_hour >= 0) || isinf(p->per_hour))
+		if (!good)
 			return frag_fail(err, FRAG_EUSAGE,
 					 "invalid price '%.60s': expected CARD=PRICE, as h100=2.5",
 					 entry);
-		x->prices_count++;
+		for (size_t c = 0; c < x->cards_count; c++)
+			if (!strcmp(x->cards[c]->name, entry) && isnan(x->prices[c]))
+				x->prices[c] = price;
 	}
 	return 0;
 }
 
-static int set_axes(struct frag_layout_asked *o, struct frag_axes *axes, struct frag_err *err)
+static int set_axes(struct frag_layouts *x, struct frag_err *err)
 {
 	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
+	const struct frag_layout_asked *o = &x->asked;
+	struct frag_axes *axes = &x->axes;
 
-	o->all.world = SIZE_MAX;
+	x->world = SIZE_MAX;
 	if (o->world) {
 		frag_text_addf(&t, "{world}=%s", o->world);
 		FRAG_TRY(frag_text_check(&t, err));
 		FRAG_TRY(frag_axes_add(axes, t.s, err));
 		axes->list[0].implied = true;
-		o->all.world = 0;
+		x->world = 0;
 	}
 	for (size_t i = 0; i < o->vary_count; i++)
 		FRAG_TRY(frag_axes_add(axes, o->vary[i], err));
@@ -116,11 +120,13 @@ static int set_axes(struct frag_layout_asked *o, struct frag_axes *axes, struct 
 }
 
 /* A serving command as it is: its preset, and tensor parallelism as far as nothing else varies. */
-static int set_serve(struct frag_layout_asked *o, struct frag_err *err)
+static int set_serve(struct frag_layouts *x, struct frag_err *err)
 {
-	if (!o->all.serve)
+	struct frag_layout_asked *o = &x->asked;
+
+	if (!o->serve)
 		return 0;
-	if (!o->all.requests)
+	if (!x->requests)
 		return frag_fail(err, FRAG_EUSAGE, "--serve needs --requests and --tokens");
 	o->preset = o->preset ? o->preset : frag_preset_engine(o->program);
 	if (!o->vary_count && !o->world) {
@@ -146,11 +152,12 @@ static bool varies(const struct frag_layout_asked *o, const char *name)
 }
 
 /* The degrees of a serving command that do not vary decide how many cards it takes, too. */
-static int set_degrees(struct frag_layout_asked *o, struct frag_err *err)
+static int set_degrees(struct frag_layouts *x, struct frag_err *err)
 {
-	static const char *const names[FRAG_ARRAY_LEN(o->degrees)] = { "tp", "pp", "dp" };
+	static const char *const names[] = { "tp", "pp", "dp" };
+	struct frag_layout_asked *o = &x->asked;
 
-	for (size_t k = 0; k < FRAG_ARRAY_LEN(names) && o->all.requests && !o->world; k++) {
+	for (size_t k = 0; k < FRAG_ARRAY_LEN(names) && x->requests && !o->world; k++) {
 		const char *value = o->preset && !varies(o, names[k])
 					    ? frag_preset_value(o->preset, names[k], o->program)
 					    : NULL;
@@ -158,47 +165,37 @@ static int set_degrees(struct frag_layout_asked *o, struct frag_err *err)
 		if (!value || strspn(value, "0123456789") != strlen(value))
 			continue;
 		snprintf(o->degrees[k], sizeof(o->degrees[k]), "%s=%.20s", names[k], value);
-		FRAG_TRY(frag_layout_vary(o, o->degrees[k], err));
+		FRAG_TRY(frag_layout_vary(x, o->degrees[k], err));
 	}
 	return 0;
 }
 
 /* Policies are those of `fit`, host memory a share of the machine each. */
-static int set_rest(struct frag_layout_asked *o, struct frag_err *err)
+static int set_rest(struct frag_layouts *x, struct frag_err *err)
 {
-	struct frag_layouts *x = &o->all;
-
 	FRAG_TRY(frag_fit_policies(&x->policies, err));
 	x->pretend.no_gpu = true;
 	x->exact |= x->requests != 0;
-	x->anew = x->exact;
-	x->pretend.reuse = !o->fresh && !x->requests; /* what it prints counts */
+	x->pretend.reuse = !x->asked.fresh && !x->requests; /* what it prints counts */
 	if (x->pretend.memory_bytes)
 		x->pretend.memory_bytes = FRAG_MAX(x->pretend.memory_bytes / x->jobs, FRAG_MIB);
 	if (!x->requests) /* the engine's own option sets its share of the card */
-		x->headroom = o->headroom;
+		x->headroom = x->asked.headroom;
 	return 0;
 }
 
-int frag_layout_asked_open(struct frag_layout_asked *o, const struct frag_catalog *catalog,
-			   struct frag_err *err)
+int frag_layouts_plan(struct frag_layouts *x, const struct frag_catalog *catalog,
+		      struct frag_err *err)
 {
-	struct frag_layouts *x = &o->all;
+	const struct frag_layout_asked *o = &x->asked;
 
-	FRAG_TRY(set_serve(o, err));
-	FRAG_TRY(set_degrees(o, err));
+	FRAG_TRY(set_serve(x, err));
+	FRAG_TRY(set_degrees(x, err));
 	if (!x->requests != !x->request_tokens)
 		return frag_fail(err, FRAG_EUSAGE, "--requests and --tokens go together");
-	FRAG_TRY(set_axes(o, &x->axes, err));
-	FRAG_TRY(frag_preset_apply(o->preset, &x->axes, o->program, x->settings, &o->words, err));
-	x->words = o->words;
+	FRAG_TRY(set_axes(x, err));
+	FRAG_TRY(frag_preset_apply(o->preset, &x->axes, o->program, x->settings, &x->words, err));
 	FRAG_TRY(set_cards(x, catalog, o->gpus ? o->gpus : "h100,h200", err));
 	FRAG_TRY(set_prices(x, o->price ? o->price : "", err));
-	return set_rest(o, err);
-}
-
-void frag_layout_asked_release(struct frag_layout_asked *o)
-{
-	frag_layouts_release(&o->all);
-	frag_words_release(&o->words);
+	return set_rest(x, err);
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How the processes of a layout start. The first layout starts Python itself; the modules that it
- * had imported at its first use of a card are then loaded once, in a server from which processes of
- * later layouts are forked (start/fork_server.h). The server also re-runs a known layout; forked
- * results are used only if it matches.
+ * had imported are then loaded once, in a server from which processes of later layouts are forked
+ * (start/fork_server.h), if a fork of that layout, its trial, gives the same result.
  */
 #ifndef FRAG_LAYOUT_LAYOUT_FORKS_H
 #define FRAG_LAYOUT_LAYOUT_FORKS_H
@@ -21,11 +20,9 @@ enum frag_layout_way {
 
 struct frag_layout_forks {
 	const char *folder;
-	enum frag_layout_way
-		way;  /* FORKED once forked results are known to be valid; else not yet */
-	size_t point; /* of the trial; SIZE_MAX = it has started */
-	pid_t server; /* 0 = none */
-	bool scouted; /* the first layout has a scout; the server starts after it */
+	enum frag_layout_way way; /* of the next layout; TRIAL: anew, until the trial has ended */
+	size_t trial;		  /* point of a trial that has to start; SIZE_MAX = none */
+	pid_t server;		  /* 0 = none */
 };
 
 void frag_layout_forks_init(struct frag_layout_forks *f, const struct frag_layouts *x,
@@ -34,14 +31,8 @@ void frag_layout_forks_init(struct frag_layout_forks *f, const struct frag_layou
 void frag_layout_forks_enter(const struct frag_layout_forks *f, enum frag_layout_way way,
 			     struct frag_layouts *x);
 /* How this point starts. */
-enum frag_layout_way frag_layout_forks_way(struct frag_layout_forks *f,
+enum frag_layout_way frag_layout_forks_way(const struct frag_layout_forks *f,
 					   const struct frag_layouts *x, size_t point);
-/* Wait: a new Python would load everything again, and soon it can be forked. */
-bool frag_layout_forks_hold(const struct frag_layout_forks *f);
-/* While the first layout runs: true once the server has begun. */
-bool frag_layout_forks_begin(struct frag_layout_forks *f, const struct frag_layouts *x);
-/* Was it forked before the trial validated forks? */
-bool frag_layout_forks_early(const struct frag_layout_forks *f, enum frag_layout_way way);
 /* A layout has ended. False: discard its result; it may run again. */
 bool frag_layout_forks_ended(struct frag_layout_forks *f, enum frag_layout_way way,
 			     const struct frag_layouts *x, size_t point,

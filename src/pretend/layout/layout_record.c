@@ -306,7 +306,7 @@ static int record(const struct frag_layouts *x, size_t i, size_t on, const char 
 	p = program_of(x, i, on, &pretend, words);
 	frag_layout_roles_path(x, frag_layout_of(x, i), false, roles, sizeof(roles));
 	frag_layout_roles_path(x, frag_layout_of(x, i), true, alike, sizeof(alike));
-	pretend.known_roles = x->anew ? NULL : roles;
+	pretend.known_roles = x->exact ? NULL : roles;
 	pretend.alike_roles = alike;
 	pretend.scout_prints = true; /* into the log, of which the size is watched */
 	if (is_there(x, on, path)) {

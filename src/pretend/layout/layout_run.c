@@ -50,11 +50,6 @@ struct course {
 	struct frag_layouts *x;
 	struct job jobs[FRAG_LAYOUT_JOBS];
 	unsigned running;
-	struct early {
-		struct job job;
-		struct frag_layout_result result;
-	} early[FRAG_LAYOUT_JOBS]; /* results of forks, held until the trial of the fork server has agreed */
-	unsigned early_count;
 	char *folder;
 	uint64_t number;
 	struct frag_layout_forks forks;
@@ -128,9 +123,9 @@ static int start(struct course *c, size_t point, size_t on, struct frag_err *err
 /* The fork server repeats a layout whose result is known. */
 static int start_trial(struct course *c, struct frag_err *err)
 {
-	const size_t point = c->forks.point;
+	const size_t point = c->forks.trial;
 
-	c->forks.point = SIZE_MAX;
+	c->forks.trial = SIZE_MAX;
 	return start_as(c, point, SIZE_MAX, FRAG_LAYOUT_TRIAL, err);
 }
 
@@ -282,23 +277,6 @@ static void note_end(struct course *c, struct job *j, const struct frag_layout_r
 	tell(c, j, r);
 }
 
-static void taken(struct course *c, struct job *j, const struct frag_layout_result *r)
-{
-	if (frag_layout_forks_early(&c->forks, j->way)) {
-		c->early[c->early_count++] = (struct early){ *j, *r };
-		c->x->border.points[j->point].running = true; /* it is not chosen again */
-		return;
-	}
-	note_end(c, j, r);
-	if (frag_layout_forks_early(&c->forks, FRAG_LAYOUT_FORKED))
-		return;
-	for (unsigned k = 0; k < c->early_count; k++) {
-		c->x->border.points[c->early[k].job.point].running = false;
-		note_end(c, &c->early[k].job, &c->early[k].result);
-	}
-	c->early_count = 0;
-}
-
 /* Marks a job that takes too long or prints too much. */
 static void find_endless(const struct frag_layouts *x, struct job *j)
 {
@@ -326,8 +304,6 @@ static void await(struct course *c)
 			fds[n++] = (struct pollfd){ .fd = c->jobs[k].pid ? c->jobs[k].from : -1,
 						    .events = POLLIN };
 		poll(fds, n, 100);
-		if (frag_layout_forks_begin(&c->forks, x))
-			return;
 		x->interrupted |= frag_interrupted();
 		for (size_t k = 0; k < FRAG_LAYOUT_JOBS; k++) {
 			struct job *j = &c->jobs[k];
@@ -343,7 +319,7 @@ static void await(struct course *c)
 				continue;
 			take(c, j, &r);
 			if (!x->interrupted)
-				taken(c, j, &r);
+				note_end(c, j, &r);
 		}
 	}
 }
@@ -385,22 +361,16 @@ static bool hopeless(const struct frag_layouts *x)
 	return failed >= ALIKE;
 }
 
-static bool is_free(const struct course *c)
-{
-	bool hold = c->running && frag_layout_forks_hold(&c->forks);
-
-	return c->running < c->x->jobs && !hold && c->early_count + c->running < FRAG_LAYOUT_JOBS;
-}
-
 static int search(struct course *c, struct frag_err *err)
 {
 	struct frag_layouts *x = c->x;
 
 	while (!x->interrupted) {
-		size_t i = is_free(c) && !hopeless(x) ? frag_border_next(&x->border) : SIZE_MAX;
+		bool free = c->running < x->jobs, trial = free && c->forks.trial != SIZE_MAX;
+		size_t i = free && !trial && !hopeless(x) ? frag_border_next(&x->border) : SIZE_MAX;
 
 		show(c);
-		if (c->forks.point != SIZE_MAX && c->running < x->jobs) {
+		if (trial) {
 			FRAG_TRY(start_trial(c, err));
 			continue;
 		}

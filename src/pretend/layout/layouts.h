@@ -11,9 +11,8 @@
  *   border.c        which layouts have to run
  *   layout_record.c one layout, in a process of its own
  *   layout_forks.c  Python with its modules, loaded once for many
- *   layout_points.c what is asked: classes of cards, numbers of ranks, points of the search
+ *   layout_points.c classes of cards, numbers of ranks, points of the search, and which to take
  *   layout_run.c    all of them, several at a time
- *   layout_choose.c which of them to take
  *   layout_answer.c what came of it
  *   layout_map.c    the same as a map
  *
@@ -81,14 +80,22 @@ struct frag_layout_confirm {
 	struct frag_layout_result result;
 };
 
-struct frag_layout_price {
-	char card[40];
-	double per_hour;
+/* The options of a layout command as given; texts are borrowed. */
+struct frag_layout_asked {
+	const char *gpus, *world, *rising, *falling, *preset, *price;
+	const char *vary[FRAG_AXES_MAX];
+	size_t vary_count;
+	bool fresh; /* record again, whatever earlier calls recorded */
+	bool serve; /* preset and degrees by the command */
+	char *const *program;
+	struct frag_headroom headroom;
+	char degrees[3][32]; /* made, of a serving command: "pp=2" */
 };
 
 struct frag_layouts {
-	/* asked */
-	char *const *words;
+	struct frag_layout_asked asked;
+	/* the plan */
+	char **words;			     /* the command with the options of the preset */
 	char *settings[FRAG_CONFIG_MAX + 1]; /* values within files; released with the rest */
 	struct frag_axes axes;
 	size_t world; /* the axis of ranks; SIZE_MAX = none */
@@ -96,20 +103,17 @@ struct frag_layouts {
 	size_t where_count;
 	const struct frag_gpu *cards[FRAG_LAYOUT_CARDS];
 	size_t cards_count;
-	struct frag_layout_price prices[FRAG_LAYOUT_CARDS];
-	size_t prices_count;
+	double prices[FRAG_LAYOUT_CARDS]; /* of a card for an hour; NAN = not given */
 	struct frag_policy_texts policies;
 	struct frag_headroom headroom;
 	struct frag_pretend pretend; /* ranks: of layouts with several */
 	uint64_t seed;
 	unsigned jobs, time_limit_s;
 	uint64_t checks;
-	bool anew;  /* Python is started for each layout, not forked */
-	bool exact; /* each on the card itself: programs that adapt to its memory */
+	bool exact; /* each on the card itself, in a Python of its own: programs that adapt to its memory */
 	/* that the cache of a serving engine has to hold; 0: no engine. Engines are always recorded on the card itself, and never reused */
 	uint64_t requests;
 	uint64_t request_tokens, block_tokens;
-	bool serve;		   /* --serve: preset and degrees by the command */
 	const char *keep;	   /* folder for the recordings; NULL = none */
 	bool resume;		   /* recordings in `keep` are reused */
 	unsigned shard_i, shard_n; /* every n-th group from the i-th on; n 0: all */
@@ -129,7 +133,13 @@ struct frag_layouts {
 	bool interrupted;
 };
 
-/* Checks what was asked and lists the layouts. Errors: FRAG_EUSAGE. */
+/* Adds one --vary, one --where. Errors: FRAG_EUSAGE. */
+int frag_layout_vary(struct frag_layouts *x, const char *text, struct frag_err *err);
+int frag_layout_where(struct frag_layouts *x, const char *text, struct frag_err *err);
+/* Completes the plan from what was asked. The catalog: for --gpu. Errors: FRAG_EUSAGE. */
+int frag_layouts_plan(struct frag_layouts *x, const struct frag_catalog *catalog,
+		      struct frag_err *err);
+/* Checks the plan and lists the layouts. Errors: FRAG_EUSAGE. */
 int frag_layouts_open(struct frag_layouts *x, struct frag_err *err);
 /* Runs what has to run, the checks, and the confirmations. An interruption is no error. */
 int frag_layouts_run(struct frag_layouts *x, struct frag_err *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Removes a launcher from a command, by the rules of its own parser; see torchrun.h. */
-#include "torchrun.h"
+/* Removes a launcher from a command, by the rules of its own parser; see axes.h. */
+#include "axes.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -92,11 +92,9 @@ static const struct launcher *find(char *const *words, size_t *begin, size_t *ta
 	return NULL;
 }
 
-static int copy(char ***out, size_t at, const char *word, struct frag_err *err)
+static int add(char ***out, const char *word, struct frag_err *err)
 {
-	(*out)[at] = frag_host_strdup(word);
-	FRAG_CHECK_ALLOC((*out)[at], "command", err);
-	return 0;
+	return frag_words_add(out, frag_host_strdup(word), err);
 }
 
 /* The folder of a program that the shell would find. False: none. */
@@ -118,64 +116,60 @@ static bool folder_of(const char *file, char *path, size_t cap)
 }
 
 /* Adds the interpreter: /env/bin/python for /env/bin/torchrun, python behind a wrapper. */
-static int put_python(char ***out, size_t *n, char *const *words, bool wrapped,
-		      struct frag_err *err)
+static int put_python(char ***out, char *const *words, bool wrapped, struct frag_err *err)
 {
 	char path[4200] = "", whole[4220];
 	const char *file = file_of(words[0]);
 
 	for (size_t i = 0; is_python(words[0]) && (!i || strcmp(words[i], "-m") != 0); i++)
-		FRAG_TRY(copy(out, (*n)++, words[i], err));
+		FRAG_TRY(add(out, words[i], err));
 	if (is_python(words[0]))
 		return 0;
 	if (file != words[0])
 		snprintf(path, sizeof(path), "%.*s", (int)FRAG_MIN(file - words[0], 4000),
 			 words[0]);
 	else if (wrapped || !folder_of(file, path, sizeof(path)))
-		return copy(out, (*n)++, wrapped ? "python" : "python3", err);
+		return add(out, wrapped ? "python" : "python3", err);
 	snprintf(whole, sizeof(whole), "%spython", path);
-	return copy(out, (*n)++, access(whole, X_OK) && file == words[0] ? "python3" : whole, err);
+	return add(out, access(whole, X_OK) && file == words[0] ? "python3" : whole, err);
 }
 
 /* Adds cufrag_launch.py, which parses the launcher's options or passes the rank as an option. */
-static int put_rest(char ***out, size_t *n, const struct launcher *l, bool rank,
-		    struct frag_err *err)
+static int put_rest(char ***out, const struct launcher *l, bool rank, struct frag_err *err)
 {
 	if (l->alone && !rank)
 		return 0;
-	return copy(out, (*n)++, "-m", err) ?: copy(out, (*n)++, "cufrag_launch", err)
-					     ?: copy(out, (*n)++, l->alone ? l->rank : "accelerate", err);
+	return add(out, "-m", err) ?: add(out, "cufrag_launch", err)
+				    ?: add(out, l->alone ? l->rank : "accelerate", err);
 }
 
 int frag_torchrun_strip(char *const *words, char ***out, struct frag_err *err)
 {
 	bool module = false, no_python = false, rank;
-	size_t count = 0, begin, at, n = 0, taken;
+	size_t begin, at, taken;
 	const struct launcher *l = find(words, &begin, &taken);
 
-	while (words[count])
-		count++;
+	*out = NULL;
 	at = l ? begin + taken : 0;
 	rank = l && l->rank;
-	for (; l && l->alone && at < count && words[at][0] == '-'; at++) {
+	for (; l && l->alone && words[at] && words[at][0] == '-'; at++) {
 		module |= !strcmp(words[at], "-m") || !strcmp(words[at], "--module");
 		no_python |= !strcmp(words[at], "--no-python") || !strcmp(words[at], "--no_python");
 		rank &= !is_in(words[at], " --no_local_rank --use-env --use_env ");
-		if (!is_in(words[at], l->alone) && !strchr(words[at], '='))
+		if (!is_in(words[at], l->alone) && !strchr(words[at], '=') && words[at + 1])
 			at++;
 	}
-	if (l && at >= count)
+	if (l && !words[at])
 		return frag_fail(err, FRAG_EUSAGE, "'%.60s' has no program to start", words[begin]);
-	FRAG_TRY_CALLOC(*out, count + 6, "command", err);
 	for (size_t i = 0; l && i < begin; i++)
-		FRAG_TRY(copy(out, n++, words[i], err));
+		FRAG_TRY(add(out, words[i], err));
 	if (l && !no_python) {
-		FRAG_TRY(put_python(out, &n, words + begin, begin > 0, err));
-		FRAG_TRY(put_rest(out, &n, l, rank, err));
+		FRAG_TRY(put_python(out, words + begin, begin > 0, err));
+		FRAG_TRY(put_rest(out, l, rank, err));
 		if (module)
-			FRAG_TRY(copy(out, n++, "-m", err));
+			FRAG_TRY(add(out, "-m", err));
 	}
-	for (; at < count; at++)
-		FRAG_TRY(copy(out, n++, words[at], err));
+	for (; words[at]; at++)
+		FRAG_TRY(add(out, words[at], err));
 	return 0;
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <frag/base.h>
+
 #define DEPTH_MAX 64u
 #define NUMBER_MAX 64u
 #define LENGTH_MAX 1000u /* it is parsed once for each of up to millions of layouts */
@@ -59,7 +61,7 @@ bool frag_where_number(const char *text, size_t len, double *out)
 	return !*end && isfinite(*out);
 }
 
-static int any(struct reader *r, struct value *out);
+static int binary(struct reader *r, unsigned level, struct value *out);
 
 static int read_name(struct reader *r, struct value *out)
 {
@@ -99,7 +101,7 @@ static int first(struct reader *r, struct value *out)
 	if (*r->at == '\'' || *r->at == '"')
 		return read_text(r, out);
 	if (take(r, "(")) {
-		if (any(r, out))
+		if (binary(r, 0, out))
 			return FRAG_EUSAGE;
 		return take(r, ")") ? 0 : fail(r, r->at, "expected )");
 	}
@@ -141,9 +143,50 @@ static int unary(struct reader *r, struct value *out)
 	return 0;
 }
 
+/* The operators that are read at each level; the first that matches is taken. */
+#define COMPARE 2u
+static const char *const levels[][6] = {
+	{ "||" }, { "&&" }, { "<=", ">=", "==", "!=", "<", ">" }, { "+", "-" }, { "*", "/", "%" }
+};
+
+static const char *take_sign(struct reader *r, unsigned level)
+{
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(levels[level]) && levels[level][i]; i++)
+		if (take(r, levels[level][i]))
+			return levels[level][i];
+	return NULL;
+}
+
+static bool compare(const char *sign, double order)
+{
+	bool equal = order == 0;
+
+	if (sign[0] == '=' || sign[0] == '!')
+		return equal == (sign[0] == '=');
+	return (sign[1] == '=' && equal) || (sign[0] == '<' ? order < 0 : order > 0);
+}
+
+/* A text can only be equal to another, or not. at: of the sign. */
+static int compare_values(const struct reader *r, const char *at, const char *sign,
+			  struct value *out, const struct value *right)
+{
+	bool same = out->len == right->len && out->text && right->text &&
+		    !memcmp(out->text, right->text, out->len);
+
+	if (!out->text != !right->text || (out->text && !strchr("=!", *sign)))
+		return fail(r, at, "a text can only be compared with a text, by == or !=");
+	*out = (struct value){ .number = compare(sign,
+						 out->text ? !same : out->number - right->number) };
+	return 0;
+}
+
 static double compute(char sign, double a, double b)
 {
 	switch (sign) {
+	case '|':
+		return a != 0 || b != 0;
+	case '&':
+		return a != 0 && b != 0;
 	case '+':
 		return a + b;
 	case '-':
@@ -157,101 +200,31 @@ static double compute(char sign, double a, double b)
 	}
 }
 
-/* Left-associative operators of one precedence. */
-static int chain(struct reader *r, const char *signs, int (*next)(struct reader *, struct value *),
-		 struct value *out)
+/* Operands of operators of this level and above, from the left; of comparisons there is one. */
+static int binary(struct reader *r, unsigned level, struct value *out)
 {
-	if (next(r, out))
-		return FRAG_EUSAGE;
-	for (;;) {
-		struct value right;
-		const char *at;
+	const char *at, *sign;
 
-		skip_blanks(r);
-		at = r->at;
-		if (!*at || !strchr(signs, *at))
-			return 0;
-		r->at++;
-		if (next(r, &right) || need_number(r, at, out) || need_number(r, at, &right))
+	if (level == FRAG_ARRAY_LEN(levels))
+		return unary(r, out);
+	if (binary(r, level + 1, out))
+		return FRAG_EUSAGE;
+	for (skip_blanks(r); at = r->at, (sign = take_sign(r, level)); skip_blanks(r)) {
+		struct value right;
+
+		if (level < COMPARE)
+			at = r->at;
+		if (binary(r, level + 1, &right))
 			return FRAG_EUSAGE;
-		if (strchr("/%", *at) && right.number == 0)
+		if (level == COMPARE)
+			return compare_values(r, at, sign, out, &right);
+		if (need_number(r, at, out) || need_number(r, at, &right))
+			return FRAG_EUSAGE;
+		if (strchr("/%", *sign) && right.number == 0)
 			return fail(r, at, "division by zero");
-		out->number = compute(*at, out->number, right.number);
-	}
-}
-
-static int product(struct reader *r, struct value *out)
-{
-	return chain(r, "*/%", unary, out);
-}
-
-static int sum(struct reader *r, struct value *out)
-{
-	return chain(r, "+-", product, out);
-}
-
-static bool compare(const char *sign, double order)
-{
-	bool equal = order == 0;
-
-	if (sign[0] == '=' || sign[0] == '!')
-		return equal == (sign[0] == '=');
-	return (sign[1] == '=' && equal) || (sign[0] == '<' ? order < 0 : order > 0);
-}
-
-static int comparison(struct reader *r, struct value *out)
-{
-	static const char *const signs[] = { "<=", ">=", "==", "!=", "<", ">" };
-	struct value right;
-	const char *at;
-	double order;
-
-	if (sum(r, out))
-		return FRAG_EUSAGE;
-	skip_blanks(r);
-	at = r->at;
-	for (size_t i = 0; i < sizeof(signs) / sizeof(*signs); i++) {
-		if (!take(r, signs[i]))
-			continue;
-		if (sum(r, &right))
-			return FRAG_EUSAGE;
-		if (!out->text != !right.text || (out->text && i != 2 && i != 3))
-			return fail(r, at, "a text can only be compared with a text, by == or !=");
-		order = out->text ? out->len != right.len ||
-					    memcmp(out->text, right.text, out->len) != 0
-				  : out->number - right.number;
-		*out = (struct value){ .number = compare(signs[i], order) };
-		return 0;
+		out->number = compute(*sign, out->number, right.number);
 	}
 	return 0;
-}
-
-/* Operands joined by && or, with any, by ||. */
-static int joined(struct reader *r, struct value *out, const char *sign, bool any,
-		  int (*operand)(struct reader *r, struct value *out))
-{
-	if (operand(r, out))
-		return FRAG_EUSAGE;
-	while (take(r, sign)) {
-		const char *at = r->at;
-		struct value right;
-
-		if (operand(r, &right) || need_number(r, at, out) || need_number(r, at, &right))
-			return FRAG_EUSAGE;
-		out->number = any ? out->number != 0 || right.number != 0
-				  : out->number != 0 && right.number != 0;
-	}
-	return 0;
-}
-
-static int both(struct reader *r, struct value *out)
-{
-	return joined(r, out, "&&", false, comparison);
-}
-
-static int any(struct reader *r, struct value *out)
-{
-	return joined(r, out, "||", true, both);
 }
 
 int frag_where_holds(const char *text, frag_where_value value, const void *ctx, bool *holds,
@@ -262,7 +235,7 @@ int frag_where_holds(const char *text, frag_where_value value, const void *ctx, 
 
 	if (strnlen(text, LENGTH_MAX + 1) > LENGTH_MAX)
 		return fail(&r, text + LENGTH_MAX, "longer than 1000 bytes");
-	if (any(&r, &v) || need_number(&r, text, &v))
+	if (binary(&r, 0, &v) || need_number(&r, text, &v))
 		return FRAG_EUSAGE;
 	skip_blanks(&r);
 	if (*r.at)

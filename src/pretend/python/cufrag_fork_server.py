@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """One Python from which the processes of many runs are forked: torch, and what the first run
-imported, is loaded once.
+imported, is loaded once, for `cufrag layout` and `cufrag advise`.
 
-`cufrag layout` and `cufrag advise` start it as `python OPTIONS cufrag_fork_server.py FD MODULES`
-(src/pretend/start/fork_server.h has the messages): FD is a socket that listens, MODULES a
-file with names of modules, in the order in which a run had imported them when it first asked for a
-card; MODULES.late has those of its end.
+In the first run, Python describes itself (src/pretend/start/fork_server.h has the files): a command
+that starts the server as `python OPTIONS cufrag_fork_server.py FD MODULES`. FD is a socket that
+listens, MODULES a file with names of modules, in the order in which a run had imported them when it
+first asked for a card; MODULES.late has those of its end.
+
+In every other run, a Python connects when it starts, and sends a byte with its standard files, then
+a line of JSON: how it was started. The answer is "no", or "pid N" and, when that process has ended,
+"end STATUS" as of waitpid. Until then this Python stands for it. If it goes away first, the process
+is killed.
 
 A process forked here is as one started anew: its arguments, environment, standard files, group,
 random numbers; a recording of its own. It is refused if anything differs that was read while
@@ -16,13 +21,18 @@ loaded. (Threads of libraries, as those of BLAS, see to themselves: pthread_atfo
 import array
 import atexit
 import ctypes
+import fcntl
 import gc
 import importlib
 import importlib.machinery
 import io
+import json
 import os
 import posix
+import re
+import resource
 import select
+import shlex
 import signal
 import socket
 import sys
@@ -37,31 +47,111 @@ OF_A_RANK = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK
 OF_A_RUN = OF_A_RANK | protocol.OF_A_RUN | {
     "TMPDIR", "WANDB_DIR", "COMET_OFFLINE_DIRECTORY", "MLFLOW_TRACKING_URI", "_"}
 UNFIT = 9
+LOST = 125  # status of a process of which the server was ended
+PATIENCE_S = 60  # for an answer of a server that still loads
 DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 LIBC = ctypes.CDLL(None)
 
 
-def pairs(entries):
-    return dict(e.split(b"=", 1) for e in entries if b"=" in e)
+def started_as():
+    """(words of Python and its options, those of the program); ([], []): it is started anew."""
+    with open("/proc/self/cmdline", "rb") as f:
+        words = [os.fsdecode(w) for w in f.read().split(b"\0")[:-1]]
+    module = sys.argv[:1] == ["-m"]
+    count = len(words) - len(sys.argv) - module
+    known = re.fullmatch("(-[uBObdq]+ |-[XW] ?[^ ]* )*", "".join(w + " " for w in words[1:count]))
+    fits = known and count > 0 and (module and words[count:count + 1] == ["-m"] or os.path.isfile(sys.argv[0]))
+    return (words[:count], words[count:]) if fits else ([], [])
 
 
 def lasting(environment):
     """What modules may have read. Of the card that is its capability: it decides which code of a
     kernel is taken as a library is loaded."""
-    kept = {k: v for k, v in environment.items() if os.fsdecode(k) not in OF_A_RUN}
-    kept[b"capability"] = environment.get(b"CUFRAG_NOGPU", b"").partition(b";cc=")[2].partition(b";")[0]
+    kept = {k: v for k, v in environment.items() if k not in OF_A_RUN}
+    kept["capability"] = environment.get("CUFRAG_NOGPU", "").partition(";cc=")[2].partition(";")[0]
     return kept
 
+
+# ---- in a Python of a run
+
+def stand_in():
+    """As it starts. Returns if it is to go on."""
+    ask, modules = os.environ.pop("CUFRAG_NOGPU_FORKS", None), os.environ.get("CUFRAG_NOGPU_MODULES")
+    python, words = started_as()
+    try:
+        if python and ask:
+            ask_for_fork(ask, python, words)
+        elif python and modules:
+            describe(os.path.dirname(modules), python)
+    except (OSError, ValueError):  # another one did so, or the server is gone
+        pass
+
+
+def describe(folder, python):
+    own = {"CUFRAG_READ_FILES": "read", "CUFRAG_HELD": "held"}
+    environment = {k: os.path.join(folder, own[k]) if k in own else v for k, v in os.environ.items() if k != "CUFRAG_NOGPU_MODULES"}
+    command = ["exec", "/usr/bin/env", "-i", *map("=".join, environment.items()), *python, os.path.abspath(__file__)]
+    with open(os.path.join(folder, "first"), "x", errors="surrogateescape") as f:
+        f.write("cd %s && %s \"$@\"\n" % (shlex.quote(os.getcwd()), " ".join(map(shlex.quote, command))))
+
+
+def ask_for_fork(path, python, words):
+    connection, folder = socket.socket(socket.AF_UNIX), os.open(os.path.dirname(path), os.O_RDONLY)
+    connection.connect("/proc/self/fd/%d/%s" % (folder, os.path.basename(path)))  # short enough for any folder
+    os.close(folder)
+    umask = os.umask(0)
+    os.umask(umask)
+    request = {"python": python, "words": words, "environment": dict(os.environ), "folder": os.getcwd(),
+               "group": os.getpgrp(), "umask": umask}
+    connection.sendmsg([b"."], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", (0, 1, 2)))])
+    connection.sendall(json.dumps(request).encode() + b"\n")
+    connection.settimeout(PATIENCE_S)
+    answers = connection.makefile("rb")
+    if select.select([connection], [], [], PATIENCE_S)[0]:
+        pid = re.fullmatch(b"pid (\\d+)\n", answers.readline())
+        if pid:
+            stand_for(int(pid[1]), connection, answers)
+
+
+def stand_for(pid, connection, answers):
+    """Signals for the group reach the other process anyway; those for this one alone are passed on."""
+    signals = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2}
+    signal.pthread_sigmask(signal.SIG_BLOCK, signals | {signal.SIGIO})
+    for fd in map(int, os.listdir("/proc/self/fd")):
+        if fd > 2 and fd != connection.fileno():
+            try:
+                os.close(fd)
+            except OSError:  # that of the list itself
+                pass
+    fcntl.fcntl(connection, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(connection, fcntl.F_SETFL, os.O_ASYNC)
+    while not select.select([connection], [], [], 0)[0]:
+        info = signal.sigwaitinfo(signals | {signal.SIGIO})
+        if info.si_signo in signals and info.si_code == 0 and info.si_pid == os.getppid():
+            os.kill(pid, info.si_signo)
+    ended = re.fullmatch(b"end (\\d+)\n", answers.readline())
+    end_as(int(ended[1]) if ended else LOST << 8)
+
+
+def end_as(status):
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if number != signal.SIGKILL:
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        os.kill(os.getpid(), number)
+    posix._exit(status >> 8)
+
+
+# ---- the server
 
 class Loaded:
     """What every process begins with."""
 
     def __init__(self):
-        with open("/proc/self/environ", "rb") as f:
-            self.given = pairs(f.read().split(b"\0"))
-        with open("/proc/self/cmdline", "rb") as f:
-            self.python = f.read().split(b"\0")[:-1 - len(sys.argv)]
-        self.folder, self.read_files = os.getcwdb(), protocol.READ_FILES
+        self.given, self.python = dict(os.environ), started_as()[0]
+        self.folder, self.read_files = os.getcwd(), protocol.READ_FILES
         for name in OF_A_RUN - {"CUFRAG_NOGPU", "CUFRAG_NOGPU_ROOF", "CUFRAG_RECORD"}:
             os.environ.pop(name, None)
         self.torch = importlib.import_module("torch")
@@ -75,7 +165,7 @@ class Loaded:
             self.asked = True
             raise RuntimeError("no card is here yet")
         cuda, core, environment = self.torch.cuda, self.torch._C, type(os.environ)
-        available = (lambda: True) if b"CUDA_VISIBLE_DEVICES" not in self.given else ask
+        available = (lambda: True) if "CUDA_VISIBLE_DEVICES" not in self.given else ask
         places = [(cuda, "is_available", available), (cuda, "_lazy_init", ask),
                   (core, "_cuda_getDeviceCount", ask)]
         before = [(home, name, getattr(home, name, None)) for home, name, _ in places]
@@ -114,7 +204,7 @@ class Loaded:
 
     def changes(self):
         """Variables that loading has changed: name -> value, or None."""
-        now, before = lasting(os.environb), lasting(self.given)
+        now, before = lasting(os.environ), lasting(self.given)
         return {k: now.get(k) for k in now.keys() | before.keys() if now.get(k) != before.get(k)}
 
     def follow_files(self, path):
@@ -163,23 +253,11 @@ def names_in(path):
 class Request:
     def __init__(self, connection):
         connection.settimeout(10)
-        head, self.files = b"", array.array("i")
-        while b"\n" not in head:
-            more, ancillary, _, _ = connection.recvmsg(65536, socket.CMSG_SPACE(3 * 4))
-            for _, _, data in ancillary:
-                self.files.frombytes(data[:len(data) - len(data) % 4])
-            head += more or self.ended()
-        line, body = head.split(b"\n", 1)
-        count, python, words, self.group, self.umask = (int(n) for n in line.split())
-        while len(body) < count:
-            body += connection.recv(65536) or self.ended()
-        entries = body.split(b"\0")[:-1]
-        self.python, self.folder = entries[:python], entries[-1]
-        self.words = [os.fsdecode(w) for w in entries[python:words]]
-        self.environment = pairs(entries[words:-1])
-
-    def ended(self):
-        raise EOFError
+        self.files = array.array("i")
+        for _, _, data in connection.recvmsg(1, socket.CMSG_SPACE(3 * 4))[1]:
+            self.files.frombytes(data[:len(data) - len(data) % 4])
+        with connection.makefile("rb") as f:
+            vars(self).update(json.loads(f.readline()))
 
     def fits(self, loaded):
         return (len(self.files) == 3 and self.python == loaded.python and self.folder == loaded.folder and
@@ -205,7 +283,7 @@ class Server:
                     request = Request(connection)
                     if self.fork(connection, request):
                         return request
-                except (OSError, EOFError, ValueError):
+                except (OSError, ValueError):
                     connection.close()
 
     def fork(self, connection, request):
@@ -247,11 +325,10 @@ def become(loaded, request):
         os.close(fd)
     os.umask(request.umask)
     environment = {**request.environment, **loaded.changes()}
-    for name in [n for n in os.environb if environment.get(n) is None]:
-        del os.environb[name]
-    os.environb.update({n: value for n, value in environment.items()
-                        if value is not None and os.environb.get(n) != value})
-    LIBC.cufrag_held_into(os.environb.get(b"CUFRAG_HELD", b""))
+    for name in [n for n in os.environ if environment.get(n) is None]:
+        del os.environ[name]
+    os.environ.update({n: value for n, value in environment.items() if value is not None and os.environ.get(n) != value})
+    LIBC.cufrag_held_into(os.fsencode(protocol.HELD))
     tempfile.tempdir = None  # of the process that serves
     loaded.follow_files(protocol.READ_FILES)
     numpy = sys.modules.get("numpy")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cache of recordings; see kept.h. The lists of files come from the user's programs, so they are
+/* Cache of recordings; see pretend_internal.h. The lists of files come from the user's programs, so they are
  * parsed as untrusted input. */
-#include "kept.h"
+#include "pretend_internal.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

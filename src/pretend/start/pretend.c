@@ -7,10 +7,9 @@
 #include "pretend_internal.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "pretend/start/roles.h"
 
 static int check_card(const struct frag_launch *l, struct frag_err *err)
 {
@@ -146,10 +145,6 @@ static int run_all(struct pretend_job *j, char **program, struct frag_trace **ou
 	unsigned missing;
 	int rc;
 
-	FRAG_TRY(check_card(j->l, err));
-	FRAG_TRY(frag_pretend_check_values(j->o->values, err));
-	FRAG_TRY(frag_pretend_parse_ranks(j, err));
-	FRAG_TRY(frag_inject_files_open(&j->files, err));
 	if (j->o->reuse)
 		frag_kept_init(&j->kept, j->l, j->o, program, &j->files);
 	if (!j->o->trial && frag_kept_get(&j->kept, j->l, out, status))
@@ -167,17 +162,52 @@ static int run_all(struct pretend_job *j, char **program, struct frag_trace **ou
 	return rc == FRAG_EINPUT ? explain_nothing(j, *status, err) : rc;
 }
 
-/* The second run, with other values; an interruption leaves the first. */
-static int run_again(const struct pretend_job *j, char **program, struct frag_trace **out,
-		     struct frag_err *err)
+/*
+ * --again: how much depends on values that no kernel computed. The program runs a second time with other values; what it needed
+ * then stands in the note beside what it needed first:
+ *
+ *	again VALUES PEAK PEAK2 REQUESTS REQUESTS2
+ *
+ * PEAK is the largest peak of live bytes of any device, REQUESTS the requests of all. One other run is no bound: it shows that
+ * something depends on values, or that nothing did this time.
+ */
+static int add_line(struct frag_trace *trace, const char *values,
+		    const struct frag_pretend_need *first, const struct frag_pretend_need *second,
+		    struct frag_err *err)
 {
-	int rc = frag_pretend_again(j->l, j->o, program, *out, err);
+	size_t room = strlen(trace->estimate) + 160;
+	char *note = frag_host_calloc(1, room);
 
-	if (!rc || frag_launch_interrupted())
-		return 0;
-	frag_trace_destroy(*out);
-	*out = NULL;
-	return rc;
+	FRAG_CHECK_ALLOC(note, "recordings", err);
+	snprintf(note, room, "%sagain %s %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+		 trace->estimate, values, first->peak_bytes, second->peak_bytes, first->requests,
+		 second->requests);
+	frag_host_free(trace->estimate);
+	trace->estimate = note;
+	return 0;
+}
+
+/* The second run; an interruption leaves the first. */
+static int run_again(const struct frag_launch *l, const struct frag_pretend *o, char **program,
+		     struct frag_trace *trace, struct frag_err *err)
+{
+	struct frag_pretend other = *o;
+	struct frag_launch other_launch = *l;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *second = NULL;
+	struct frag_pretend_need a, b;
+	int status;
+
+	other.again = false;
+	/* a router decides more than random values would */
+	other.values = strstr(trace->estimate, " router ") ? "worst" : "random";
+	other_launch.target.seed++;
+	other_launch.stdout_to_stderr = true;
+	FRAG_TRY(frag_pretend_record(&other_launch, &other, program, &second, &status, err));
+	if (status)
+		frag_launch_note(l, "with other values the program ended with status %d", status);
+	a = frag_pretend_measure(trace);
+	b = frag_pretend_measure(second);
+	return add_line(trace, other.values, &a, &b, err);
 }
 
 static void job_destroy(struct pretend_job **at)
@@ -191,20 +221,30 @@ static void job_destroy(struct pretend_job **at)
 	frag_host_free(j);
 }
 
+/* All that can be said before anything runs. */
+static int open_job(struct pretend_job **out, const struct frag_launch *l,
+		    const struct frag_pretend *o, int *status, struct frag_err *err)
+{
+	struct pretend_job *j;
+
+	FRAG_TRY_CALLOC(j, 1, "recording", err);
+	*out = j;
+	j->l = l;
+	j->o = o;
+	*status = 0;
+	FRAG_TRY(check_card(l, err));
+	FRAG_TRY(frag_pretend_check_values(o->values, err));
+	FRAG_TRY(frag_pretend_parse_ranks(j, err));
+	return frag_inject_files_open(&j->files, err);
+}
+
 int frag_pretend_run_into(const struct frag_launch *l, const struct frag_pretend *o, char **program,
 			  const char *folder, int *status, struct frag_err *err)
 {
 	FRAG_AUTO(job_destroy) struct pretend_job *j = NULL;
 
-	FRAG_TRY_CALLOC(j, 1, "recording", err);
-	j->l = l;
-	j->o = o;
-	*status = 0;
+	FRAG_TRY(open_job(&j, l, o, status, err));
 	snprintf(j->folder, sizeof(j->folder), "%s", folder);
-	FRAG_TRY(check_card(l, err));
-	FRAG_TRY(frag_pretend_check_values(o->values, err));
-	FRAG_TRY(frag_pretend_parse_ranks(j, err));
-	FRAG_TRY(frag_inject_files_open(&j->files, err));
 	return frag_pretend_run_ranks(j, program, status, err);
 }
 
@@ -214,15 +254,17 @@ int frag_pretend_record(const struct frag_launch *l, const struct frag_pretend *
 	FRAG_AUTO(job_destroy) struct pretend_job *j = NULL;
 	int rc;
 
-	FRAG_TRY_CALLOC(j, 1, "recording", err);
-	j->l = l;
-	j->o = o;
-	*status = 0;
+	FRAG_TRY(open_job(&j, l, o, status, err));
 	rc = run_all(j, program, out, status, err);
 	frag_launch_folder_remove(j->folder);
 	FRAG_TRY(rc);
-	if (o->again && *j->folder && !frag_launch_interrupted())
-		FRAG_TRY(run_again(j, program, out, err));
+	if (o->again && *j->folder && !frag_launch_interrupted()) {
+		rc = run_again(l, o, program, *out, err);
+		if (rc && !frag_launch_interrupted()) {
+			frag_trace_destroy(FRAG_GIVE(*out));
+			return rc;
+		}
+	}
 	if (!o->trial && !frag_launch_interrupted())
 		frag_kept_put(&j->kept, *out);
 	return 0;

@@ -3,8 +3,7 @@
  * What the processes of one run on the pretended card left in a folder, as one trace: beside the files of
  * inject/launch/python_parts.h, PID.clock with a modelled clock, and the roles of the ranks.
  */
-#include "start.h"
-#include "roles.h"
+#include "pretend_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -162,6 +161,30 @@ static const struct frag_torch_part *part_of(const struct frag_torch_parts *p, l
 		if (p->list[i].rank == rank)
 			return &p->list[i];
 	return NULL;
+}
+
+struct frag_pretend_need frag_pretend_measure(const struct frag_trace *trace)
+{
+	struct frag_pretend_need need = { 0 };
+
+	for (uint32_t d = 0; d < trace->devs_count; d++) {
+		const struct frag_trace_dev *dev = &trace->devs[d];
+		uint64_t live = 0;
+
+		for (size_t i = 0; i < dev->events_count; i++) {
+			const struct frag_event *ev = &dev->events[i];
+			uint64_t bytes = frag_round_up(ev->bytes, 512);
+
+			if (ev->kind == FRAG_EV_ALLOC) {
+				live += bytes;
+				need.requests++;
+			} else if (ev->kind == FRAG_EV_FREE || ev->kind == FRAG_EV_FREE_COMPLETED) {
+				live -= bytes;
+			}
+			need.peak_bytes = FRAG_MAX(need.peak_bytes, live);
+		}
+	}
+	return need;
 }
 
 /* Takes out the ranks that ran as a check and asked for what their roles did. */

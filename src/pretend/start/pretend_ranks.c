@@ -8,8 +8,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "pretend/start/roles.h"
-
 #define TOGETHER_MAX 64u /* processes at a time */
 
 /* Ranks that run at the same time. */

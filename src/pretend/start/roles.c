@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See roles.h. */
-#include "roles.h"
+/* Roles of ranks; see pretend_internal.h. */
+#include "pretend_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/outfile.h"
-#include "inject/launch/launch.h"
 #include "lib/grow.h"
 
 void frag_roles_path(char *path, size_t room, const char *folder)

@@ -27,10 +27,6 @@ struct frag_pretend_need {
 };
 struct frag_pretend_need frag_pretend_measure(const struct frag_trace *trace);
 
-/* The program once more with other values; what it needs then goes into the note of `trace` (other_values.c). */
-int frag_pretend_again(const struct frag_launch *l, const struct frag_pretend *o, char **program,
-		       struct frag_trace *trace, struct frag_err *err);
-
 /* The card whose chip is pretended, also where its memory was given; NULL = unknown. */
 const struct frag_gpu *frag_pretend_gpu(const struct frag_launch *l);
 

@@ -1,4 +1,4 @@
-"""What was forked before that was known to count is recorded anew, if forks do something else."""
+"""All is recorded by a new Python, if a fork of a known layout does something else."""
 from support.small import os, sys
 
 # python:

@@ -6,12 +6,11 @@ from support.small import cuda, sys
 #   note = 'open("imports", "a").write(__name__ + "\\n")\n'
 #   for module, more in ("early", ""), ("late", ""), ("asks", 'import torch; torch.zeros(1, device="cuda")\n'):
 #       write("site-packages/%s.py" % module, note + more)
-#   # by the first layout (a job's: scout, rank and check; others wait for its scout) and the process that
-#   # is forked; asks, too, by the trial, five layouts and one on each card itself
+#   # by the first layout (a job's: scout, rank and check) and the process that is forked; asks, too, by
+#   # the trial, five layouts and one on each card itself
 #   once, job = {"early": 2, "late": 2}, {"early": 4, "late": 4}
-#   for kind, options, wanted in (("late", "--jobs 1", once), ("asks", "--jobs 1", {"asks": 10, "early": 2}),
-#                                 ("job", "--world 2 --jobs 1", job), ("job", "--world 2 --jobs 2", job)):
-#       layout("--gpu h100,h200 %s --vary {n}=1,2,3,4,5,6 -- %s {n}" % (options, kind))
+#   for kind, options, wanted in ("late", "", once), ("asks", "", {"asks": 10, "early": 2}), ("job", "--world 2", job):
+#       layout("--gpu h100,h200 --jobs 1 %s --vary {n}=1,2,3,4,5,6 -- %s {n}" % (options, kind))
 #       imports = lines("imports")
 #       assert {name: imports.count(name) for name in imports} == wanted, (kind, options, imports)
 #       os.remove("imports")

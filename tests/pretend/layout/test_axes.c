@@ -4,7 +4,6 @@
 
 #include "pretend/layout/axes.h"
 #include "pretend/layout/preset.h"
-#include "pretend/layout/torchrun.h"
 
 static void expect_words(char *const *words, const char *wanted)
 {
