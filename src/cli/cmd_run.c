@@ -18,20 +18,15 @@ static const struct frag_arg options[] = {
 	{ 0 },
 };
 
-static int check_policy(const char *text, struct frag_err *err)
-{
-	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
-
-	return frag_policy_spec_parse(text, &spec, err);
-}
-
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	struct options *o = values;
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 	const struct frag_launch launch = frag_cli_launch(cli);
 	int status;
 
-	FRAG_TRY(check_policy(o->launch.policy, err));
+	FRAG_TRY(frag_policy_spec_parse(o->launch.policy, &spec, err));
+	o->pretend.hold.own = frag_policy_spec_file(spec);
 	o->launch.cards = o->pretend.no_gpu ? &frag_pretend_cards : NULL;
 	o->launch.options = &o->pretend;
 	return frag_launch_with_policy(&launch, &o->launch, cli->program, &status, err) ?: status;

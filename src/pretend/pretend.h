@@ -28,6 +28,7 @@
 struct frag_hold {
 	const char *keep;    /* NULL: all is held; "": nothing; else nothing below this folder */
 	uint64_t most_bytes; /* that may be held */
+	const char *own;     /* a file that the policy of `run` writes for the user, or NULL */
 };
 
 struct frag_pretend {

@@ -364,3 +364,13 @@ const char *frag_policy_spec_conf(const struct frag_policy_spec *spec)
 {
 	return spec->conf;
 }
+
+const char *frag_policy_spec_file(const struct frag_policy_spec *spec)
+{
+	for (; spec; spec = spec->inner)
+		for (const struct frag_opt *o = spec->ops->opts; o && o->type; o++)
+			if (o->type == FRAG_OPT_T_STRING && !strcmp(o->key, "file") &&
+			    *((const char *)spec->params + o->offset))
+				return (const char *)spec->params + o->offset;
+	return NULL;
+}

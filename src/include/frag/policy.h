@@ -289,6 +289,8 @@ const struct frag_policy_ops *frag_policy_spec_core(const struct frag_policy_spe
  * from their defaults ("name:key:value" if the policy has a `conf`). Borrowed. */
 const char *frag_policy_spec_text(const struct frag_policy_spec *spec);
 const char *frag_policy_spec_echo(const struct frag_policy_spec *spec);
+/* The file that a policy or adaptor in it writes (its option "file"), or NULL. Borrowed. */
+const char *frag_policy_spec_file(const struct frag_policy_spec *spec);
 /* The options for ops->conf_variable; "" = defaults, NULL = it cannot express them. Borrowed. */
 const char *frag_policy_spec_conf(const struct frag_policy_spec *spec);
 

@@ -194,6 +194,21 @@ static void put_trackers(const char *temp)
 		setenv(folders[i], temp, 0);
 }
 
+/* The policy's own file, the one it is renamed from, and those of other cards begin alike: up to the
+ * name's last dot (policies/adapt_log.c). */
+static void exempt_own(const char *file, char *list, size_t cap)
+{
+	const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
+	const char *dot = strrchr(name, '.');
+	FRAG_AUTO_FREE char *folder = strndup(slash ? file : ".", slash ? (size_t)(name - file) : 1);
+	FRAG_AUTO_FREE char *full = folder ? realpath(folder, NULL) : NULL;
+	size_t n = strlen(list);
+
+	if (full)
+		snprintf(list + n, cap - n, ":%s/%.*s", full,
+			 (int)(dot ? dot + 1 - name : strlen(name)), name);
+}
+
 void frag_held_put(const struct frag_hold *h, const char *folder,
 		   const struct frag_inject_files *files)
 {
@@ -212,6 +227,8 @@ void frag_held_put(const struct frag_hold *h, const char *folder,
 	/* folders of cufrag: its cache, and those of a recording */
 	snprintf(path, sizeof(path), "%s/:%s/:%s/cufrag-record-:%s/.cufrag-:%s%s", own, files->root,
 		 temps, temps, keep ? keep : "", keep ? "/" : "");
+	if (h->own)
+		exempt_own(h->own, path, sizeof(path));
 	setenv(CUFRAG_HELD_NOT, path, 1);
 	snprintf(path, sizeof(path), "%s/tmp", own);
 	setenv("TMPDIR", path, 1);
