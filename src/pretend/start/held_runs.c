@@ -200,13 +200,14 @@ static void exempt_own(const char *file, char *list, size_t cap)
 {
 	const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
 	const char *dot = strrchr(name, '.');
-	FRAG_AUTO_FREE char *folder = strndup(slash ? file : ".", slash ? (size_t)(name - file) : 1);
+	FRAG_AUTO_FREE char *folder =
+		strndup(slash ? file : ".", slash ? (size_t)(name - file) : 1);
 	FRAG_AUTO_FREE char *full = folder ? realpath(folder, NULL) : NULL;
 	size_t n = strlen(list);
 
 	if (full)
 		snprintf(list + n, cap - n, ":%s/%.*s", full,
-			 (int)(dot ? dot + 1 - name : strlen(name)), name);
+			 dot ? (int)(dot + 1 - name) : (int)strlen(name), name);
 }
 
 void frag_held_put(const struct frag_hold *h, const char *folder,
