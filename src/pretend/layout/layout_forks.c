@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See layout_forks.h. */
-#include "layout_forks.h"
+/* How the processes of a layout start; see layouts.h. */
+#include "layouts.h"
 
 #include <stdio.h>
 #include <string.h>
