@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include <frag/error.h>
 #include <frag/metrics.h>
 
 #include "base/clean.h"

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include <frag/base.h>
+#include <frag/error.h>
 
 /* Peaks of one run: requested, reserved under `pytorch`, reserved with expandable segments. */
 struct frag_advice_peaks {

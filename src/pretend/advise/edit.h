@@ -3,7 +3,7 @@
  * Estimates what a change in a program would save from its recording: edits the lifetimes of its blocks as the change would, and
  * replays the result. The sentence of each estimate names its assumptions.
  *
- * A change is a file edit_NAME.c with `const struct frag_edit_kind frag_edit_NAME`; make lists it.
+ * A change is a file edit_NAME.c with the function frag_edit_NAME (below); make lists it.
  *
  *	struct frag_edit e;
  *	FRAG_TRY(frag_edit_init(&e, p->story, err));
@@ -216,9 +216,9 @@ int frag_plan_leave_out(struct frag_advice_plan *p, const char *change, const ch
 int frag_plan_propose_policy(struct frag_advice_plan *p, const char *policy,
 			     const struct frag_proposal *o, struct frag_err *err);
 
-struct frag_edit_kind {
-	const char *name;
-	int (*propose)(struct frag_advice_plan *p, struct frag_err *err);
-};
+/* Each proposes what it has. */
+#define FRAG_ENTRY(name) int frag_edit_##name(struct frag_advice_plan *p, struct frag_err *err);
+#include "edit_list.inc"
+#undef FRAG_ENTRY
 
 #endif

@@ -174,7 +174,7 @@ static size_t largest(const struct frag_loops *l)
 	return best;
 }
 
-static int propose(struct frag_advice_plan *p, struct frag_err *err)
+int frag_edit_checkpoint(struct frag_advice_plan *p, struct frag_err *err)
 {
 	FRAG_AUTO(frag_edit_release) struct frag_edit e = { 0 };
 	FRAG_AUTO_FREE char *line = NULL;
@@ -209,5 +209,3 @@ static int propose(struct frag_advice_plan *p, struct frag_err *err)
 							  .cost.calls = calls },
 				 err);
 }
-
-const struct frag_edit_kind frag_edit_checkpoint = { "checkpoint", propose };

@@ -2,7 +2,7 @@
 /* The foreach implementation of optimizers has temporaries for all parameters at once; with foreach=False at most two are live. */
 #include "edit.h"
 
-static int propose(struct frag_advice_plan *p, struct frag_err *err)
+int frag_edit_foreach(struct frag_advice_plan *p, struct frag_err *err)
 {
 	FRAG_AUTO(frag_edit_release) struct frag_edit e = { 0 };
 	const struct frag_story *s = p->story;
@@ -33,5 +33,3 @@ static int propose(struct frag_advice_plan *p, struct frag_err *err)
 					 .cost.calls = count },
 		err);
 }
-
-const struct frag_edit_kind frag_edit_foreach = { "foreach", propose };

@@ -123,9 +123,7 @@ static int set_to_none(struct frag_advice_plan *p, struct frag_err *err)
 				 err);
 }
 
-static int propose(struct frag_advice_plan *p, struct frag_err *err)
+int frag_edit_gradients(struct frag_advice_plan *p, struct frag_err *err)
 {
 	return released(p, err) ?: set_to_none(p, err);
 }
-
-const struct frag_edit_kind frag_edit_gradients = { "gradients", propose };

@@ -42,7 +42,7 @@ static int with(struct frag_advice_plan *p, struct frag_checkup *c, struct frag_
 				 err);
 }
 
-static int propose(struct frag_advice_plan *p, struct frag_err *err)
+int frag_edit_leak(struct frag_advice_plan *p, struct frag_err *err)
 {
 	FRAG_AUTO(frag_answer_release) struct frag_answer texts = { 0 };
 	FRAG_AUTO(frag_checkup_destroy_at) struct frag_checkup *c = NULL;
@@ -57,5 +57,3 @@ static int propose(struct frag_advice_plan *p, struct frag_err *err)
 	/* layers repeat as evenly as steps */
 	return c->in.history.from == FRAG_STEPS_MARKS ? with(p, c, &texts, err) : 0;
 }
-
-const struct frag_edit_kind frag_edit_leak = { "no tensors kept", propose };

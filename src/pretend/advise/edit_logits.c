@@ -39,7 +39,7 @@ static size_t largest(const struct frag_story *s, const uint8_t *loss, size_t fr
 	return best;
 }
 
-static int propose(struct frag_advice_plan *p, struct frag_err *err)
+int frag_edit_logits(struct frag_advice_plan *p, struct frag_err *err)
 {
 	FRAG_AUTO(frag_edit_release) struct frag_edit e = { 0 };
 	FRAG_AUTO_FREE uint8_t *loss = NULL;
@@ -78,5 +78,3 @@ static int propose(struct frag_advice_plan *p, struct frag_err *err)
 					 .stack = stack },
 		err);
 }
-
-const struct frag_edit_kind frag_edit_logits = { "chunked loss", propose };

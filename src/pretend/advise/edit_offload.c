@@ -169,7 +169,7 @@ static int propose_site(struct frag_advice_plan *p, const struct idle *site, str
 	return frag_plan_propose(p, &e, &o, err);
 }
 
-static int propose(struct frag_advice_plan *p, struct frag_err *err)
+int frag_edit_offload(struct frag_advice_plan *p, struct frag_err *err)
 {
 	FRAG_AUTO_FREE struct idle *list = NULL;
 	uint64_t all = 0;
@@ -187,5 +187,3 @@ static int propose(struct frag_advice_plan *p, struct frag_err *err)
 			FRAG_TRY(propose_site(p, &list[i], err));
 	return 0;
 }
-
-const struct frag_edit_kind frag_edit_offload = { "save_on_cpu", propose };

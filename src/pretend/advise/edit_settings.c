@@ -19,7 +19,7 @@ static int tuned(struct frag_advice_plan *p, struct frag_err *err)
 		err);
 }
 
-static int propose(struct frag_advice_plan *p, struct frag_err *err)
+int frag_edit_settings(struct frag_advice_plan *p, struct frag_err *err)
 {
 	FRAG_TRY(tuned(p, err));
 	return frag_plan_propose_policy(
@@ -29,5 +29,3 @@ static int propose(struct frag_advice_plan *p, struct frag_err *err)
 						 "(cufrag run --policy vmm)" },
 		err);
 }
-
-const struct frag_edit_kind frag_edit_settings = { "settings", propose };

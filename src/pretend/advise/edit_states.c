@@ -71,9 +71,7 @@ static int one(struct frag_advice_plan *p, enum what what, struct frag_err *err)
 	return frag_plan_propose(p, &e, &o, err);
 }
 
-static int propose(struct frag_advice_plan *p, struct frag_err *err)
+int frag_edit_states(struct frag_advice_plan *p, struct frag_err *err)
 {
 	return one(p, EIGHT_BITS, err) ?: one(p, HOST, err) ?: one(p, NONE, err);
 }
-
-const struct frag_edit_kind frag_edit_states = { "states", propose };

@@ -12,11 +12,10 @@
 #define AMPLE_BYTES (1ull << 40) /* more than any card has */
 #define LEAST_PART 0.01		 /* of a peak; smaller savings are dropped */
 
-#define FRAG_ENTRY(name) extern const struct frag_edit_kind frag_edit_##name;
-#include "edit_list.inc"
-#undef FRAG_ENTRY
-static const struct frag_edit_kind *const kinds[] = {
-#define FRAG_ENTRY(name) &frag_edit_##name,
+typedef int propose_fn(struct frag_advice_plan *p, struct frag_err *err);
+
+static propose_fn *const kinds[] = {
+#define FRAG_ENTRY(name) frag_edit_##name,
 #include "edit_list.inc"
 #undef FRAG_ENTRY
 };
@@ -190,8 +189,8 @@ static const struct frag_unit *fullest(const struct frag_recording *rec)
 	return best;
 }
 
-static int propose_all(const struct frag_recording *rec, const struct frag_edit_kind *only,
-		       struct frag_advice **out, size_t *n, struct frag_err *err)
+static int propose_all(const struct frag_recording *rec, propose_fn *only, struct frag_advice **out,
+		       size_t *n, struct frag_err *err)
 {
 	FRAG_AUTO(frag_story_release) struct frag_story story = { 0 };
 	FRAG_AUTO(close_plan) struct frag_advice_plan p = { 0 };
@@ -211,7 +210,7 @@ static int propose_all(const struct frag_recording *rec, const struct frag_edit_
 	FRAG_TRY(open_plan(&p, &story, err));
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(kinds); i++)
 		if (!only || kinds[i] == only)
-			FRAG_TRY(kinds[i]->propose(&p, err));
+			FRAG_TRY(kinds[i](&p, err));
 	if (p.count)
 		qsort(p.list, p.count, sizeof(*p.list), by_need);
 	*out = FRAG_GIVE(p.list);
@@ -229,5 +228,5 @@ int frag_advise_edits(const struct frag_recording *rec, struct frag_advice **out
 int frag_advise_settings(const struct frag_recording *rec, struct frag_advice **out, size_t *n,
 			 struct frag_err *err)
 {
-	return propose_all(rec, &frag_edit_settings, out, n, err);
+	return propose_all(rec, frag_edit_settings, out, n, err);
 }

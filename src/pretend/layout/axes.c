@@ -11,7 +11,6 @@
 #include <frag/base.h>
 
 #include "base/clean.h"
-#include "pretend/layout/where.h"
 #include "lib/grow.h"
 
 /* ---- one name -------------------------------------------------------------------------- */

@@ -269,7 +269,7 @@ size_t frag_border_check(struct frag_border *b, uint64_t most, uint64_t seed)
 	return SIZE_MAX;
 }
 
-bool frag_border_checked(struct frag_border *b, size_t i, uint64_t fits)
+void frag_border_checked(struct frag_border *b, size_t i, uint64_t fits)
 {
 	struct frag_border_point *p = &b->points[i];
 	bool agrees = p->fits == fits;
@@ -279,7 +279,7 @@ bool frag_border_checked(struct frag_border *b, size_t i, uint64_t fits)
 	p->running = p->checking = false;
 	p->fits = fits;
 	if (agrees)
-		return true;
+		return;
 	b->wrong++;
 	group_of(b, i, &first, &end);
 	for (size_t k = first; k < end; k++) {
@@ -287,5 +287,4 @@ bool frag_border_checked(struct frag_border *b, size_t i, uint64_t fits)
 		if (!b->points[k].ran && !b->points[k].running)
 			undecide(&b->points[k]);
 	}
-	return false;
 }

@@ -60,8 +60,8 @@ void frag_border_fail(struct frag_border *b, size_t i);
 /* A random assumed point to run as a check, once everything is decided: one for every 20 assumed
  * points, at most `most`. SIZE_MAX = enough. */
 size_t frag_border_check(struct frag_border *b, uint64_t most, uint64_t seed);
-/* Records the answer of a check. false: it contradicts, so all points of its group that did not run are undecided again. */
-bool frag_border_checked(struct frag_border *b, size_t i, uint64_t fits);
+/* Records the answer of a check. If it contradicts, all points of its group that did not run are undecided again. */
+void frag_border_checked(struct frag_border *b, size_t i, uint64_t fits);
 /* Updates b->assumed. */
 void frag_border_count(struct frag_border *b);
 

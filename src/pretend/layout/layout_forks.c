@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See layout_forks.h. */
-#include "layout_forks.h"
+/* How the processes of a layout start; see layouts.h. */
+#include "layouts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,7 @@ void frag_layout_forks_init(struct frag_layout_forks *f, const struct frag_layou
 	*f = (struct frag_layout_forks){ .folder = folder, .trial = SIZE_MAX };
 	/* a memory limit is for children of one process; engines start their own */
 	f->way = x->exact || x->requests || x->pretend.memory_bytes ? FRAG_LAYOUT_ANEW
-								   : FRAG_LAYOUT_FIRST;
+								    : FRAG_LAYOUT_FIRST;
 }
 
 void frag_layout_forks_enter(const struct frag_layout_forks *f, enum frag_layout_way way,

@@ -2,8 +2,6 @@
 /* One layout: recorded, judged for each card of its class, and what its memory is for. Runs in a process of its own. */
 #include "layouts.h"
 
-#include "layout_forks.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,8 +5,6 @@
  */
 #include "layouts.h"
 
-#include "layout_forks.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conditions, by recursive descent; see where.h. Depth and length of the text are bounded. */
-#include "where.h"
+/* Conditions, by recursive descent; see axes.h. Depth and length of the text are bounded. */
+#include "axes.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -24,7 +24,7 @@ extern char **environ;
 
 /* ---- the key --------------------------------------------------------------------------- */
 
-/* Variables of a terminal or session, which do not affect the program. */
+/* Variables of a terminal, session or fork server, which do not affect the program. */
 static bool is_of_session(const char *variable)
 {
 	static const char *const names[] = {
@@ -35,7 +35,8 @@ static bool is_of_session(const char *variable)
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(names); i++)
 		if (!strncmp(variable, names[i], strlen(names[i])))
 			return true;
-	return false;
+	return !strncmp(variable, CUFRAG_NOGPU_MODULES, strlen(CUFRAG_NOGPU_MODULES)) ||
+	       !strncmp(variable, CUFRAG_NOGPU_FORKS, strlen(CUFRAG_NOGPU_FORKS));
 }
 
 static int64_t date_ns(const struct stat *st)

@@ -134,14 +134,8 @@ static bool is_number(const char *text)
 
 static bool is_way(const char *values)
 {
-	static const char *const ways[] = {
-		"rules", "zeros", "random", "none", "worst", "computed"
-	};
-
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(ways); i++)
-		if (!strcmp(values, ways[i]))
-			return true;
-	return false;
+	return !strcmp(values, "rules") || !strcmp(values, "zeros") || !strcmp(values, "random") ||
+	       !strcmp(values, "none") || !strcmp(values, "worst") || !strcmp(values, "computed");
 }
 
 /* A place and its values; a comment begins with #. */

@@ -54,7 +54,7 @@ TEST(the_border_is_that_of_a_grid)
 		assert_int_equal(points[k].fits, truth(&points[k]));
 	}
 	while ((i = frag_border_check(&b, 9, 1)) != SIZE_MAX)
-		assert_true(frag_border_checked(&b, i, truth(&points[i])));
+		frag_border_checked(&b, i, truth(&points[i]));
 	assert_int_equal(b.checked, 9);
 	assert_int_equal(b.wrong, 0);
 }

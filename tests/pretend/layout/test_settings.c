@@ -3,7 +3,6 @@
 #include "test.h"
 
 #include "pretend/layout/config.h"
-#include "pretend/layout/where.h"
 
 static const char *value(const void *ctx, const char *name, size_t len)
 {

@@ -104,7 +104,7 @@ class Seen:
         self.roots = []  # functions that get each root before its first call
         self.steps = self.backwards = self.moved = 0
         self.functions = []  # where functions are compiled
-        self.clips = self.scales = self.generates = ""
+        self.clips = self.scales = ""
         self.zeroed = ""  # where gradients are set to zero and kept
         self.backward_place = ""
         self.losses = []  # (bytes of the logits, place, did a Linear give them, rows or 0)
