@@ -177,8 +177,9 @@ int frag_trace_merge(struct frag_trace *const *parts, size_t count, struct frag_
 	rc = begin(&m, parts, count, err);
 	for (size_t i = 0; !rc && i < count; i++)
 		rc = add_part(&m, parts[i], err);
+	if (!rc)
+		rc = frag_stack_table_take(m.stacks, &m.into->stacks, err);
 	if (!rc) {
-		frag_stack_table_take(m.stacks, &m.into->stacks);
 		renumber_devices(m.into);
 		*out = m.into;
 	} else {

@@ -1,28 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Two open-addressing tables of indices (0 = empty cell, so indices are stored
- * plus one), at most half full, over the arrays of the result.
- */
+/* Frames and stacks are interned as the bytes they consist of: number 0 of strings.h is the empty
+ * stack, and frame n has number n + 1. */
 #include "stacks.h"
 
 #include <string.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
-#include "lib/grow.h"
+#include "strings.h"
 
 #define STACKS_MAX (1u << 24) /* an event has 24 bits for its stack */
 
-struct index_table {
-	uint32_t *cells;
-	size_t mask;
-};
-
 struct frag_stack_table {
-	struct frag_stacks s;
-	size_t frames_cap, index_cap, first_cap;
-	struct index_table by_frame, by_stack;
+	struct frag_strings *frames, *stacks;
 };
 
 int frag_stack_table_create(struct frag_stack_table **out, struct frag_err *err)
@@ -30,12 +18,8 @@ int frag_stack_table_create(struct frag_stack_table **out, struct frag_err *err)
 	FRAG_AUTO(frag_stack_table_destroy_at) struct frag_stack_table *t = NULL;
 
 	FRAG_TRY_CALLOC(t, 1, "stacks", err);
-	FRAG_TRY_CALLOC(t->s.first, 64, "stacks", err);
-	t->first_cap = 64;
-	FRAG_TRY_CALLOC(t->by_frame.cells, 128, "stacks", err);
-	FRAG_TRY_CALLOC(t->by_stack.cells, 128, "stacks", err);
-	t->by_frame.mask = t->by_stack.mask = 127;
-	t->s.count = 1;
+	FRAG_TRY(frag_strings_create(&t->frames, err));
+	FRAG_TRY(frag_strings_create(&t->stacks, err));
 	*out = FRAG_GIVE(t);
 	return 0;
 }
@@ -50,100 +34,51 @@ void frag_stack_table_destroy(struct frag_stack_table *t)
 {
 	if (!t)
 		return;
-	frag_stacks_release(&t->s);
-	FRAG_FREE(t->by_frame.cells, t->by_stack.cells, t);
-}
-
-static uint64_t frame_hash(const struct frag_stack_table *t, size_t i)
-{
-	return XXH3_64bits(&t->s.frames[i], sizeof(t->s.frames[i]));
-}
-
-static uint64_t stack_hash(const struct frag_stack_table *t, size_t i)
-{
-	const uint64_t *first = &t->s.first[i];
-
-	return XXH3_64bits(t->s.index + first[0], (first[1] - first[0]) * sizeof(uint32_t));
-}
-
-static int grow_table(struct frag_stack_table *t, struct index_table *table, size_t count,
-		      uint64_t (*hash)(const struct frag_stack_table *, size_t),
-		      struct frag_err *err)
-{
-	size_t mask = table->mask * 2 + 1;
-	uint32_t *cells;
-
-	if (count * 2 <= table->mask)
-		return 0;
-	FRAG_TRY_CALLOC(cells, mask + 1, "stacks", err);
-	for (size_t c = 0; c <= table->mask; c++) {
-		size_t at;
-
-		if (!table->cells[c])
-			continue;
-		for (at = hash(t, table->cells[c] - 1) & mask; cells[at]; at = (at + 1) & mask)
-			;
-		cells[at] = table->cells[c];
-	}
-	frag_host_free(table->cells);
-	table->cells = cells;
-	table->mask = mask;
-	return 0;
+	frag_strings_destroy(t->frames);
+	frag_strings_destroy(t->stacks);
+	frag_host_free(t);
 }
 
 int frag_stack_table_frame(struct frag_stack_table *t, struct frag_frame frame, uint32_t *number,
 			   struct frag_err *err)
 {
-	size_t at = XXH3_64bits(&frame, sizeof(frame)) & t->by_frame.mask;
-	uint32_t cell;
-
-	for (; (cell = t->by_frame.cells[at]); at = (at + 1) & t->by_frame.mask) {
-		if (memcmp(&t->s.frames[cell - 1], &frame, sizeof(frame)))
-			continue;
-		*number = cell - 1;
-		return 0;
-	}
-	FRAG_TRY(FRAG_GROW(t->s.frames, t->s.frames_count, t->frames_cap, "frames", err));
-	t->s.frames[t->s.frames_count++] = frame;
-	*number = (uint32_t)(t->s.frames_count - 1);
-	t->by_frame.cells[at] = *number + 1;
-	return grow_table(t, &t->by_frame, t->s.frames_count, frame_hash, err);
+	FRAG_TRY(frag_strings_intern(t->frames, (const char *)&frame, sizeof(frame), number, err));
+	--*number;
+	return 0;
 }
 
 int frag_stack_table_stack(struct frag_stack_table *t, const uint32_t *frames, size_t n,
 			   uint32_t *stack, struct frag_err *err)
 {
-	struct frag_stacks *s = &t->s;
-	size_t bytes = n * sizeof(*frames), at;
-	uint32_t cell;
-
-	*stack = 0;
-	if (!n)
-		return 0;
-	at = XXH3_64bits(frames, bytes) & t->by_stack.mask;
-	for (; (cell = t->by_stack.cells[at]); at = (at + 1) & t->by_stack.mask) {
-		const uint64_t *first = &s->first[cell - 1];
-
-		if (first[1] - first[0] != n || memcmp(s->index + first[0], frames, bytes))
-			continue;
-		*stack = cell - 1;
-		return 0;
-	}
-	if (s->count == STACKS_MAX)
-		return 0;
-	while (s->index_count + n > t->index_cap)
-		FRAG_TRY(FRAG_GROW(s->index, t->index_cap, t->index_cap, "stacks", err));
-	FRAG_TRY(FRAG_GROW(s->first, s->count + 1, t->first_cap, "stacks", err));
-	memcpy(s->index + s->index_count, frames, bytes);
-	s->index_count += n;
-	*stack = (uint32_t)s->count++;
-	s->first[s->count] = s->index_count;
-	t->by_stack.cells[at] = *stack + 1;
-	return grow_table(t, &t->by_stack, s->count, stack_hash, err);
+	FRAG_TRY(frag_strings_intern(t->stacks, (const char *)frames, n * sizeof(*frames), stack,
+				     err));
+	*stack = *stack < STACKS_MAX ? *stack : 0;
+	return 0;
 }
 
-void frag_stack_table_take(struct frag_stack_table *t, struct frag_stacks *out)
+int frag_stack_table_take(const struct frag_stack_table *t, struct frag_stacks *out,
+			  struct frag_err *err)
 {
-	*out = t->s;
-	t->s = (struct frag_stacks){ 0 };
+	uint32_t frames = frag_strings_count(t->frames) - 1;
+	uint32_t stacks = FRAG_MIN(frag_strings_count(t->stacks), STACKS_MAX);
+	size_t bytes = 0;
+
+	for (uint32_t i = 0; i < stacks; i++)
+		bytes += frag_strings_len(t->stacks, i);
+	*out = (struct frag_stacks){ .frames_count = frames,
+				     .index_count = bytes / sizeof(*out->index),
+				     .count = stacks };
+	out->frames = frag_host_alloc(frames * sizeof(*out->frames));
+	out->index = frag_host_alloc(bytes);
+	out->first = frag_host_calloc(stacks + 1u, sizeof(*out->first));
+	FRAG_CHECK_ALLOC(out->frames && out->index && out->first, "stacks", err);
+	for (uint32_t i = 0; i < frames; i++)
+		memcpy(&out->frames[i], frag_strings_get(t->frames, i + 1), sizeof(*out->frames));
+	for (uint32_t i = 0; i < stacks; i++) {
+		size_t len = frag_strings_len(t->stacks, i);
+
+		memcpy(out->index + out->first[i], frag_strings_get(t->stacks, i), len);
+		out->first[i + 1] = out->first[i] + len / sizeof(*out->index);
+	}
+	return 0;
 }

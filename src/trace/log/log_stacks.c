@@ -212,7 +212,7 @@ int frag_log_stacks_finish(const struct frag_log_stacks *s, struct frag_trace *t
 					     frag_strings_len(s->strings, i), &same, err));
 	}
 	FRAG_TRY(add_stacks(s, trace, table, numbers, err));
-	frag_stack_table_take(table, &trace->stacks);
+	FRAG_TRY(frag_stack_table_take(table, &trace->stacks, err));
 	for (uint32_t d = 0; d < trace->devs_count; d++)
 		for (size_t i = 0; i < trace->devs[d].events_count; i++)
 			trace->devs[d].events[i].stack = numbers[trace->devs[d].events[i].stack];

@@ -330,10 +330,9 @@ static int read_input(struct frag_torch *t, struct frag_input *in)
 		frag_torch_releases(&t->seen, set->conf, &set->torch_first, &set->torch_last);
 		rc = frag_trace_take_conf(t->trace, missing_settings(t), t->err);
 	}
-	if (!rc) {
-		frag_stack_table_take(t->stacks, &t->trace->stacks);
-		rc = build_all(t, slices, count);
-	}
+	if (!rc)
+		rc = frag_stack_table_take(t->stacks, &t->trace->stacks, t->err)
+			     ?: build_all(t, slices, count);
 	for (size_t i = 0; i < count; i++)
 		frag_host_free(slices[i].copy);
 	frag_host_free(slices);
