@@ -46,12 +46,6 @@ static int validate(const void *params, struct frag_err *err)
 	return 0;
 }
 
-/* Smallest power of two that is not below n; 1 for 0. */
-static uint64_t next_pow2(uint64_t n)
-{
-	return n <= 1 ? 1 : 2ull << frag_log2(n - 1);
-}
-
 static int create(const struct frag_policy_env *env, const void *params, void **out,
 		  struct frag_err *err)
 {
@@ -64,16 +58,17 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	d->params = params;
 	d->block = d->params->block;
 	if (!d->block)
-		d->block = FRAG_MIN(next_pow2(env->device_total_bytes >> 8), 64 * FRAG_MIB);
+		d->block = FRAG_MIN(dali_next_pow2(env->device_total_bytes >> 8), 64 * FRAG_MIB);
 	d->block = FRAG_MAX(d->block, FRAG_MAX(info.granule_bytes, FRAG_PAGE));
 	d->initial_va = d->params->initial_va;
 	if (!d->initial_va)
 		d->initial_va = 2 * env->device_total_bytes;
 	frag_slab_init(&d->pieces, sizeof(struct dali_piece));
-	frag_bset_init(&d->mapped);
-	frag_bset_init(&d->whole);
-	frag_bset_init(&d->runs);
-	frag_bset_init(&d->runs_at);
+	frag_bset_nodes_init(&d->nodes);
+	frag_bset_init_shared(&d->mapped, &d->nodes);
+	frag_bset_init_shared(&d->whole, &d->nodes);
+	frag_bset_init_shared(&d->runs, &d->nodes);
+	frag_bset_init_shared(&d->runs_at, &d->nodes);
 	*out = d;
 	return 0;
 }
@@ -86,10 +81,7 @@ static void destroy(void *self)
 	for (size_t i = 0; i < d->regions_count; i++)
 		frag_host_free(d->regions[i].blocks);
 	FRAG_FREE(d->regions, d->ranges);
-	frag_bset_release(&d->mapped);
-	frag_bset_release(&d->whole);
-	frag_bset_release(&d->runs);
-	frag_bset_release(&d->runs_at);
+	frag_slab_release(&d->nodes);
 	frag_slab_release(&d->pieces);
 	frag_host_free(d);
 }
@@ -147,7 +139,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 	if (FRAG_UNLIKELY(req->bytes > d->env.device_total_bytes || req->bytes > 1ull << 45))
 		return FRAG_OOM;
 	FRAG_CHECK_ALLOC(!dali_room(d, 2), "policy dali-vm", err);
-	alignment = FRAG_MAX(d->params->alignment, next_pow2(req->bytes >> 11));
+	alignment = FRAG_MAX(d->params->alignment, dali_next_pow2(req->bytes >> 11));
 	alignment = FRAG_MIN(alignment, d->block);
 	bytes = (FRAG_MAX(req->bytes, 1) + alignment - 1) & ~(alignment - 1);
 	p = take_mapped(d, bytes, alignment);

@@ -239,7 +239,7 @@ static void visit(void *self, const struct frag_visitor *v)
 {
 	struct self *s = self;
 
-	frag_heap_visit(&s->heap, v);
+	frag_heap_op_visit(&s->heap, v);
 }
 
 /*

@@ -239,11 +239,7 @@ void frag_heap_op_free_requested(void *self, const struct frag_block *block)
 
 void frag_heap_op_visit(void *self, const struct frag_visitor *v)
 {
-	frag_heap_visit(self, v);
-}
-
-void frag_heap_visit(struct frag_heap *h, const struct frag_visitor *v)
-{
+	struct frag_heap *h = self;
 	size_t i;
 
 	frag_heap_sort(h);

@@ -232,7 +232,6 @@ void frag_heap_op_usage(void *self, struct frag_usage *out);
 	.visit = frag_heap_op_visit
 
 /* Hooks of policies whose blocks are the pieces. largest: 0 = not known. */
-void frag_heap_visit(struct frag_heap *h, const struct frag_visitor *v);
 void frag_heap_usage(const struct frag_heap *h, uint64_t largest_free_bytes,
 		     struct frag_usage *out);
 /*

@@ -70,6 +70,7 @@ struct dali {
 	size_t ranges_count;
 	struct frag_slab pieces;
 	struct frag_bset mapped, whole, runs, runs_at;
+	struct frag_slab nodes; /* of these */
 	uint64_t live_bytes, waiting_bytes;
 	uint64_t whole_blocks;	  /* inside of mapped pieces */
 	uint64_t held_count;	  /* blocks at a stage above none */
@@ -87,6 +88,12 @@ static inline bool dali_is_free(const struct dali_piece *p)
 static inline frag_addr_t dali_end(const struct dali_piece *p)
 {
 	return p->addr + p->bytes;
+}
+
+/* Smallest power of two that is not below n; 1 for 0. */
+static inline uint64_t dali_next_pow2(uint64_t n)
+{
+	return n <= 1 ? 1 : 2ull << frag_log2(n - 1);
 }
 
 static inline frag_addr_t dali_floor(const struct dali *d, frag_addr_t addr)

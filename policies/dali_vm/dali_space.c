@@ -6,13 +6,9 @@
 
 int dali_room(struct dali *d, size_t more)
 {
-	size_t n = frag_slab_live(&d->pieces) + more;
-
-	if (frag_slab_reserve(&d->pieces, more) || frag_bset_reserve(&d->mapped, n) ||
-	    frag_bset_reserve(&d->whole, n) || frag_bset_reserve(&d->runs, n) ||
-	    frag_bset_reserve(&d->runs_at, n))
-		return FRAG_ENOMEM;
-	return 0;
+	return frag_slab_reserve(&d->pieces, more)
+		       ?: frag_bset_nodes_reserve(&d->nodes,
+						  4 * (frag_slab_live(&d->pieces) + more));
 }
 
 /* ---- chain -------------------------------------------------------------------------------- */
@@ -283,11 +279,6 @@ static int add_space(struct dali *d, frag_addr_t addr, uint64_t bytes)
 	return 0;
 }
 
-static uint64_t next_pow2(uint64_t n)
-{
-	return frag_is_pow2(n) ? n : 2ull << frag_log2(n);
-}
-
 /* Room for one region and one range more. */
 static int room_for_space(struct dali *d)
 {
@@ -307,7 +298,7 @@ static int room_for_space(struct dali *d)
 
 int dali_reserve(struct dali *d, uint64_t bytes, struct frag_err *err)
 {
-	uint64_t size = FRAG_MAX(next_pow2(bytes), d->initial_va);
+	uint64_t size = FRAG_MAX(dali_next_pow2(bytes), d->initial_va);
 	struct frag_device *dev = d->env.dev;
 	frag_addr_t hint = 0, addr;
 

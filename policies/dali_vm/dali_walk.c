@@ -80,13 +80,12 @@ void dali_usage(void *self, struct frag_usage *out)
 {
 	const struct dali *d = self;
 	uint64_t held = d->held_count * d->block;
-	struct frag_bset_node *last = frag_bset_last(&d->mapped);
 
 	*out = (struct frag_usage){
 		.allocated_bytes = d->live_bytes,
 		.waiting_bytes = d->waiting_bytes,
 		.free_bytes = held - d->live_bytes - d->waiting_bytes,
-		.largest_free_bytes = last ? last->by.key : 0,
+		.largest_free_bytes = frag_bset_largest(&d->mapped),
 		.segments_count = d->stretches_count,
 		.blocks_count = frag_slab_live(&d->pieces) - d->holes_count,
 	};

@@ -69,8 +69,7 @@ struct gl_seg {
 	struct gl_piece *first;
 	struct gl_extent *extents;
 	struct gl_seg *chain; /* of those that are going */
-	struct gl_piece **at; /* [pages]: the piece that starts there, if one does */
-	uint64_t *starts;     /* bitmap of those */
+	struct gl_piece **at; /* [pages]: the piece that starts there, NULL: none */
 	uint64_t handles[];   /* [pages] */
 };
 

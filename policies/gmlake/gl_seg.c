@@ -8,21 +8,6 @@
 
 /* ---- pieces ------------------------------------------------------------------------------- */
 
-static void mark_start(struct gl_seg *seg, struct gl_piece *p)
-{
-	uint32_t i = gl_page_of(p);
-
-	seg->at[i] = p;
-	seg->starts[i / 64] |= 1ull << (i % 64);
-}
-
-static void clear_start(struct gl_seg *seg, const struct gl_piece *p)
-{
-	uint32_t i = gl_page_of(p);
-
-	seg->starts[i / 64] &= ~(1ull << (i % 64));
-}
-
 struct gl_piece *gl_split(struct gl *g, struct gl_piece *p, uint64_t bytes)
 {
 	struct gl_piece *rest = frag_slab_alloc(&g->pieces);
@@ -36,7 +21,7 @@ struct gl_piece *gl_split(struct gl *g, struct gl_piece *p, uint64_t bytes)
 	};
 	FRAG_LINK_AFTER(p, rest);
 	p->bytes = bytes;
-	mark_start(p->seg, rest);
+	p->seg->at[gl_page_of(rest)] = rest;
 	return rest;
 }
 
@@ -44,7 +29,7 @@ static void join(struct gl *g, struct gl_piece *p)
 {
 	struct gl_piece *q = p->next;
 
-	clear_start(p->seg, q);
+	p->seg->at[gl_page_of(q)] = NULL;
 	p->bytes += q->bytes;
 	FRAG_UNLINK_NEXT(p);
 	if (q->event.number > p->event.number)
@@ -130,8 +115,8 @@ static int finish_going(struct gl *g, struct frag_err *err)
 
 static struct gl_seg *seg_alloc(uint32_t stream, uint64_t bytes)
 {
-	size_t pages = (size_t)(bytes / GL_PAGE), words = (pages + 63) / 64;
-	struct gl_seg *seg = frag_host_calloc(1, sizeof(*seg) + (2 * pages + words) * 8);
+	size_t pages = (size_t)(bytes / GL_PAGE);
+	struct gl_seg *seg = frag_host_calloc(1, sizeof(*seg) + 2 * pages * 8);
 
 	if (!seg)
 		return NULL;
@@ -139,7 +124,6 @@ static struct gl_seg *seg_alloc(uint32_t stream, uint64_t bytes)
 	seg->pages = (uint32_t)pages;
 	seg->stream = stream;
 	seg->at = (struct gl_piece **)(seg->handles + pages);
-	seg->starts = seg->handles + 2 * pages;
 	return seg;
 }
 
@@ -176,7 +160,7 @@ static struct gl_piece *add_seg(struct gl *g, struct gl_seg *seg)
 		.addr = seg->addr, .bytes = seg->bytes, .seg = seg, .state = FRAG_STATE_FREE
 	};
 	seg->first = p;
-	mark_start(seg, p);
+	seg->at[0] = p;
 	seg->index = g->segs_count;
 	if (seg->index && g->segs[seg->index - 1]->addr > seg->addr)
 		g->unsorted = true;

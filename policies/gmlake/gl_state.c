@@ -4,12 +4,9 @@
 
 struct gl_piece *gl_piece_at(const struct gl_seg *seg, uint32_t page)
 {
-	uint32_t w = page / 64;
-	uint64_t bits = seg->starts[w] & (~0ull >> (63 - page % 64));
-
-	while (!bits)
-		bits = seg->starts[--w];
-	return seg->at[w * 64 + 63u - (uint32_t)__builtin_clzll(bits)];
+	while (!seg->at[page])
+		page--;
+	return seg->at[page];
 }
 
 void gl_busy(struct gl *g, struct gl_seg *seg, int change)

@@ -21,13 +21,10 @@ static void visit_large(const struct gl_seg *seg, const struct frag_visitor *v)
 
 static void visit_small(const struct frag_seg *seg, const struct frag_visitor *v)
 {
-	const struct frag_piece *p;
-
 	if (v->segment)
 		v->segment(v->ctx, seg->addr, seg->bytes, seg->stream);
-	for (p = seg->first; v->block && p; p = p->next)
-		v->block(v->ctx, p->addr, p->bytes, (enum frag_block_state)p->state,
-			 frag_seg_is_idle(seg) ? p->bytes : 0);
+	if (v->block)
+		frag_pieces_visit(seg->first, v, frag_seg_is_idle(seg));
 }
 
 /* The rest of a segment that the driver failed to take back. */

@@ -16,6 +16,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/clean.h"
+
 #define BYTES_MAX 65536u
 #define NAME_MAX_BYTES 64u
 #define CONTEXT_DEFAULT (512 * FRAG_MIB)
@@ -48,26 +50,6 @@ __attribute__((format(printf, 3, 4))) static int bad(const struct list *l, struc
 
 /* ---- text ---------------------------------------------------------------------------- */
 
-/* Length of the character at p; 0 for a control character or broken UTF-8. */
-static size_t character(const unsigned char *p)
-{
-	size_t n = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : (*p & 0xf0) == 0xe0 ? 3 : 0;
-
-	if (*p >= 0xf0 && *p < 0xf5)
-		n = 4;
-	if (n == 1)
-		return *p >= 0x20 && *p != 0x7f;
-	for (size_t i = 1; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	/* overlong, surrogates, above the last, and the second set of controls */
-	if ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f) ||
-	    (*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] > 0x8f) ||
-	    (*p == 0xc2 && p[1] < 0xa0))
-		return 0;
-	return n;
-}
-
 /* The next line without its end; 0 after the last, 1 = got one. */
 static int next_line(struct list *l, char **out, struct frag_err *err)
 {
@@ -83,7 +65,7 @@ static int next_line(struct list *l, char **out, struct frag_err *err)
 	if (end > *out && end[-1] == '\r')
 		end[-1] = '\0';
 	for (const char *p = *out; *p;) {
-		size_t n = *p == '\t' ? 1 : character((const unsigned char *)p);
+		size_t n = *p == '\t' ? 1 : frag_clean_length(p, strlen(p));
 
 		if (!n)
 			return bad(l, err, "byte %zu is not printable text (UTF-8)",

@@ -21,24 +21,9 @@ static int push(struct frag_policy_texts *p, char *text, struct frag_err *err)
 	return 0;
 }
 
-int frag_policy_texts_add(struct frag_policy_texts *p, const char *text, struct frag_err *err)
+int frag_policy_texts_add(void *texts, const char *text, struct frag_err *err)
 {
-	return push(p, frag_host_strdup(text), err);
-}
-
-int frag_policy_texts_set_one(void *texts, const char *text, struct frag_err *err)
-{
-	return frag_policy_texts_add(texts, text, err);
-}
-
-int frag_policy_texts_set_list(void *texts, const char *list, struct frag_err *err)
-{
-	return frag_policy_texts_list(texts, list, err);
-}
-
-void frag_policy_texts_reset(void *texts)
-{
-	frag_policy_texts_release(texts);
+	return push(texts, frag_host_strdup(text), err);
 }
 
 int frag_policy_texts_check(const struct frag_policy_texts *p, uint32_t *flags,
@@ -75,8 +60,10 @@ static int add_all(struct frag_policy_texts *p, struct frag_err *err)
 	return 0;
 }
 
-int frag_policy_texts_list(struct frag_policy_texts *p, const char *list, struct frag_err *err)
+int frag_policy_texts_list(void *texts, const char *list, struct frag_err *err)
 {
+	struct frag_policy_texts *p = texts;
+
 	while (*list) {
 		size_t n = strcspn(list, ";"), from = strspn(list, " \t"), to = n;
 		char *text;
@@ -108,27 +95,23 @@ int frag_policy_texts_default(struct frag_policy_texts *p, const char *list, str
 	return p->count ? 0 : frag_policy_texts_list(p, list, err);
 }
 
-void frag_policy_texts_release(struct frag_policy_texts *p)
+void frag_policy_texts_release(void *texts)
 {
+	struct frag_policy_texts *p = texts;
+
 	for (size_t i = 0; i < p->count; i++)
 		frag_host_free(p->text[i]);
 	frag_host_free(p->text);
 	*p = (struct frag_policy_texts){ 0 };
 }
 
-static bool same_policy(const struct frag_policy_spec *a, const struct frag_policy_spec *b)
-{
-	return !strcmp(frag_policy_spec_echo(a), frag_policy_spec_echo(b));
-}
-
 /* Index of a spec that does the same, or SIZE_MAX. */
 static size_t find_same(struct frag_policy_spec *const *specs, size_t count,
 			const struct frag_policy_spec *spec)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (same_policy(specs[i], spec))
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(frag_policy_spec_echo(specs[i]), frag_policy_spec_echo(spec)))
 			return i;
-	}
 	return SIZE_MAX;
 }
 

@@ -16,14 +16,11 @@ struct frag_policy_texts {
 	bool all;	 /* "all": those that cannot run here are left out with a note */
 };
 
-/* Adds one policy text, or a list separated by ';' ("all" = every one that is listed). */
-int frag_policy_texts_add(struct frag_policy_texts *p, const char *text, struct frag_err *err);
-int frag_policy_texts_list(struct frag_policy_texts *p, const char *list, struct frag_err *err);
-void frag_policy_texts_release(struct frag_policy_texts *p);
-/* The same as values of options whose field is a struct frag_policy_texts. */
-int frag_policy_texts_set_one(void *texts, const char *text, struct frag_err *err);
-int frag_policy_texts_set_list(void *texts, const char *list, struct frag_err *err);
-void frag_policy_texts_reset(void *texts);
+/* texts: a struct frag_policy_texts, as the field of an option. Adds one policy text, or a list
+ * separated by ';' ("all" = every one that is listed). */
+int frag_policy_texts_add(void *texts, const char *text, struct frag_err *err);
+int frag_policy_texts_list(void *texts, const char *list, struct frag_err *err);
+void frag_policy_texts_release(void *texts);
 /* Those of the list where none was given. */
 int frag_policy_texts_default(struct frag_policy_texts *p, const char *list, struct frag_err *err);
 /* A mistyped one is found before the first trace is read. *flags: FRAG_POLICY_… that one of them

@@ -11,7 +11,7 @@
  * compare equal, so that one search finds both an overlap and the place. Cost: O(log n) per call.
  * `check/` checks more; these checks always run.
  */
-#include "external_policy.h"
+#include "spec.h"
 
 #include <search.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #ifndef FRAG_REPLAY_HINTS_H
 #define FRAG_REPLAY_HINTS_H
 
-#include <frag/device.h>
+#include <frag/policy.h>
 #include <frag/trace.h>
 
 struct frag_hints {
@@ -27,5 +27,31 @@ struct frag_hints {
 /* Opens a simulated card that follows the hints, which outlive it, unless `card` has a rule. */
 int frag_hints_open(struct frag_hints *h, const struct frag_sim_config *card,
 		    struct frag_device **out, struct frag_err *err);
+
+/* ---- the whole recording ---- */
+
+/*
+ * Follows the recording during a replay of its own settings from the initial state
+ * (frag_run_options.restore). A history that began late does not hold the order and ages of its
+ * initial blocks, but its choices show them. So the policy is told what the recording shows next,
+ * as in verify (recorded_next of struct frag_policy_env), until the replay takes or returns a
+ * segment differently.
+ */
+struct frag_retrace {
+	const struct frag_trace_dev *trace; /* with events, addresses and evidence in memory */
+	const uint64_t *event;		    /* the event being replayed */
+	const bool *begun;		    /* the initial state has been restored */
+	size_t cursor;			    /* next evidence */
+	bool lost;
+	frag_journal_fn heard; /* who else listens to the policy; may be NULL */
+	void *heard_ctx;
+};
+
+/* Can the device hold the initial state? */
+bool frag_retrace_possible(const struct frag_trace_dev *trace);
+/* recorded_next of a policy's environment; ctx is a struct frag_retrace. */
+void frag_retrace_journal(void *ctx, enum frag_segment_event kind, frag_addr_t addr, uint64_t bytes,
+			  uint32_t stream);
+bool frag_retrace_next(void *ctx, bool release, frag_addr_t addr);
 
 #endif

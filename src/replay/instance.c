@@ -6,7 +6,6 @@
  */
 #include <frag/policy.h>
 
-#include "external_policy.h"
 #include "spec.h"
 
 static int check_needs(const struct frag_policy_ops *ops, const struct frag_device *dev,

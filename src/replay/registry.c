@@ -4,7 +4,7 @@
  * policies/<file>.c; it is included twice, for the externs and for the table. The table is sorted
  * by name once, because '_' in a file name and '-' in a policy name sort differently.
  */
-#include "registry.h"
+#include "spec.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -3,8 +3,6 @@
 #include "run.h"
 #include "lib/grow.h"
 
-#include "feeder.h"
-
 #include <frag/opt.h>
 
 #include <string.h>

@@ -17,8 +17,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "registry.h"
-
 #define TEXT_MAX 4000
 #define DEPTH_MAX 8
 #define LONG_TEXT_MAX 64 /* most characters that an alias stands for */

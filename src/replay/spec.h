@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Internals of a parsed policy text, for spec.c and instance.c. */
+/* Policies behind a text: for spec.c, registry.c, instance.c and external_policy.c. */
 #ifndef FRAG_REPLAY_SPEC_H
 #define FRAG_REPLAY_SPEC_H
 
@@ -14,5 +14,23 @@ struct frag_policy_spec {
 	struct frag_policy_spec *inner; /* of an adaptor */
 	void *library;			/* handle of an external policy, from dlopen */
 };
+
+/* ---- registry.c, also for policies from a shared object ---- */
+
+/* Checks ABI, names, required calls and the option table. Errors: FRAG_ECHECK. */
+int frag_policy_ops_check(const struct frag_policy_ops *ops, struct frag_err *err);
+
+/* FRAG_EUSAGE "unknown policy …" with the nearest known word. */
+int frag_policy_unknown(const char *name, struct frag_err *err);
+
+/* ---- external_policy.c ---- */
+
+/*
+ * Like ops->create, for the ops of a shared object: *policy (with env set) becomes an instance with
+ * the checks of external_policy.c. Errors: the policy's own; FRAG_EPOLICY if it broke the contract
+ * or failed without a reason.
+ */
+int frag_external_create(const struct frag_policy_ops *ops, const void *params,
+			 struct frag_policy *policy, struct frag_err *err);
 
 #endif

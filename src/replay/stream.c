@@ -5,11 +5,10 @@
  * first segment is requested.
  */
 #include "stream.h"
+#include "run.h"
 
 #include "trace/ahead.h"
 #include "trace/source.h"
-#include "feeder.h"
-
 /* One pass over the file. */
 struct pass {
 	struct frag_stream *stream;

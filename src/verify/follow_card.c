@@ -3,7 +3,7 @@
  * The card that a followed recording runs on: a segment gets the recorded address, and a request
  * for memory that the recording does not show next is refused.
  */
-#include "follow_internal.h"
+#include "follow.h"
 
 #include "lib/grow.h"
 

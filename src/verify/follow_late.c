@@ -6,7 +6,7 @@
  * known from there on. It is not the cause if the recorded choice breaks the rules for every
  * possible initial state, because all blocks up to the difference lie where they were recorded.
  */
-#include "follow_internal.h"
+#include "follow.h"
 
 #define RANGE_MAX (1ull << 38) /* longest possible reservation */
 #define SLACK FRAG_MIB /* most that a block of the large pool may have beyond its rounded request */

@@ -5,8 +5,8 @@
  *
  *   - releases before a malloc were an empty_cache, not its own retry;
  *   - frees completed in the synchronisation inside a malloc, not before it;
- *   - an initial block is longer (initial_lengths.h);
- *   - an initial reservation begins lower (reservation_starts.h);
+ *   - an initial block is longer;
+ *   - an initial reservation begins lower;
  *   - two segments belong to different pools (pools.h).
  *
  * A recording that can be followed without a difference is exactly reproduced, whatever the guesses
@@ -22,7 +22,7 @@
 
 #include <string.h>
 
-#include "resolve_internal.h"
+#include "resolve.h"
 
 /* Total steps of all rounds: per event of the recording, plus a constant. */
 #define STEPS_PER_EVENT 64

@@ -3,7 +3,7 @@
  * Rewrites the events of a recording after a round has learnt what releases were. Evidence moves
  * with its events and never changes its order.
  */
-#include "resolve_internal.h"
+#include "resolve.h"
 
 #include "lib/bisect.h"
 #include "lib/grow.h"

@@ -2,13 +2,159 @@
 /*
  * Explains the first difference: finds the missing fact that would lead to the recorded event.
  */
-#include "resolve_internal.h"
+#include "resolve.h"
 
 #include <frag/torch.h>
 
-#include "reservation_starts.h"
-#include "initial_lengths.h"
+#include "trace/build/build.h"
 #include "torch_rule_list.inc"
+
+/* ---- the initial state ------------------------------------------------------------------ */
+
+#define SLACK FRAG_MIB /* most that a block of the large pool may have beyond its rounded request */
+#define UNIT 512
+
+static bool never_splits(const struct frag_trace_dev *td, const struct frag_initial_segment *g)
+{
+	return g->pool < td->pools_count && td->pools[g->pool].b & FRAG_POOL_NO_SPLIT;
+}
+
+/* The initial block that ends where `at` begins and could be longer, or NULL. *whole: it took all
+ * free memory there when it was handed out. */
+static struct frag_initial_block *block_before(const struct frag_trace_dev *td, frag_addr_t at,
+					       bool *whole)
+{
+	for (size_t i = 0; i < td->initial.segments_count; i++) {
+		const struct frag_initial_segment *g = &td->initial_segments[i];
+
+		*whole = never_splits(td, g);
+		if (at <= g->addr || at - g->addr >= g->bytes ||
+		    (!*whole && (g->small || g->expandable)))
+			continue;
+		for (size_t k = g->first_block; k < g->first_block + g->blocks_count; k++)
+			if (td->initial_blocks[k].addr + td->initial_blocks[k].bytes == at)
+				return &td->initial_blocks[k];
+	}
+	return NULL;
+}
+
+/*
+ * May block `s` have this size? Not if it was freed before the event, nor if an allocation was
+ * recorded inside it while it was live.
+ */
+static bool possible(const struct frag_trace_dev *td, const struct frag_initial_block *s,
+		     uint64_t bytes, uint64_t event)
+{
+	for (size_t i = 0; i < td->events_count; i++) {
+		const struct frag_event *e = &td->events[i];
+
+		if ((e->kind == FRAG_EV_FREE || e->kind == FRAG_EV_FREE_COMPLETED) &&
+		    e->slot == s->slot)
+			return i > event;
+		if (e->kind == FRAG_EV_ALLOC && td->addrs[i] > s->addr &&
+		    td->addrs[i] - s->addr < bytes)
+			return false;
+	}
+	return true;
+}
+
+/* If a block exists at the end, the final snapshot has its size. */
+static bool size_is_recorded(const struct frag_trace_dev *td, const struct frag_initial_block *s)
+{
+	for (size_t i = 0; i < td->final_blocks_count; i++)
+		if (td->final_blocks[i].addr == s->addr)
+			return td->final_blocks[i].state != FRAG_STATE_FREE &&
+			       td->final_blocks[i].bytes == s->bytes;
+	return false;
+}
+
+/* A block that took all free memory is longer by whole pages: by everything free after it, or by
+ * enough that the request does not fit. */
+static bool longer_whole(struct frag_trace_dev *td, const struct frag_trace_settings *settings,
+			 const struct follow_report *rep, struct frag_initial_block *s)
+{
+	uint64_t wanted = frag_torch_round(td->events[rep->event].bytes, settings->roundup);
+	uint64_t least = frag_torch_round(s->requested, settings->roundup);
+	uint64_t page = resolve_segment_bytes(settings, least <= FRAG_MIB ? least : 2 * FRAG_MIB);
+	uint64_t size = s->bytes + rep->got_room;
+
+	if (!possible(td, s, size, rep->event)) {
+		size -= frag_round_down(wanted - 1, page);
+		if (size <= s->bytes || !possible(td, s, size, rep->event))
+			return false;
+	}
+	s->bytes = size;
+	return true;
+}
+
+/*
+ * Does a longer initial block explain the difference (FOLLOW_ADDR)? Then corrects its size. A block
+ * of the large pool may have up to 1 MiB beyond its request, and the reader starts with the minimum.
+ * If the recording served a request elsewhere, although the replay uses the space after such a
+ * block, less of it was free: the block is longer, by just enough that the request does not fit.
+ * Example: 3 MiB seem free behind a block, a request of 2.9 MiB went elsewhere: the block has more
+ * than 0.1 MiB of them. Never changes a block with a recorded end. O(events).
+ */
+static bool explain_length(struct frag_trace_dev *td, const struct frag_trace_settings *settings,
+			   const struct follow_report *rep)
+{
+	const uint32_t *roundup = settings->roundup;
+	struct frag_initial_block *s;
+	uint64_t least, wanted, size;
+	bool whole;
+
+	if (!td->initial.segments_count || rep->diff != FOLLOW_ADDR || !rep->got_room)
+		return false;
+	s = block_before(td, rep->got, &whole);
+	wanted = frag_torch_round(td->events[rep->event].bytes, roundup);
+	if (!s || wanted > rep->got_room)
+		return false;
+	if (whole)
+		return longer_whole(td, settings, rep, s);
+	least = frag_torch_round(s->requested, roundup);
+	size = s->bytes + rep->got_room - wanted + UNIT;
+	if (size > least + SLACK || !possible(td, s, size, rep->event))
+		return false;
+	if (size_is_recorded(td, s) && possible(td, s, s->bytes, td->events_count))
+		return false;
+	s->bytes = size;
+	return true;
+}
+
+/* The lowest initial pages above `at` in reservations for such requests, or NULL. */
+static struct frag_initial_segment *pages_above(const struct frag_trace_dev *td, frag_addr_t at,
+						uint32_t stream, bool small)
+{
+	for (size_t i = 0; i < td->initial.segments_count; i++) {
+		struct frag_initial_segment *g = &td->initial_segments[i];
+
+		if (g->expandable && g->range_addr > at && g->stream == stream && g->small == small)
+			return g;
+	}
+	return NULL;
+}
+
+/* Pages were mapped outside of all reservations, although one had room: an initial reservation
+ * above begins there, if possible: its first pages may have been returned before. True: a base has
+ * been lowered. */
+static bool explain_start(struct frag_trace_dev *td, const struct frag_trace_settings *settings,
+			  uint64_t range_bytes, const struct follow_report *rep)
+{
+	struct frag_initial_segment *g;
+	uint64_t bytes;
+
+	if (rep->diff != FOLLOW_SEGMENT || rep->seen >= td->seen_count ||
+	    td->seen[rep->seen].kind != FRAG_SEEN_SEGMENT_MAP || rep->want == FRAG_NO_ADDR)
+		return false;
+	bytes = frag_torch_round(td->events[rep->event].bytes, settings->roundup);
+	g = pages_above(td, rep->want, td->seen[rep->seen].stream, bytes <= FRAG_MIB);
+	if (!g || g->range_addr - rep->want >= range_bytes)
+		return false;
+	g->range_addr = rep->want;
+	return true;
+}
+
+/* ---- releases, completions, pools -------------------------------------------------------- */
 
 static bool grew(const struct frag_trace_dev *td, uint64_t event)
 {
@@ -176,12 +322,11 @@ int resolve_explain(struct resolve *r, const struct follow_report *rep, bool *le
 		r->trim_before[rep->event] = *learnt = true;
 		return 0;
 	}
-	if (r->initial_sizes && initial_lengths_explain(r->td, r->settings, rep)) {
+	if (r->initial_sizes && explain_length(r->td, r->settings, rep)) {
 		r->sizes_changed = *learnt = true;
 		return 0;
 	}
-	if (reservation_starts_explain(r->td, r->settings, r->total_bytes + r->total_bytes / 8,
-				       rep)) {
+	if (explain_start(r->td, r->settings, r->total_bytes + r->total_bytes / 8, rep)) {
 		*learnt = true;
 		return 0;
 	}

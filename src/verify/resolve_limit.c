@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* In which direction a memory limit is wrong, and retries that no limit explains. */
-#include "resolve_internal.h"
+#include "resolve.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -20,51 +20,50 @@
 struct saved {
 	struct frag_event *events;
 	frag_addr_t *addrs;
-	uint64_t *before;
-	uint64_t *sizes; /* of initial blocks */
-	uint16_t *pools; /* of initial segments */
-	frag_addr_t *bases;
+	struct frag_evidence *seen;
+	struct frag_initial_block *blocks;
+	struct frag_initial_segment *segments;
 	size_t events_count;
 	uint32_t pools_count;
 };
 
 static void saved_release(struct saved *s)
 {
-	FRAG_FREE(s->events, s->addrs, s->before, s->sizes, s->pools, s->bases);
+	FRAG_FREE(s->events, s->addrs, s->seen, s->blocks, s->segments);
 	*s = (struct saved){ 0 };
+}
+
+static void copy(void *to, const void *from, size_t count, size_t bytes)
+{
+	if (count)
+		memcpy(to, from, count * bytes);
+}
+
+static void *copy_of(const void *from, size_t count, size_t bytes)
+{
+	void *to = frag_host_realloc(NULL, count + 1, bytes);
+
+	if (to)
+		copy(to, from, count, bytes);
+	return to;
 }
 
 static int save(const struct frag_trace_dev *td, struct saved *s, struct frag_err *err)
 {
-	size_t blocks = td->initial.blocks_count, segments = td->initial.segments_count;
-
 	*s = (struct saved){
-		.events = frag_host_realloc(NULL, td->events_count + 1, sizeof(*s->events)),
-		.addrs = frag_host_realloc(NULL, td->events_count + 1, sizeof(*s->addrs)),
-		.before = frag_host_realloc(NULL, td->seen_count + 1, sizeof(*s->before)),
-		.sizes = frag_host_realloc(NULL, blocks + 1, sizeof(*s->sizes)),
-		.pools = frag_host_realloc(NULL, segments + 1, sizeof(*s->pools)),
-		.bases = frag_host_realloc(NULL, segments + 1, sizeof(*s->bases)),
+		.events = copy_of(td->events, td->events_count, sizeof(*s->events)),
+		.addrs = copy_of(td->addrs, td->events_count, sizeof(*s->addrs)),
+		.seen = copy_of(td->seen, td->seen_count, sizeof(*s->seen)),
+		.blocks = copy_of(td->initial_blocks, td->initial.blocks_count, sizeof(*s->blocks)),
+		.segments = copy_of(td->initial_segments, td->initial.segments_count,
+				    sizeof(*s->segments)),
 		.events_count = td->events_count,
 		.pools_count = td->pools_count,
 	};
-	if (!s->events || !s->addrs || !s->before || !s->sizes || !s->pools || !s->bases) {
-		saved_release(s);
-		return frag_fail_nomem(err, "settle: events");
-	}
-	if (td->events_count) {
-		memcpy(s->events, td->events, td->events_count * sizeof(*s->events));
-		memcpy(s->addrs, td->addrs, td->events_count * sizeof(*s->addrs));
-	}
-	for (size_t i = 0; i < td->seen_count; i++)
-		s->before[i] = td->seen[i].before;
-	for (size_t i = 0; i < blocks; i++)
-		s->sizes[i] = td->initial_blocks[i].bytes;
-	for (size_t i = 0; i < segments; i++) {
-		s->pools[i] = td->initial_segments[i].pool;
-		s->bases[i] = td->initial_segments[i].range_addr;
-	}
-	return 0;
+	if (s->events && s->addrs && s->seen && s->blocks && s->segments)
+		return 0;
+	saved_release(s);
+	return frag_fail_nomem(err, "settle: events");
 }
 
 static int restore(struct frag_trace_dev *td, const struct saved *s, struct frag_err *err)
@@ -80,20 +79,13 @@ static int restore(struct frag_trace_dev *td, const struct saved *s, struct frag
 		FRAG_CHECK_ALLOC(addrs, "settle: events", err);
 		td->addrs = addrs;
 	}
-	if (s->events_count) {
-		memcpy(td->events, s->events, s->events_count * sizeof(*s->events));
-		memcpy(td->addrs, s->addrs, s->events_count * sizeof(*s->addrs));
-	}
 	td->events_count = s->events_count;
-	for (size_t i = 0; i < td->seen_count; i++)
-		td->seen[i].before = s->before[i];
-	for (size_t i = 0; i < td->initial.blocks_count; i++)
-		td->initial_blocks[i].bytes = s->sizes[i];
-	for (size_t i = 0; i < td->initial.segments_count; i++) {
-		td->initial_segments[i].pool = s->pools[i];
-		td->initial_segments[i].range_addr = s->bases[i];
-	}
 	td->pools_count = s->pools_count;
+	copy(td->events, s->events, td->events_count, sizeof(*td->events));
+	copy(td->addrs, s->addrs, td->events_count, sizeof(*td->addrs));
+	copy(td->seen, s->seen, td->seen_count, sizeof(*td->seen));
+	copy(td->initial_blocks, s->blocks, td->initial.blocks_count, sizeof(*s->blocks));
+	copy(td->initial_segments, s->segments, td->initial.segments_count, sizeof(*s->segments));
 	return 0;
 }
 

@@ -124,12 +124,10 @@ void frag_sim_malloc_release(struct sim *sim);
 void frag_sim_vmm_init(struct sim *sim);
 void frag_sim_vmm_release(struct sim *sim);
 
-void frag_sim_managed_init(struct sim *sim);
 void frag_sim_managed_release(struct sim *sim);
 /* Evicts populated blocks, oldest first, until `bytes` are free or none is left. */
 void frag_sim_managed_evict(struct sim *sim, uint64_t bytes, uint64_t *ns);
 
-void frag_sim_mempools_init(struct sim *sim);
 void frag_sim_mempools_release(struct sim *sim);
 /* After a synchronise, the frees of one stream (or all streams) are complete. */
 void frag_sim_mempools_sync(struct sim *sim, uint32_t stream, bool whole_device, uint64_t *ns);

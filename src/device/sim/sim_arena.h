@@ -31,28 +31,15 @@ struct piece {
 struct chunk {
 	frag_addr_t addr;
 	uint64_t bytes;
-	void *owner; /* the caller's own */
 	struct piece *first;
 	struct frag_tree holes;
-	uint64_t greatest;	       /* hole */
-	uint32_t age;		       /* index in arena->ages */
+	struct frag_tree_node by_age;  /* key: number of its opening; weight: of its largest hole */
 	struct frag_tree_node by_addr; /* the caller's own index */
 	uint64_t live_count;
 };
 
-/*
- * Chunks in order of opening, with a tournament tree over their largest holes (lib/tournament.h).
- * Closed chunks leave empty leaves until the next packing.
- */
-struct ages {
-	uint64_t *max;
-	struct chunk **chunks; /* by leaf, NULL = closed */
-	uint32_t leaves;       /* a power of two, or 0 */
-	uint32_t used, open;
-};
-
 struct arena {
-	struct ages ages;
+	struct frag_tree ages; /* all chunks */
 	struct frag_slab chunks, pieces;
 };
 
@@ -62,7 +49,7 @@ void frag_simarena_release(struct arena *a);
 bool frag_simarena_reserve(struct arena *a);
 
 /* pre (open, cut, cut_at): reserved. A new chunk is one hole. */
-struct chunk *frag_simarena_open(struct arena *a, frag_addr_t addr, uint64_t bytes, void *owner);
+struct chunk *frag_simarena_open(struct arena *a, frag_addr_t addr, uint64_t bytes);
 /* Returns the chunk's address space to the caller. pre: no live piece in it. */
 void frag_simarena_close(struct arena *a, struct chunk *c);
 /* The chunk to cut from, NULL if none has room. */

@@ -10,18 +10,12 @@
  * returned with its last piece. Requests above 2 MiB share nothing, not even the tail of their last
  * page.
  *
- * A hole has one of 4,096 sizes, so each size has a list, oldest first, and a two-level bitmap
- * finds the next non-empty one: O(1) per call.
- *
  * Invariants: the pieces of a page cover it without gaps; two holes are never adjacent; a page
  * without a live piece is not in the heap.
  */
 #include "sim_heap.h"
 
-#include "lib/bits.h"
 #include "lib/links.h"
-
-_Static_assert(HEAP_WORDS == 64, "the upper level of the bitmap is one word");
 
 void frag_simheap_init(struct heap *h)
 {
@@ -45,22 +39,14 @@ bool frag_simheap_reserve(struct heap *h)
 
 static void hole_insert(struct heap *h, struct heap_piece *p)
 {
-	uint32_t i = p->units - 1;
-	struct heap_bin *bin = &h->bins[i];
-
 	p->live = false;
-	FRAG_QUEUE_ADD(bin, p);
-	frag_bits_add(h->some, &h->words, i);
+	p->by_size = (struct frag_tree_node){ .key = p->units, .tie = h->holes.ticks };
+	frag_tree_insert(&h->holes, &p->by_size);
 }
 
 static void hole_remove(struct heap *h, struct heap_piece *p)
 {
-	uint32_t i = p->units - 1;
-	struct heap_bin *bin = &h->bins[i];
-
-	FRAG_QUEUE_REMOVE(bin, p);
-	if (!bin->oldest)
-		frag_bits_drop(h->some, &h->words, i);
+	frag_tree_remove(&h->holes, &p->by_size);
 }
 
 static uint32_t units_of(uint64_t bytes)
@@ -71,9 +57,9 @@ static uint32_t units_of(uint64_t bytes)
 /* Best fit, the oldest among equals; NULL if there is none. */
 static struct heap_piece *best_hole(const struct heap *h, uint32_t units)
 {
-	uint32_t i = frag_bits_from(h->some, h->words, units - 1);
+	struct frag_tree_node *n = frag_tree_ceil(&h->holes, units, 0);
 
-	return i == FRAG_BITS_NONE ? NULL : h->bins[i].oldest;
+	return n ? FRAG_TREE_OF(n, struct heap_piece, by_size) : NULL;
 }
 
 /* ---- pages ------------------------------------------------------------------ */
@@ -84,7 +70,7 @@ void frag_simheap_open(struct heap *h, frag_addr_t addr, void *owner)
 	struct heap_piece *p = frag_slab_alloc(&h->pieces);
 
 	*page = (struct heap_page){ .owner = owner };
-	*p = (struct heap_piece){ .addr = addr, .page = page, .units = HEAP_UNITS };
+	*p = (struct heap_piece){ .addr = addr, .page = page, .units = FRAG_PAGE / HEAP_UNIT };
 	hole_insert(h, p);
 }
 

@@ -10,10 +10,9 @@
 #define FRAG_DEVICE_SIM_HEAP_H
 
 #include "lib/slabs.h"
+#include "lib/tree.h"
 
 #define HEAP_UNIT 512u
-#define HEAP_UNITS ((uint32_t)(FRAG_PAGE / HEAP_UNIT))
-#define HEAP_WORDS (HEAP_UNITS / 64)
 
 struct heap_page {
 	void *owner;
@@ -24,20 +23,14 @@ struct heap_page {
 struct heap_piece {
 	frag_addr_t addr;
 	struct heap_page *page;
-	struct heap_piece *prev, *next;	  /* neighbours in the page, in address order */
-	struct heap_piece *older, *newer; /* holes of the same size */
+	struct heap_piece *prev, *next; /* neighbours in the page, in address order */
+	struct frag_tree_node by_size;	/* of a hole: (units, when it got that size) */
 	uint32_t units;
 	bool live;
 };
 
-struct heap_bin {
-	struct heap_piece *oldest, *newest;
-};
-
 struct heap {
-	struct heap_bin bins[HEAP_UNITS]; /* holes of i + 1 units */
-	uint64_t some[HEAP_WORDS];	  /* one bit per non-empty bin */
-	uint64_t words;			  /* one bit per non-zero word of `some` */
+	struct frag_tree holes;
 	struct frag_slab pages, pieces;
 };
 

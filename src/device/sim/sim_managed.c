@@ -14,10 +14,6 @@
  *
  * Requests of up to 2 MiB share regions of 2 MiB, as with cudaMalloc (measured).
  *
- * A region populated as a whole, with room for all of it, is one element of the queue (`whole`)
- * until one of its blocks must go: its cost is the sum over its blocks, which are alike. Its blocks
- * are listed separately only when they start to differ (spread_out).
- *
  * Invariants: the queue holds exactly the blocks with a resident group; usage.resident_bytes is the
  * sum over them and part of sim->used_bytes; the masks `resident` and `on_host` of a block are
  * disjoint.
@@ -32,7 +28,6 @@
 struct vblock {
 	struct vblock *older, *newer; /* queue of populated blocks, oldest first */
 	uint32_t resident, on_host;   /* bit per group */
-	uint32_t valid;		      /* groups that belong to the region; 0: it is region->whole */
 };
 
 /* A range of addresses: a large allocation, or a page for small ones. */
@@ -40,17 +35,10 @@ struct region {
 	struct frag_tree_node node; /* key: address */
 	uint64_t bytes;
 	struct piece *piece;
-	bool shared; /* by small requests */
-	bool spread; /* blocks[] is in use; otherwise nothing or everything is resident */
-	size_t count;
-	struct vblock whole; /* all blocks, resident; resident != 0 then */
+	bool shared;	   /* by small requests */
+	size_t used_count; /* blocks up to the last that was populated; the others are zeros */
 	struct vblock blocks[];
 };
-
-void frag_sim_managed_init(struct sim *sim)
-{
-	frag_simheap_init(&sim->managed.heap);
-}
 
 static struct region *region_of(const struct frag_tree_node *n)
 {
@@ -73,11 +61,6 @@ void frag_sim_managed_release(struct sim *sim)
 
 /* ---- residency -------------------------------------------------------------- */
 
-static uint64_t region_groups(const struct region *r)
-{
-	return frag_uvm_groups(r->bytes);
-}
-
 /* Removes a block from the card without moving data. */
 static uint64_t drop(struct sim *sim, struct vblock *b)
 {
@@ -90,29 +73,6 @@ static uint64_t drop(struct sim *sim, struct vblock *b)
 	sim->managed.usage.resident_bytes -= bytes;
 	frag_sim_give(sim, bytes);
 	return bytes;
-}
-
-/* Replaces the queue's single element of a region by one element per block. */
-static void spread_out(struct sim_managed *m, struct region *r)
-{
-	struct vblock *w = &r->whole;
-	bool queued = w->resident;
-
-	if (r->spread)
-		return;
-	r->spread = true;
-	for (size_t i = 0; i < r->count; i++) {
-		uint32_t valid = frag_uvm_valid(region_groups(r), i);
-
-		r->blocks[i] = (struct vblock){ .resident = queued ? valid : 0, .valid = valid };
-		r->blocks[i].older = i ? &r->blocks[i - 1] : w->older;
-		r->blocks[i].newer = i + 1 < r->count ? &r->blocks[i + 1] : w->newer;
-	}
-	if (!queued)
-		return;
-	w->resident = 0;
-	*(w->older ? &w->older->newer : &m->oldest) = &r->blocks[0];
-	*(w->newer ? &w->newer->older : &m->newest) = &r->blocks[r->count - 1];
 }
 
 static uint64_t moved(struct sim_managed *m, uint64_t ns)
@@ -129,10 +89,6 @@ void frag_sim_managed_evict(struct sim *sim, uint64_t bytes, uint64_t *ns)
 		struct vblock *b = m->oldest;
 		uint64_t out;
 
-		if (!b->valid) {
-			spread_out(m, FRAG_TREE_OF(b, struct region, whole));
-			continue;
-		}
 		b->on_host |= b->resident;
 		out = drop(sim, b);
 		m->usage.evictions++;
@@ -158,18 +114,20 @@ static uint64_t price(struct sim *sim, uint64_t in, uint64_t fresh, bool prefetc
 	return ns;
 }
 
-/* Makes the groups `want` of a block resident. FRAG_OOM: no room, and nothing can be evicted. */
-static int populate(struct sim *sim, struct vblock *b, uint32_t want, bool prefetch, uint64_t *ns)
+/* Makes the groups `want` of a block with `valid` ones resident. FRAG_OOM: no room, and nothing can
+ * be evicted. */
+static int populate(struct sim *sim, struct vblock *b, uint32_t valid, uint32_t want, bool prefetch,
+		    uint64_t *ns)
 {
 	struct sim_managed *m = &sim->managed;
 	uint64_t bytes, in;
 
-	want &= b->valid & ~b->resident;
+	want &= valid & ~b->resident;
 	if (!want)
 		return 0;
 	if (!prefetch) {
 		m->usage.faults += frag_uvm_count(want);
-		want = frag_uvm_dense(b->valid, b->resident, want);
+		want = frag_uvm_dense(valid, b->resident, want);
 	}
 	bytes = frag_uvm_count(want) * UVM_GROUP;
 	/* out of the queue meanwhile, so that a block does not evict itself */
@@ -192,47 +150,18 @@ static int populate(struct sim *sim, struct vblock *b, uint32_t want, bool prefe
 	return 0;
 }
 
-/* Is there enough cleared room to populate this much without evicting or waiting? */
-static bool is_roomy(const struct sim *sim, uint64_t bytes)
-{
-	return (double)(sim->capacity_bytes - sim->used_bytes) - sim->clear.dirty_bytes >=
-	       (double)bytes;
-}
-
-/* Populates a whole untouched region: the same as populate, block by block. */
-static int populate_whole(struct sim *sim, struct region *r, bool prefetch, uint64_t *ns)
-{
-	struct sim_managed *m = &sim->managed;
-	uint64_t bytes = region_groups(r) * UVM_GROUP;
-	uint64_t last = bytes - (r->count - 1) * FRAG_PAGE;
-
-	FRAG_TRY(frag_sim_take(sim, bytes, ns));
-	r->whole = (struct vblock){ .resident = 1 };
-	FRAG_QUEUE_ADD(m, &r->whole);
-	if (!prefetch)
-		m->usage.faults += region_groups(r);
-	m->usage.resident_bytes += bytes;
-	m->usage.resident_peak_bytes =
-		FRAG_MAX(m->usage.resident_peak_bytes, m->usage.resident_bytes);
-	*ns += (r->count - 1) * price(sim, 0, FRAG_PAGE, prefetch) + price(sim, 0, last, prefetch);
-	return 0;
-}
-
 /* Groups [first, end) of a region. */
 static int bring_in(struct sim *sim, struct region *r, uint64_t first, uint64_t end, bool prefetch,
 		    uint64_t *ns)
 {
-	if (!r->spread && r->whole.resident)
-		return 0;
-	if (!r->spread && !first && end == region_groups(r) && is_roomy(sim, end * UVM_GROUP))
-		return populate_whole(sim, r, prefetch, ns);
-	spread_out(&sim->managed, r);
 	while (first < end) {
 		uint64_t block = first / UVM_GROUPS, low = first % UVM_GROUPS;
 		uint64_t high = FRAG_MIN(end - block * UVM_GROUPS, UVM_GROUPS);
-		uint32_t want = frag_uvm_mask(low, high);
+		uint32_t valid = frag_uvm_valid(frag_uvm_groups(r->bytes), block);
 
-		FRAG_TRY(populate(sim, &r->blocks[block], want, prefetch, ns));
+		r->used_count = FRAG_MAX(r->used_count, block + 1);
+		FRAG_TRY(populate(sim, &r->blocks[block], valid, frag_uvm_mask(low, high), prefetch,
+				  ns));
 		first = block * UVM_GROUPS + high;
 	}
 	return 0;
@@ -272,7 +201,7 @@ static int region_open(struct sim *sim, uint64_t bytes, bool shared, struct regi
 
 	if (bytes > 1ull << 47)
 		return FRAG_OOM;
-	r = frag_host_alloc(sizeof(*r) + count * sizeof(r->blocks[0]));
+	r = frag_host_calloc(1, sizeof(*r) + count * sizeof(r->blocks[0]));
 	FRAG_CHECK_ALLOC(r, "managed memory", err);
 	rc = frag_simplace_cut(&sim->place, bytes, &r->piece, err);
 	if (rc) {
@@ -281,10 +210,7 @@ static int region_open(struct sim *sim, uint64_t bytes, bool shared, struct regi
 	}
 	r->bytes = bytes;
 	r->shared = shared;
-	r->spread = false;
-	r->count = count;
-	r->whole = (struct vblock){ 0 };
-	r->node = (struct frag_tree_node){ .key = r->piece->addr };
+	r->node.key = r->piece->addr;
 	frag_tree_insert(&sim->managed.regions, &r->node);
 	*out = r;
 	return 0;
@@ -292,15 +218,8 @@ static int region_open(struct sim *sim, uint64_t bytes, bool shared, struct regi
 
 static void region_close(struct sim *sim, struct region *r)
 {
-	for (size_t i = 0; r->spread && i < r->count; i++)
+	for (size_t i = 0; i < r->used_count; i++)
 		drop(sim, &r->blocks[i]);
-	if (r->whole.resident) {
-		uint64_t bytes = region_groups(r) * UVM_GROUP;
-
-		FRAG_QUEUE_REMOVE(&sim->managed, &r->whole);
-		sim->managed.usage.resident_bytes -= bytes;
-		frag_sim_give(sim, bytes);
-	}
 	frag_tree_remove(&sim->managed.regions, &r->node);
 	frag_simplace_give(&sim->place, r->piece);
 	frag_host_free(r);

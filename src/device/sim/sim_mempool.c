@@ -34,11 +34,6 @@ struct sim_mempool {
 
 #define LLU(x) ((unsigned long long)(x))
 
-void frag_sim_mempools_init(struct sim *sim)
-{
-	sim->pools = (struct sim_mempools){ 0 };
-}
-
 static void pool_delete(struct sim *sim, struct sim_mempool *p)
 {
 	FRAG_UNLINK(sim->pools.first, p);

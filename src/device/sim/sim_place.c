@@ -138,7 +138,7 @@ static int reserve_nodes(struct place *p, struct frag_err *err)
 
 static struct chunk *chunk_put(struct place *p, frag_addr_t addr, frag_addr_t end)
 {
-	struct chunk *c = frag_simarena_open(&p->arena, addr, end - addr, NULL);
+	struct chunk *c = frag_simarena_open(&p->arena, addr, end - addr);
 
 	c->by_addr.key = addr;
 	c->by_addr.weight = 0;

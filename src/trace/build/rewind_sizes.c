@@ -6,7 +6,7 @@
  * large pool it may have up to 1 MiB more, because a shorter rest is not split off: a shorter gap
  * after a block is part of it, and a longer gap shows nothing until a request is placed in it.
  * Where this stays open, the block gets its least size; resolving increases it if a request shows
- * that (src/verify/initial_lengths.h).
+ * that (src/verify/resolve_explain.c).
  *
  * Source of the split rule: PyTorch 2.11, should_split.
  */

@@ -4,7 +4,7 @@
 
 #include <frag/policy.h>
 
-#include "replay/registry.h"
+#include "replay/spec.h"
 #include "must.h"
 
 /* Every entry: abi, compulsory calls, unique names, defaults in range. */
