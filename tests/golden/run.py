@@ -4,14 +4,14 @@
 
     run.py [--rewrite] PROGRAM [TRACE...]
 
-Golden counts: what every policy reserves, refuses and asks of the driver on every bundled trace is
-what golden.csv has. A new policy or trace gets its rows by `make baseline` (--rewrite); a changed
-number needs its reason in the commit. Invariants of every policy, with FRAG_EVERY_EVENT in the
-environment after every event; how low plans and offline placements are. Recordings of PyTorch's own allocator (SHARED_TRACES; too
-big for the repository, skipped where absent): each is followed event by event, with the counters
-that PyTorch printed, under the limit and release that it shows; and a replay under the settings,
-or the release, of another recording of the same requests reaches the peak that was recorded
-there."""
+Golden counts: what every policy reserves, refuses and asks of the driver on every bundled trace
+is what golden.csv has. A new policy or trace gets its rows by `make baseline` (--rewrite); a
+changed number needs its reason in the commit. Invariants of every policy, with FRAG_EVERY_EVENT
+in the environment after every event; how low plans and offline placements are. Recordings of
+PyTorch's own allocator (SHARED_TRACES; too big for the repository, skipped where absent): each is
+followed event by event, with the counters that PyTorch printed, under the limit and release that
+it shows; and a replay under the settings, or the release, of another recording of the same
+requests reaches the peak that was recorded there."""
 import csv
 import glob
 import hashlib
