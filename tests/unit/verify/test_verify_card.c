@@ -174,17 +174,6 @@ TEST(test_listener)
 	assert_true(dev->placed == count_placed && dev->placed_ctx == &heard);
 }
 
-TEST(test_no_evidence)
-{
-	AUTO_DEVICE dev = must_open_sim(NULL);
-	AUTO_TRACE trace = tied();
-	struct frag_verify_result r;
-
-	trace->devs[0].has_evidence = false;
-	assert_int_equal(frag_verify_card(trace, 0, dev, &h200, UINT64_MAX, NULL, &r, NULL),
-			 FRAG_EINPUT);
-}
-
 /* Whatever is short, it is told, and nothing is left behind. */
 TEST(test_short_of_memory)
 {
