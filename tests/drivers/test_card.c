@@ -5,6 +5,8 @@
  */
 #include "test.h"
 
+#include <time.h>
+
 #include "device/sim/cost.h"
 #include "device/sim/uvm_resident.h"
 #include "lines.h"
@@ -43,6 +45,57 @@ static int set_place(void)
 	places[places_set].addr = N(2);
 	places[places_set++].result = atoi(line_words[1]);
 	return 0;
+}
+
+/* ---- other devices: that of no memory, and one of our own ------------------------------------ */
+
+static void fake_info(void *priv, struct frag_device_info *out)
+{
+	*out = (struct frag_device_info){ .can = *(uint32_t *)priv };
+}
+
+/* Takes two milliseconds and does not say so. */
+static int fake_alloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
+		      struct frag_err *err)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
+	*out = 1;
+	return 0;
+}
+
+/* Knows what it took. */
+static int fake_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err)
+{
+	*ns = 7;
+	return 0;
+}
+
+static uint64_t fake_reserved(void *priv)
+{
+	return 42;
+}
+
+static void fake_close(void *priv)
+{
+	*(uint32_t *)priv = 0;
+}
+
+/* 0: null; 1: can cudaMalloc; 2: can nothing */
+static int open_other(struct frag_err *err)
+{
+	static const struct frag_device_ops fake = { .name = "fake",
+						     .close = fake_close,
+						     .info = fake_info,
+						     .alloc = fake_alloc,
+						     .free = fake_free,
+						     .reserved = fake_reserved };
+	static uint32_t can;
+
+	frag_dev_close(d);
+	d = NULL;
+	assert_int_equal(can, 0);
+	can = N(1) == 1 ? FRAG_CAN_MALLOC : 0;
+	return N(1) ? frag_dev_open(&fake, &can, &d, err) : frag_null_open(&d, err);
 }
 
 /* TOTAL CONTEXT LAG IDLE; TOTAL 0: that of an H200 */
@@ -217,6 +270,7 @@ static int makes(uint64_t *value, struct frag_err *err)
 	ON_CALL("done", is_done(value, err))
 	ON_CALL("time", (*value = d->driver_ns, 0))
 	ON_CALL("card", open_card(err))
+	ON_CALL("other", open_other(err))
 	ON_CALL("place", set_place())
 	ON_CALL("free", frag_dev_free(d, N(1), N(2) ? N(2) : 1, err))
 	ON_CALL("unreserve", frag_dev_unreserve(d, N(1), N(2), err))

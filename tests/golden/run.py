@@ -4,14 +4,14 @@
 
     run.py [--rewrite] PROGRAM [TRACE...]
 
-Golden counts: what every policy reserves, refuses and asks of the driver on every bundled trace is
-what golden.csv has. A new policy or trace gets its rows by `make baseline` (--rewrite); a changed
-number needs its reason in the commit. Invariants of every policy, with FRAG_EVERY_EVENT in the
-environment after every event; how low plans and offline placements are. Recordings of PyTorch's own allocator (SHARED_TRACES; too
-big for the repository, skipped where absent): each is followed event by event, with the counters
-that PyTorch printed, under the limit and release that it shows; and a replay under the settings,
-or the release, of another recording of the same requests reaches the peak that was recorded
-there."""
+Golden counts: what every policy reserves, refuses and asks of the driver on every bundled trace
+is what golden.csv has. A new policy or trace gets its rows by `make baseline` (--rewrite); a
+changed number needs its reason in the commit. Invariants of every policy, with FRAG_EVERY_EVENT
+in the environment after every event; how low plans and offline placements are. Recordings of
+PyTorch's own allocator (SHARED_TRACES; too big for the repository, skipped where absent): each is
+followed event by event, with the counters that PyTorch printed, under the limit and release that
+it shows; and a replay under the settings, or the release, of another recording of the same
+requests reaches the peak that was recorded there."""
 import csv
 import glob
 import hashlib
@@ -119,8 +119,8 @@ def counts(traces, rewrite):
 
 
 def invariants(trace):
-    """Every policy with its invariants checked, and what overlaps found by the adaptor `check`: after
-    every event of the short traces, of the others so often that all take some seconds."""
+    """Every policy with its invariants checked, and what overlaps found by the adaptor `check`:
+    after every event of the short traces, of the others so often that all take some seconds."""
     counts_of = [d["events_count"] for d in answer("info", trace)["devices"]]
     every = max(counts_of) // CHECKS
     every = 1 if every < 3 or os.environ.get("FRAG_EVERY_EVENT") else every
@@ -134,7 +134,7 @@ def invariants(trace):
 
 
 def placements(trace):
-    """Offline placements, which an independent sweep checks: how near the lowest one is to the load."""
+    """Offline placements, which an independent sweep checks: how near the lowest is to the load."""
     within = 1.01 if "varlen" in trace else 1.05
     said = answer("plan", trace, "--time", 1)["results"]
     return "".join(f"{r['over_bound_ratio']} of the load; " for r in said

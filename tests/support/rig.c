@@ -23,55 +23,6 @@ static void say_where(const struct rig *r)
 		} \
 	} while (0)
 
-/* ---- the interval set --------------------------------------------------------- */
-
-static uint64_t end_of(const struct rig *r, size_t i)
-{
-	const struct frag_block *b = &r->slots[r->by_addr[i]].block;
-
-	return b->addr + b->granted;
-}
-
-/* First place in by_addr whose block does not lie below addr. */
-static size_t place_of(const struct rig *r, frag_addr_t addr)
-{
-	size_t lo = 0, hi = r->count;
-
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-
-		if (r->slots[r->by_addr[mid]].block.addr < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
-static void insert(struct rig *r, unsigned slot)
-{
-	const struct frag_block *b = &r->slots[slot].block;
-	size_t i = place_of(r, b->addr);
-
-	PROMISE(r, b->addr + b->granted > b->addr, "block wraps around the address space");
-	PROMISE(r, !i || end_of(r, i - 1) <= b->addr,
-		"block at %#llx overlaps the live one below it", (ull)(b->addr));
-	PROMISE(r, i == r->count || r->slots[r->by_addr[i]].block.addr >= b->addr + b->granted,
-		"block at %#llx overlaps the live one above it", (ull)(b->addr));
-	memmove(&r->by_addr[i + 1], &r->by_addr[i], (r->count - i) * sizeof(r->by_addr[0]));
-	r->by_addr[i] = (uint16_t)slot;
-	r->count++;
-}
-
-static void take_out(struct rig *r, unsigned slot)
-{
-	size_t i = place_of(r, r->slots[slot].block.addr);
-
-	assert_true(i < r->count && r->by_addr[i] == slot);
-	r->count--;
-	memmove(&r->by_addr[i], &r->by_addr[i + 1], (r->count - i) * sizeof(r->by_addr[0]));
-}
-
 /* ---- open, close ------------------------------------------------------------------ */
 
 /* The policy's "wait for everything": what is pending completes, oldest first. */
@@ -268,8 +219,15 @@ static void check_call(struct rig *r, int rc)
 
 static void check_block(struct rig *r, const struct frag_block *b, uint64_t bytes)
 {
-	uint64_t low_bit = b->addr & -b->addr;
+	uint64_t low_bit = b->addr & -b->addr, end = b->addr + b->granted;
 
+	PROMISE(r, end > b->addr, "block wraps around the address space");
+	for (const struct rig_slot *s = r->slots; s < r->slots + RIG_SLOTS; s++)
+		PROMISE(r,
+			s->state == RIG_EMPTY || s->block.addr >= end ||
+				s->block.addr + s->block.granted <= b->addr,
+			"block at %#llx overlaps the live one at %#llx", (ull)(b->addr),
+			(ull)(s->block.addr));
 	PROMISE(r, b->granted >= bytes, "%llu bytes granted for %llu", (ull)(b->granted),
 		(ull)(bytes));
 	PROMISE(r, b->addr, "block at address 0");
@@ -323,7 +281,7 @@ int rig_alloc(struct rig *r, unsigned slot, uint64_t bytes, uint32_t stream, uin
 	block.requested = bytes;
 	check_block(r, &block, bytes);
 	*s = (struct rig_slot){ .block = block, .state = RIG_LIVE, .serial = ++r->serial };
-	insert(r, slot);
+	r->count++;
 	r->granted_bytes += block.granted;
 	content(r, slot, FRAG_CONTENT_FILL);
 	return 0;
@@ -337,7 +295,7 @@ int rig_free(struct rig *r, unsigned slot)
 	assert_true(slot < RIG_SLOTS && s->state != RIG_EMPTY);
 	tick(r);
 	content(r, slot, FRAG_CONTENT_VERIFY);
-	take_out(r, slot);
+	r->count--;
 	r->granted_bytes -= s->block.granted;
 	if (s->state == RIG_PENDING)
 		r->pending_bytes -= s->block.granted;
@@ -433,9 +391,12 @@ struct walk {
 	frag_addr_t segment, segment_end; /* of the current segment */
 	uint64_t blocks_bytes;		  /* of it so far */
 	frag_addr_t block_end;
-	size_t found; /* live blocks of ours met at their very place */
+	const struct rig_slot *ours[RIG_SLOTS]; /* occupied ones in order of address */
+	size_t next, found; /* the one that comes next; those met at their very place */
 	bool any;
 };
+
+FRAG_COMPARE(by_addr, const struct rig_slot *, FRAG_ORDER((*x)->block.addr, (*y)->block.addr))
 
 static bool is_vmm(const struct walk *w)
 {
@@ -473,9 +434,11 @@ static void match_block(struct walk *w, frag_addr_t addr, uint64_t bytes,
 			enum frag_block_state state)
 {
 	struct rig *r = w->r;
-	size_t i = place_of(r, addr);
-	const struct rig_slot *s = i < r->count ? &r->slots[r->by_addr[i]] : NULL;
+	const struct rig_slot *s;
 
+	while (w->next < r->count && w->ours[w->next]->block.addr < addr)
+		w->next++;
+	s = w->next < r->count ? w->ours[w->next] : NULL;
 	if (!s || s->block.addr != addr || s->block.granted != bytes)
 		return;
 	w->found++;
@@ -573,6 +536,10 @@ void rig_walk(struct rig *r, struct rig_walk *out)
 	/* null holds nothing, whatever it handed out */
 	if (!r->ops->visit || !(r->ops->needs | (r->ops->flags & FRAG_POLICY_ADAPTOR)))
 		return;
+	for (size_t i = 0, n = 0; i < RIG_SLOTS; i++)
+		if (r->slots[i].state != RIG_EMPTY)
+			w.ours[n++] = &r->slots[i];
+	qsort(w.ours, r->count, sizeof(w.ours[0]), by_addr);
 	r->ops->visit(r->policy.self, &v);
 	segment_complete(&w);
 	PROMISE(r, w.sum.live_bytes + w.sum.waiting_bytes == r->granted_bytes,

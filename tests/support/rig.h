@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A rig: one policy on one device, driven call by call, with every promise of
- * <frag/policy.h> checked on the way by means of its own: an interval set of
- * the live blocks, sums of granted bytes, a walk. A broken promise fails the
+ * <frag/policy.h> checked on the way by means of its own: every live block,
+ * sums of granted bytes, a walk. A broken promise fails the
  * cmocka test with the policy's text and the number of the step.
  *
  * Blocks are named by slots 0..RIG_SLOTS-1 of the caller's choice.
@@ -40,8 +40,7 @@ struct rig {
 	struct frag_device *dev;
 	struct frag_policy policy;
 	struct rig_slot slots[RIG_SLOTS];
-	uint16_t by_addr[RIG_SLOTS];	   /* occupied slots in order of address */
-	size_t count;			   /* of them */
+	size_t count;			   /* of those that are occupied */
 	struct rig_taken taken[RIG_TAKEN]; /* the first ones, in order */
 	size_t taken_count;
 	uint64_t granted_bytes, pending_bytes;

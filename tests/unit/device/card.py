@@ -162,6 +162,87 @@ def answers(driver, body):
     return in_lines(lambda _, call, expected: card.line(call, expected))(driver, body)
 
 
+# ---- every kind of call once: counted, failing, on other devices ---------------------------------
+
+STEPS = """cudaMalloc a = malloc 3M
+cuMemAddressReserve r = reserve 4M 0
+cuMemCreate h = create 4M
+cuMemMap map r 4M h
+cuMemSetAccess access r 4M
+cudaMemPoolCreate p = pool MAX
+cudaMallocAsync t = take p 1000 0
+cudaMallocManaged m = managed 5M
+cudaMemPrefetchAsync prefetch m 5M
+cudaEventRecord f = fence 0
+cudaEventQuery done f 0
+cudaStreamSynchronize sync 0
+cudaDeviceSynchronize sync
+cudaMemGetInfo info
+cudaFree(managed) let m
+cudaFreeAsync give p t 0
+cudaMemPoolTrimTo trim p 0
+cudaMemPoolDestroy destroy p
+cuMemUnmap unmap r 4M
+cuMemRelease release h 4M
+cuMemAddressFree unreserve r 4M
+cudaFree free a 3M""".split("\n")
+
+
+def step(card, text):
+    """What is wrong with it, or None."""
+    names, _, call = text.split(" ", 1)[1].rpartition(" = ")
+    wrong, value, before = card.ask(*card.words_of(call.split()))
+    if value is not None and names:
+        card.names[names] = value
+    card.told = dict(before)
+    return wrong
+
+
+def test_each_call(driver):
+    card, seen = Card(driver, 150109880320, 552402944), 0
+    for i, text in enumerate(STEPS):
+        assert step(card, text) is None, text
+        if "free" in card.told:  # a segment of two pages, a handle, a pool's page, managed memory
+            seen = int(card.told["total"]) - 552402944 - int(card.told["free"])
+    look = card.look()
+    assert (look["reserved"], look["leaks"], look["peak"], seen) == (0, 0, 45 * MIB, 45 * MIB), look
+
+
+def test_each_call_fails(driver):
+    """Nothing has changed then, the same call works, and nothing leaks."""
+    for n, text in enumerate(STEPS, 1):
+        card = Card(driver, 150109880320, 552402944)
+        card.must("fail", n, 0)
+        for before in STEPS[:n - 1]:
+            assert step(card, before) is None, before
+        was = card.look(), card.must("time")
+        name, wrong = text.split()[0], step(card, text)
+        takes = any(f" {word} " in text for word in "malloc reserve create take managed".split())
+        assert wrong == ("oom" if takes else f"{name} failed (injected failure of call {n})"), wrong
+        assert (card.look(), card.must("time")) == was, text
+        for again in STEPS[n - 1:]:
+            assert step(card, again) is None, (text, again)
+        assert card.look()["leaks"] == card.look()["reserved"] == 0
+
+
+def test_other_devices(driver):
+    card = Card(driver)
+    card.must("other", 0)  # null
+    assert not any(step(card, text) for text in STEPS)
+    assert card.look()["leaks"] == card.must("time") == 0
+    card.must("other", 1)  # the host's clock, where the device does not say what it took
+    at = card.must("malloc", 5)
+    took = card.must("time")
+    assert took >= 2 * 10**6 and card.look()["reserved"] == 42
+    card.must("free", at, 5)
+    assert card.must("time") == took + 7
+    card.must("other", 2)  # fences and the like need no capability
+    for text in STEPS[:9] + STEPS[14:]:
+        wrong = step(card, text)
+        assert wrong and text.split()[0] in wrong and "'fake'" in wrong, (text, wrong)
+    assert card.look("used", 1)["used"] == card.look()["faults"] == 0
+
+
 # ---- what the real driver did --------------------------------------------------------------------
 
 

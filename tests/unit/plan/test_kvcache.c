@@ -37,17 +37,6 @@ static void answer_file(char *call, FILE *out)
 
 CASES_IN_LINES("tests/unit/plan/kvcache_files.cases", answer_file)
 
-TEST(blocks_are_whole)
-{
-	struct frag_kvcache k = { .tokens = 444864, .block = 16 };
-
-	assert_int_equal(frag_kvcache_holds(&k, 8192), 54);
-	assert_int_equal(frag_kvcache_holds(&k, 8193), 54); /* 513 blocks each: 54.2 */
-	k.tokens = 31;					    /* half a block is none */
-	assert_int_equal(frag_kvcache_holds(&k, 1), 1);
-	assert_int_equal(frag_kvcache_holds(&k, 17), 0);
-}
-
 /* What a log says: sizes in bytes. */
 static void answer_log(const char *input, FILE *out)
 {
@@ -62,11 +51,3 @@ static void answer_log(const char *input, FILE *out)
 }
 
 CASES_IN_PARTS("tests/unit/plan/engine_log.cases", answer_log)
-
-TEST(a_log_that_is_not_there)
-{
-	struct frag_engine_log said;
-
-	path = test_path("none");
-	FAILS(FRAG_EINPUT, path, frag_engine_log_read(path, 16, &said, &test_err));
-}
