@@ -3,6 +3,10 @@
 
 #include "test.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #define MOST (1u << 20) /* bytes of a file */
 
 struct one_case {
@@ -193,6 +197,38 @@ static void answer_plain(void *ctx, char *call, const char *expected, FILE *out)
 void cases_plain_lines(const char *body, FILE *out, void (*answer)(char *call, FILE *out))
 {
 	cases_lines(body, out, &answer, answer_plain);
+}
+
+struct cases_process cases_start(const char *body, cases_fn run)
+{
+	struct cases_process p;
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	p = (struct cases_process){ fork(), ends[0] };
+	if (!p.pid) {
+		FILE *to = fdopen(ends[1], "w");
+
+		close(ends[0]);
+		signal(SIGSEGV, SIG_DFL);
+		run(body, to);
+		fclose(to);
+		_exit(0);
+	}
+	close(ends[1]);
+	return p;
+}
+
+int cases_finish(struct cases_process p, FILE *out)
+{
+	FILE *from = fdopen(p.from, "r");
+	int status, c;
+
+	while ((c = fgetc(from)) != EOF)
+		fputc(c, out);
+	fclose(from);
+	assert_int_equal(waitpid(p.pid, &status, 0), p.pid);
+	return status;
 }
 
 void cases_error(FILE *out, const struct frag_err *err)

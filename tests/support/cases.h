@@ -40,6 +40,14 @@ void cases_lines(const char *body, FILE *out, void *ctx,
 /* The same for answers that need no more than the call. */
 void cases_plain_lines(const char *body, FILE *out, void (*answer)(char *call, FILE *out));
 
+/* A body in a process of its own, in which run writes it again; finish reads that. Returns the
+ * process's status, 0: all is well. */
+struct cases_process {
+	int pid, from;
+};
+struct cases_process cases_start(const char *body, cases_fn run);
+int cases_finish(struct cases_process p, FILE *out);
+
 /* ---- what bodies are made of ---- */
 
 /* "byte 12: message", with the exit status if that is not 3. */

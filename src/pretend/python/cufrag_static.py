@@ -14,6 +14,7 @@ memory (static_runtime.c). That patches foreign code, hence the rules. A functio
 
 A stripped library is left alone, and finds no card.
 """
+import contextlib
 import ctypes
 import os
 import re
@@ -38,17 +39,12 @@ class Libraries:
     def look(self):
         """Patches libraries loaded since the last call. The core is called without the GIL."""
         with self.lock:
-            self.look_alone()
-
-    def look_alone(self):
-        for line in os.fsdecode(self.core.frag_nogpu_loaded()).split("\n"):
-            base, _, path = line.partition(" ")
-            if path and not NVIDIAS.match(os.path.basename(path)):
-                try:
-                    with open(path, "rb") as f:
-                        self.adopt(f, int(base, 16))
-                except (OSError, ValueError, IndexError, struct.error):  # deleted or unreadable
-                    pass
+            for line in os.fsdecode(self.core.frag_nogpu_loaded()).split("\n"):
+                base, _, path = line.partition(" ")
+                if path and not NVIDIAS.match(os.path.basename(path)):
+                    with contextlib.suppress(OSError, ValueError, IndexError, struct.error):  # deleted or unreadable
+                        with open(path, "rb") as f:
+                            self.adopt(f, int(base, 16))
 
     def adopt(self, f, base):
         sections, names = cufrag_stubs.sections_of(f)

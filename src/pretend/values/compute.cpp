@@ -4,25 +4,9 @@
 
 static IValue to_cpu(const IValue &v)
 {
-	if (v.isTensor())
-		return on_card(v.toTensor()) ? IValue(cpu_view(v.toTensor())) : v;
-	if (v.isTensorList()) {
-		c10::List<Tensor> list;
-		for (const Tensor &t : v.toTensorVector())
-			list.push_back(on_card(t) ? cpu_view(t) : t);
-		return list;
-	}
-	if (v.isOptionalTensorList()) {
-		/* c10::optional before 2.4 */
-		using Maybe = decltype(v.toOptionalTensorVector())::value_type;
-		c10::List<Maybe> list;
-		for (const auto &t : v.toOptionalTensorVector())
-			list.push_back(t && on_card(*t) ? Maybe(cpu_view(*t)) : t);
-		return list;
-	}
 	if (v.isDevice() && v.toDevice().is_cuda())
 		return IValue(c10::Device(c10::kCPU));
-	return v;
+	return mapped(v, [](const Tensor &t) { return on_card(t) ? cpu_view(t) : t; });
 }
 
 /* A seed for the CPU where a card draws: the same for the same seed and offset of its generator. */

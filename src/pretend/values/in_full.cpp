@@ -62,20 +62,11 @@ static Results attend(const Attention &a)
 		 a.bias.defined() ? d.sum_to_size(a.bias.sizes()) : Tensor() };
 }
 
-static IValue to_float(const IValue &v)
+static Tensor to_float(const Tensor &t)
 {
-	auto half = [](const Tensor &t) {
-		return t.defined() &&
-		       (t.scalar_type() == at::kHalf || t.scalar_type() == at::kBFloat16);
-	};
-	if (v.isTensor())
-		return half(v.toTensor()) ? IValue(v.toTensor().to(at::kFloat)) : v;
-	if (!v.isTensorList())
-		return v;
-	c10::List<Tensor> list;
-	for (const Tensor &t : v.toTensorVector())
-		list.push_back(half(t) ? t.to(at::kFloat) : t);
-	return list;
+	bool half =
+		t.defined() && (t.scalar_type() == at::kHalf || t.scalar_type() == at::kBFloat16);
+	return half ? t.to(at::kFloat) : t;
 }
 
 /* In single precision, as most of a card's kernels compute internally. False: that fails, too. */
@@ -83,7 +74,7 @@ static bool compute_in_float(Call &c, const Stack &args)
 {
 	Stack stack;
 	for (const IValue &v : args)
-		stack.push_back(to_float(v));
+		stack.push_back(mapped(v, to_float));
 	const Stack kept = stack;
 	try {
 		c.op.callBoxed(&stack);

@@ -114,14 +114,9 @@ static void invent_places(const Tensor &x, const Tensor &index)
 	if (!on_card(index) || index.dim() != 2 || !index.numel() || span(index) > INDICES ||
 	    !x.numel())
 		return;
-	auto c = cpu_view(index);
-	int64_t count = index.size(0), n = x.numel();
-	auto at = at::arange(count, c.options()).mul(n).div(count, "floor");
-	for (int64_t d = x.dim() - 1; d >= 0; d--) {
-		c.select(1, d).copy_(at.remainder(x.size(d)));
-		at = at.div(x.size(d), "floor");
-	}
-	set_origin(index, INVENTED);
+	int64_t count = index.size(0);
+	auto at = at::arange(count, at::kLong).mul(x.numel()).div(count, "floor");
+	write_places(x, index, at, INVENTED);
 }
 
 /* Fills unknown booleans with true. */

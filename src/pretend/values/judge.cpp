@@ -57,49 +57,18 @@ static void check_places(const Call &c)
 	}
 }
 
-namespace
-{
 /* Do all inputs fit the limits, and what is their origin? Unknown indices do not fit: some CPU
  * kernels use them unchecked. */
-class Judge
+static void look_at_inputs(Call &c)
 {
-      public:
-	explicit Judge(Call &call)
-	    : c(call),
-	      over(call.f.over && !(call.f.places == places_listed && call.args[3].toBool())),
-	      unread(call.f.beta && call.args[call.f.beta - 1].toScalar().toDouble() == 0),
-	      data(!call.f.mutates && !call.f.flops), data_most(call.f.masks ? MASKS : DATA)
-	{
-	}
-	void look()
-	{
-		for (size_t i = 0; i < c.args.size(); i++)
-			each(c.args[i], [&](const Tensor &t) {
-				if (t.is_cuda() && !(c.f.like && i == 0))
-					take(t, i);
-			});
-		made &= c.origin == COMPUTED;
-		if (in_full && made) {
-			c.fits = true;
-			c.most = INT64_MAX;
-			return;
-		}
-		c.fits &= bytes <= 4 * READ;
-		made &= bytes <= 2 * data_most;
-		made &= held.bytes <= (data && takes ? HELD_DATA : HELD);
-		c.most = made && data ? data_most : made && known ? READ : 0;
-		c.fits |= c.most > 0;
-	}
+	const Info &f = c.f;
+	/* argument 0 is not read, unless it accumulates */
+	bool over = f.over && !(f.places == places_listed && c.args[3].toBool());
+	bool unread = over || (f.beta && c.args[f.beta - 1].toScalar().toDouble() == 0);
+	bool data = !f.mutates && !f.flops, known = true, made = true, takes = false;
+	int64_t bytes = 0, data_most = f.masks ? MASKS : DATA;
 
-      private:
-	Call &c;
-	bool over;   /* unless it accumulates */
-	bool unread; /* argument 0 */
-	bool data, known = true, made = true, takes = false;
-	int64_t bytes = 0, data_most;
-
-	void take(const Tensor &t, size_t i)
-	{
+	auto take = [&](const Tensor &t, size_t i) {
 		takes = true;
 		if (!on_card(t)) {
 			c.fits = made = false;
@@ -109,19 +78,34 @@ class Judge
 		bytes += integers(t) ? 0 : volume(t);
 		known &= small(t) || volume(t) <= READ;
 		data &= !t.requires_grad() && (small(t) || volume(t) <= data_most);
-		if (!small(t) && (c.f.writes[i] || volume(t) > READ))
+		if (!small(t) && (f.writes[i] || volume(t) > READ))
 			c.fits = false;
-		if (c.f.given[i] || ((over || unread) && i == 0))
+		if (f.given[i] || (unread && i == 0))
 			return;
 		Origin from = origin_of(t);
 		c.origin = std::min(c.origin, from);
 		bool codes = integers(t) && t.scalar_type() != at::kBool;
 		bool large = t.element_size() == 1 && volume(t) > CODES;
-		if (codes && ((!c.f.pointwise && from <= LIKELY) || (large && from <= INVENTED)))
+		if (codes && ((!f.pointwise && from <= LIKELY) || (large && from <= INVENTED)))
 			c.fits = made = false;
+	};
+	for (size_t i = 0; i < c.args.size(); i++)
+		each(c.args[i], [&](const Tensor &t) {
+			if (t.is_cuda() && !(f.like && i == 0))
+				take(t, i);
+		});
+	made &= c.origin == COMPUTED;
+	if (in_full && made) {
+		c.fits = true;
+		c.most = INT64_MAX;
+		return;
 	}
-};
-} // namespace
+	c.fits &= bytes <= 4 * READ;
+	made &= bytes <= 2 * data_most;
+	made &= held.bytes <= (data && takes ? HELD_DATA : HELD);
+	c.most = made && data ? data_most : made && known ? READ : 0;
+	c.fits |= c.most > 0;
+}
 
 static void judge(Call &c)
 {
@@ -131,7 +115,7 @@ static void judge(Call &c)
 		Below below_this;
 		check_places(c);
 	}
-	Judge(c).look();
+	look_at_inputs(c);
 	if (!in_full && (f.table || f.name == "aten::nonzero"))
 		c.table = table_of(c.first());
 	c.listed = f.shape && c.table && !c.table->places.empty() &&

@@ -11,8 +11,7 @@ struct Row {
 	}
 };
 
-static std::unordered_multimap<std::string, Row> rows; /* by name */
-static std::vector<Row> patterns;		       /* those with * in the name */
+static std::vector<Row> rows;
 
 static const std::unordered_map<std::string, bool Info::*> FLAGS = {
 #define F(flag) { #flag, &Info::flag },
@@ -79,10 +78,7 @@ static bool read_operators(const char *path)
 		       text.substr(second + 1) };
 		Info probe;
 		all &= take_row(probe, r);
-		if (r.name.find('*') != std::string::npos)
-			patterns.push_back(r);
-		else
-			rows.emplace(r.name, r);
+		rows.push_back(r);
 	}
 	return !fclose(f) && all;
 }
@@ -134,11 +130,7 @@ static Info describe(const c10::OperatorHandle &op)
 	Info f;
 
 	f.name = schema.name();
-	auto [from, to] = rows.equal_range(f.name);
-	for (; from != to; ++from)
-		if (from->second.means(schema))
-			take_row(f, from->second);
-	for (const Row &r : patterns)
+	for (const Row &r : rows)
 		if (r.means(schema))
 			take_row(f, r);
 	take_arguments(f, schema);

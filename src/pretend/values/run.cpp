@@ -155,10 +155,10 @@ static void write_selected(Call &c)
 	Below below_this;
 	const Tensor &index = c.stack->back().toTensor();
 
-	if (c.listed)
-		write_places(c.first(), index, c.places, c.table->origin);
-	else
+	if (!c.listed)
 		invent_places(c.first(), index);
+	else if (on_card(index) && index.numel())
+		write_places(c.first(), index, at::tensor(c.places), c.table->origin);
 }
 
 static bool run(Call &c)

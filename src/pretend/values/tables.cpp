@@ -296,12 +296,10 @@ static bool find_places(const Tensor &x, const Table &table, std::vector<int64_t
 	return true;
 }
 
-static void write_places(const Tensor &x, const Tensor &index, const std::vector<int64_t> &places,
-			 Origin origin)
+/* at: places in x, each of which becomes a row of indices. */
+static void write_places(const Tensor &x, const Tensor &index, Tensor at, Origin origin)
 {
-	if (!on_card(index) || !index.numel())
-		return;
-	auto c = cpu_view(index), at = at::tensor(places);
+	auto c = cpu_view(index);
 	for (int64_t d = x.dim() - 1; d >= 0; d--) {
 		c.select(1, d).copy_(at.remainder(x.size(d)));
 		at = at.div(x.size(d), "floor");

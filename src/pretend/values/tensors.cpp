@@ -126,6 +126,28 @@ static const void *base_of(const Tensor &t)
 	return whole_of(t.storage().unsafeGetStorageImpl()).data();
 }
 
+/* The same value with f of each tensor. */
+template <class F> static IValue mapped(const IValue &v, F f)
+{
+	if (v.isTensor())
+		return f(v.toTensor());
+	if (v.isTensorList()) {
+		c10::List<Tensor> list;
+		for (const Tensor &t : v.toTensorVector())
+			list.push_back(f(t));
+		return list;
+	}
+	if (v.isOptionalTensorList()) {
+		/* c10::optional before 2.4 */
+		using Maybe = decltype(v.toOptionalTensorVector())::value_type;
+		c10::List<Maybe> list;
+		for (const auto &t : v.toOptionalTensorVector())
+			list.push_back(t ? Maybe(f(*t)) : t);
+		return list;
+	}
+	return v;
+}
+
 static int64_t wrap(int64_t dim, const Tensor &x)
 {
 	return dim < 0 ? dim + x.dim() : dim;

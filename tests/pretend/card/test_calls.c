@@ -26,9 +26,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <threads.h>
 #include <unistd.h>
 
@@ -525,96 +523,61 @@ static void answer(void *ctx, char *line, const char *expected, FILE *out)
 
 /* ---- processes ------------------------------------------------------------------ */
 
-static void one_alone(struct calls *c)
+static struct calls calls; /* of a process */
+
+static void one_alone(const char *body, FILE *out)
 {
+	calls.rank = -1;
 	setenv("CUFRAG_NOGPU",
 	       "name=Small card;total=4294967296;context=536870912;libraries=0;count=3;"
 	       "cc=8.9;sms=58;nvlink=0",
 	       1);
 	setenv("CUDA_VISIBLE_DEVICES", "1,0,5", 1);
+	cases_lines(body, out, &calls, answer);
 }
 
 /* On no card that is counted for groups (beside.c), so that none is opened. */
-static void one_of_two(struct calls *c)
+static void one_of_two(const char *body, FILE *out)
 {
 	static unsigned char id[128] = { 42 };
+	void **comm = (void **)variable(&calls, "comm");
 
+	alarm(100); /* the other may have failed */
 	setenv("CUFRAG_NOGPU", "total=1073741824;name=c;cc=8.0;sms=10;libraries=0", 1);
-	variable(c, "me")[0] = (uint64_t)c->rank;
-	variable(c, "peer")[0] = (uint64_t)(1 - c->rank);
-	if (frag_nogpu_ncclCommInitRankScalable((void **)variable(c, "comm"), 2, c->rank, 1, id,
-						NULL))
+	calls.begun_ns = frag_clock_ns();
+	variable(&calls, "me")[0] = (uint64_t)calls.rank;
+	variable(&calls, "peer")[0] = (uint64_t)(1 - calls.rank);
+	if (frag_nogpu_ncclCommInitRankScalable(comm, 2, calls.rank, 1, id, NULL))
 		wrong("no communicator", "comm");
-}
-
-/* Runs the lines of this rank (-1: all) in a process of its own; *from gives its text. */
-static pid_t start(const char *body, struct calls c, void (*begin)(struct calls *c), int *from)
-{
-	int ends[2];
-	pid_t pid;
-
-	assert_int_equal(pipe(ends), 0);
-	pid = fork();
-	if (!pid) {
-		FILE *to = fdopen(ends[1], "w");
-
-		close(ends[0]);
-		signal(SIGSEGV, SIG_DFL);
-		alarm(100); /* the other rank may have failed */
-		c.begun_ns = frag_clock_ns();
-		begin(&c);
-		cases_lines(body, to, &c, answer);
-		fclose(to);
-		if (c.rank >= 0)
-			frag_nogpu_ncclCommDestroy((void *)(uintptr_t)variable(&c, "comm")[0]);
-		_exit(0);
-	}
-	close(ends[1]);
-	*from = ends[0];
-	return pid;
-}
-
-static void finish(pid_t pid, int from, FILE *out)
-{
-	char piece[4096];
-	ssize_t n;
-	int status;
-
-	while ((n = read(from, piece, sizeof(piece))) > 0)
-		fwrite(piece, 1, (size_t)n, out);
-	close(from);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	cases_lines(body, out, &calls, answer);
+	frag_nogpu_ncclCommDestroy(*comm);
 }
 
 static void run(const char *body, FILE *out)
 {
-	int from;
-	pid_t pid = start(body, (struct calls){ .rank = -1 }, one_alone, &from);
-
-	finish(pid, from, out);
+	assert_int_equal(cases_finish(cases_start(body, one_alone), out), 0);
 }
 
 /* The text is rank 0's, but rank 1's if that is another. */
 static void run_two(const char *body, FILE *out)
 {
 	FRAG_AUTO(free_at) char *texts[2] = { NULL };
-	int up[2], down[2], from[2];
-	pid_t pids[2];
+	struct cases_process both[2];
+	int ways[2][2];
 
-	assert_int_equal(pipe(up) + pipe(down), 0);
+	assert_int_equal(pipe(ways[0]) + pipe(ways[1]), 0);
 	setenv("CUFRAG_NOGPU_TALK", test_folder("talk"), 1);
-	pids[1] = start(body, (struct calls){ .rank = 1, .in = down[0], .out = up[1] }, one_of_two,
-			&from[1]);
-	pids[0] = start(body, (struct calls){ .rank = 0, .in = up[0], .out = down[1] }, one_of_two,
-			&from[0]);
+	for (int i = 0; i < 2; i++) {
+		calls = (struct calls){ .rank = i, .in = ways[i][0], .out = ways[1 - i][1] };
+		both[i] = cases_start(body, one_of_two);
+	}
 	for (int i = 0; i < 2; i++) {
 		FILE *to = open_memstream(&texts[i], &(size_t){ 0 });
 
-		finish(pids[i], from[i], to);
+		assert_int_equal(cases_finish(both[i], to), 0);
 		fclose(to);
-		close(up[i]);
-		close(down[i]);
+		close(ways[i][0]);
+		close(ways[i][1]);
 	}
 	fputs(texts[strncmp(texts[1], body, strlen(body)) ? 1 : 0], out);
 	free(texts[1]);

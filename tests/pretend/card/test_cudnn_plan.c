@@ -380,29 +380,17 @@ static void answer(char *line, FILE *out)
 	}
 }
 
+static void in_a_process(const char *body, FILE *out)
+{
+	cases_plain_lines(body, out, answer);
+}
+
 static void run(const char *body, FILE *out)
 {
-	int ends[2], status;
-	char piece[4096];
-	ssize_t n;
-	pid_t pid;
+	int status;
 
 	script = strstr(body, "own ") ? test_folder("driver") : test_make_file("planner", "", 0);
-	assert_int_equal(pipe(ends), 0);
-	pid = fork();
-	if (!pid) {
-		FILE *to = fdopen(ends[1], "w");
-
-		close(ends[0]);
-		cases_plain_lines(body, to, answer);
-		fclose(to);
-		_exit(0);
-	}
-	close(ends[1]);
-	while ((n = read(ends[0], piece, sizeof(piece))) > 0)
-		fwrite(piece, 1, (size_t)n, out);
-	close(ends[0]);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
+	status = cases_finish(cases_start(body, in_a_process), out);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == OTHER_RELEASE)
 		skip();
 	assert_int_equal(status, 0);
