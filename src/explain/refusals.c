@@ -27,7 +27,9 @@ static void note(const struct frag_case *c, const struct frag_cursor *s, bool ow
 		       .bytes = e->bytes,
 		       .step = frag_history_step(&c->history, s->next - 1),
 		       .live_bytes = s->run->allocated + s->run->waiting,
-		       .stack = e->stack },
+		       .stack = e->stack,
+		       .stream = e->stream,
+		       .pool = e->pool },
 		.reserved_bytes = frag_cursor_reserved(s),
 		.limit_bytes = limit_then(c, s, own),
 	};

@@ -110,7 +110,7 @@ TEST(a_failed_picture_leaves_nothing)
 	path = frag_path_join(plot, "style.gp");
 	assert_int_equal(frag_outfile_put(path, "", 0, &test_err), 0);
 	frag_host_free(path);
-	for (size_t i = 0; (ops = frag_chart_at(i)); i++) {
+	for (ops = NULL; (ops = frag_chart_next(ops));) {
 		char file[64];
 
 		snprintf(file, sizeof(file), "%s.gp", ops->name);
