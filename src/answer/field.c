@@ -18,61 +18,50 @@ static uint64_t u64_of(const struct frag_field *f, const void *row)
 	return *(const uint64_t *)at(f, row);
 }
 
+/* What a member is in memory. */
+enum storage { POINTER, WHOLE, SIGNED, DOUBLE, TRUTH, ROWS };
+static const enum storage stored[] = {
+#define FRAG_X_(name, ctype, text) \
+	[FRAG_FIELD_##name] = _Generic((ctype){ 0 }, const char *: POINTER, const void *: POINTER, \
+				       uint64_t: WHOLE, int64_t: SIGNED, double: DOUBLE, \
+				       bool: TRUTH, struct frag_rows: ROWS),
+	FRAG_FIELD_TYPES(FRAG_X_)
+#undef FRAG_X_
+};
+
 bool frag_field_is_null(const struct frag_field *f, const void *row)
 {
-	switch (f->type) {
-	case FRAG_FIELD_TEXT:
-		return !*(const char *const *)at(f, row);
-	case FRAG_FIELD_OBJECT:
+	switch (stored[f->type]) {
+	case POINTER:
 		return !*(const void *const *)at(f, row);
-	case FRAG_FIELD_BYTES:
-	case FRAG_FIELD_COUNT:
-	case FRAG_FIELD_NS:
-	case FRAG_FIELD_US:
+	case WHOLE:
 		return u64_of(f, row) > INT64_MAX;
-	case FRAG_FIELD_INT:
+	case SIGNED:
 		return *(const int64_t *)at(f, row) == INT64_MIN;
-	case FRAG_FIELD_RATIO:
-	case FRAG_FIELD_REAL:
+	case DOUBLE:
 		return !isfinite(*(const double *)at(f, row));
-	case FRAG_FIELD_BOOL:
-	case FRAG_FIELD_LIST:
-	case FRAG_FIELD_MAP:
-	case FRAG_FIELD_TEXTS:
-	case FRAG_FIELD_COUNTS:
-		break;
+	default:
+		return false;
 	}
-	return false;
 }
 
 bool frag_field_is_zero(const struct frag_field *f, const void *row)
 {
 	if (frag_field_is_null(f, row))
 		return true;
-	switch (f->type) {
-	case FRAG_FIELD_BYTES:
-	case FRAG_FIELD_COUNT:
-	case FRAG_FIELD_NS:
-	case FRAG_FIELD_US:
+	switch (stored[f->type]) {
+	case POINTER:
+		return f->type == FRAG_FIELD_TEXT && !**(const char *const *)at(f, row);
+	case WHOLE:
+	case SIGNED:
 		return !u64_of(f, row);
-	case FRAG_FIELD_INT:
-		return !*(const int64_t *)at(f, row);
-	case FRAG_FIELD_RATIO:
-	case FRAG_FIELD_REAL:
+	case DOUBLE:
 		return *(const double *)at(f, row) == 0;
-	case FRAG_FIELD_BOOL:
+	case TRUTH:
 		return !*(const bool *)at(f, row);
-	case FRAG_FIELD_TEXT:
-		return !**(const char *const *)at(f, row);
-	case FRAG_FIELD_LIST:
-	case FRAG_FIELD_MAP:
-	case FRAG_FIELD_TEXTS:
-	case FRAG_FIELD_COUNTS:
+	default:
 		return !((const struct frag_rows *)at(f, row))->count;
-	case FRAG_FIELD_OBJECT:
-		break;
 	}
-	return false;
 }
 
 /* How many of the unit a byte, a nanosecond or a whole is. */

@@ -160,10 +160,6 @@ void frag_shape_csv_row(const struct frag_shape *s, const void *row, struct frag
 void frag_shape_csv(const struct frag_shape *s, const void *rows, size_t count,
 		    struct frag_text *out);
 
-/* Columns and existing rows into a file, complete or absent. Errors: FRAG_EOUTPUT, FRAG_ENOMEM. */
-int frag_shape_csv_put(const struct frag_shape *s, const struct frag_text *rows, const char *path,
-		       struct frag_err *err);
-
 /* JSON schema (2020-12) of a document: its fields behind those of all. New reference. */
 json_t *frag_shape_schema(const struct frag_shape *s);
 /* The same as Markdown: a table for the shape and each shape inside of it. */

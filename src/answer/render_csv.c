@@ -83,16 +83,6 @@ void frag_shape_csv(const struct frag_shape *s, const void *rows, size_t count,
 		frag_shape_csv_row(s, (const char *)rows + i * s->size, out);
 }
 
-int frag_shape_csv_put(const struct frag_shape *s, const struct frag_text *rows, const char *path,
-		       struct frag_err *err)
-{
-	FRAG_AUTO(frag_text_release) struct frag_text head = { 0 };
-
-	frag_shape_csv_head(s, &head);
-	FRAG_TRY(frag_text_check(&head, err));
-	return frag_text_put_rows(frag_text_str(&head), rows, path, err);
-}
-
 int frag_answer_put_csv(const struct frag_answer *a, const char *path, struct frag_err *err)
 {
 	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 };

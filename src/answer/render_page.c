@@ -33,26 +33,19 @@ static bool takes_capital(const char *text)
 	return *text >= 'a' && *text <= 'z' && text[word + strspn(text + word, ",:;")] == ' ';
 }
 
-/* <tag class>text</tag>, with a capital where `sentence`. */
-static void add_element(const char *tag, const char *class, const char *text, bool sentence,
+enum capital { AS_IT_IS, SENTENCE, NAME /* a label of one word or more */ };
+
+/* <tag class>text</tag> */
+static void add_element(const char *tag, const char *class, const char *text, enum capital how,
 			struct frag_text *out)
 {
 	char first[2] = "";
 
-	if (sentence && takes_capital(text))
-		*first = (char)(*text++ - 'a' + 'A');
+	if (how == NAME || (how == SENTENCE && takes_capital(text)))
+		*first = (char)toupper((unsigned char)*text);
 	frag_text_addf(out, *class ? "<%s class=\"%s\">" : "<%s>", tag, class);
-	frag_text_add(out, first);
-	frag_text_add_html(out, text);
-	frag_text_addf(out, "</%s>\n", tag);
-}
-
-/* A label of one word or more, with a capital. */
-static void add_name(const char *tag, const char *class, const char *text, struct frag_text *out)
-{
-	frag_text_addf(out, *class ? "<%s class=\"%s\">" : "<%s>", tag, class);
-	frag_text_addf(out, "%c", toupper((unsigned char)*text));
-	frag_text_add_html(out, *text ? text + 1 : text);
+	frag_text_add_html(out, first);
+	frag_text_add_html(out, *first ? text + 1 : text);
 	frag_text_addf(out, "</%s>\n", tag);
 }
 
@@ -66,7 +59,7 @@ static void add_paragraph(const char *class, const struct frag_part *part, struc
 	frag_text_add(&whole, text);
 	frag_text_add(&whole, n && strchr(".:!?", text[n - 1]) ? "" : ".");
 	out->failed |= whole.failed;
-	add_element("p", class, frag_text_str(&whole), !part->as_is, out);
+	add_element("p", class, frag_text_str(&whole), part->as_is ? AS_IT_IS : SENTENCE, out);
 }
 
 static void add_link(const char *base, const char *ending, struct frag_text *out)
@@ -184,8 +177,8 @@ static void add_facts(const struct frag_part *part, struct frag_text *out)
 		if (!frag_part_fact(part, &fields[i], &value))
 			continue;
 		out->failed |= value.failed;
-		add_name("dt", "", fields[i].head, out);
-		add_element("dd", "", frag_text_str(&value), false, out);
+		add_element("dt", "", fields[i].head, NAME, out);
+		add_element("dd", "", frag_text_str(&value), AS_IT_IS, out);
 	}
 	frag_text_add(out, "</dl>\n");
 }
@@ -201,7 +194,7 @@ static void add_chart(const struct frag_answer_chart *c, unsigned formats, const
 	snprintf(prefix, sizeof(prefix), "x%zu-", number);
 	frag_text_add(out, "<figure>\n");
 	if (c->heading)
-		add_element("h3", "", c->heading, false, out);
+		add_element("h3", "", c->heading, AS_IT_IS, out);
 	frag_svg_inline(svg ? svg : "", prefix, c->alt ? c->alt : c->title, out);
 	frag_text_add(out, "<figcaption>");
 	frag_text_add_html(out, c->caption);
@@ -225,7 +218,7 @@ static void add_chart(const struct frag_answer_chart *c, unsigned formats, const
 
 static void add_pair(const struct frag_part *part, bool code, struct frag_text *out)
 {
-	add_name("dt", "", part->label, out);
+	add_element("dt", "", part->label, NAME, out);
 	frag_text_add(out, code ? "<dd><code>" : "<dd>");
 	frag_text_add_html(out, part->text);
 	frag_text_add(out, code ? "</code></dd>\n" : "</dd>\n");
@@ -243,15 +236,17 @@ static void add_tile(const struct frag_part *part, struct frag_text *out)
 static void add_part(const struct frag_part *part, unsigned formats, const char *svg, size_t number,
 		     struct frag_text *out)
 {
+	enum capital how = part->as_is ? AS_IT_IS : SENTENCE;
+
 	switch (part->kind) {
 	case FRAG_PART_REMARK:
-		add_element("p", "meta", part->text, !part->as_is, out);
+		add_element("p", "meta", part->text, how, out);
 		break;
 	case FRAG_PART_SAY:
 		add_paragraph("", part, out);
 		break;
 	case FRAG_PART_VERDICT:
-		add_name("p", "answer", part->text, out);
+		add_element("p", "answer", part->text, NAME, out);
 		break;
 	case FRAG_PART_CONCLUSION:
 		add_paragraph("answer", part, out);
@@ -260,10 +255,10 @@ static void add_part(const struct frag_part *part, unsigned formats, const char 
 		add_paragraph("warn", part, out);
 		break;
 	case FRAG_PART_ITEM:
-		add_element("li", "", part->text, !part->as_is, out);
+		add_element("li", "", part->text, how, out);
 		break;
 	case FRAG_PART_HEADING:
-		add_element("h2", "", part->text, !part->as_is, out);
+		add_element("h2", "", part->text, how, out);
 		break;
 	case FRAG_PART_PASTE:
 	case FRAG_PART_WORD:
@@ -336,9 +331,9 @@ static void add_header(const struct frag_answer *a, const struct frag_answer_pag
 	frag_text_add(out, "<header>\n<p class=\"kicker\">cufrag ");
 	frag_text_add_html(out, a->command);
 	frag_text_add(out, "</p>\n");
-	add_element("h1", "", a->title ? a->title : a->command, true, out);
+	add_element("h1", "", a->title ? a->title : a->command, SENTENCE, out);
 	if (a->question)
-		add_element("p", "question", a->question, false, out);
+		add_element("p", "question", a->question, AS_IT_IS, out);
 	frag_text_add(out, "<dl class=\"facts\">\n");
 	add_fact("Author", a->author, "span", out);
 	add_fact("Date", a->date, "span", out);
@@ -346,7 +341,7 @@ static void add_header(const struct frag_answer *a, const struct frag_answer_pag
 	frag_text_add(out, "</dl>\n</header>\n");
 	if (a->estimated)
 		add_element("p", "warn", "An estimate: the recording was made without a GPU.",
-			    false, out);
+			    AS_IT_IS, out);
 }
 
 static void add_foot(const struct frag_answer *a, const struct frag_answer_page *page,

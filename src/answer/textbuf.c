@@ -34,17 +34,6 @@ int frag_text_put(const struct frag_text *t, const char *path, struct frag_err *
 	return frag_outfile_put(path, frag_text_str(t), t->len, err);
 }
 
-int frag_text_put_rows(const char *header, const struct frag_text *rows, const char *path,
-		       struct frag_err *err)
-{
-	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 };
-
-	FRAG_TRY(frag_text_check(rows, err));
-	frag_text_add(&out, header);
-	frag_text_add(&out, frag_text_str(rows));
-	return frag_text_put(&out, path, err);
-}
-
 int frag_text_show(const struct frag_text *t, struct frag_err *err)
 {
 	FRAG_TRY(frag_text_check(t, err));

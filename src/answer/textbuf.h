@@ -24,9 +24,6 @@ const char *frag_text_str(const struct frag_text *t);
 int frag_text_check(const struct frag_text *t, struct frag_err *err);
 /* Checks it and writes it to a file, complete or not at all; "-" is standard output. */
 int frag_text_put(const struct frag_text *t, const char *path, struct frag_err *err);
-/* The same for rows below a header. */
-int frag_text_put_rows(const char *header, const struct frag_text *rows, const char *path,
-		       struct frag_err *err);
 /* Checks it and prints it. */
 int frag_text_show(const struct frag_text *t, struct frag_err *err);
 

@@ -36,16 +36,11 @@ static const struct frag_arg options[] = {
 	{ 0 },
 };
 
-static void note(const void *cli, const char *text)
-{
-	frag_cli_note(cli, "%s", text);
-}
-
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	bool alarmed;
 
-	FRAG_TRY(frag_monitor_run(values, note, cli, &alarmed, err));
+	FRAG_TRY(frag_monitor_run(values, frag_cli_note_text, cli, &alarmed, err));
 	return alarmed ? FRAG_EXIT_CONDITION : FRAG_EXIT_DONE;
 }
 

@@ -83,11 +83,7 @@ int frag_program_operand(struct frag_cli *cli, const struct frag_pretend *o,
 			      status);
 	FRAG_TRY(make_file(out, err));
 	FRAG_TRY(frag_trace_write_cft(trace, out->path, err));
-	out->list[0] = out->path;
-	out->cli = cli;
-	out->before = cli->operands;
-	cli->operands = out->list;
-	cli->operands_count = 1;
+	cli->operands[cli->operands_count++] = out->path;
 	return 0;
 }
 
@@ -95,11 +91,6 @@ void frag_program_operand_release(struct frag_program_operand *o)
 {
 	frag_scratch_remove(o->folder);
 	o->folder = NULL;
-	if (o->cli) { /* they belong to who parsed them */
-		o->cli->operands = o->before;
-		o->cli->operands_count = 0;
-	}
-	o->cli = NULL;
 }
 
 /* ---- record ------------------------------------------------------------------------- */

@@ -6,22 +6,6 @@
 
 /* ---- what compare has, too ------------------------------------------------------- */
 
-static int open_device(const void *cli, uint32_t dev, struct frag_device **out,
-		       struct frag_err *err)
-{
-	return frag_cli_open_nth(cli, dev, out, err);
-}
-
-static void note_cards(const void *cli, uint32_t devices)
-{
-	frag_cli_note_cards(cli, devices);
-}
-
-static void note(const void *cli, const char *text)
-{
-	frag_cli_note(cli, "%s", text);
-}
-
 void frag_cli_host(const struct frag_cli *cli, struct frag_session_host *out)
 {
 	static const char *const names[] = { [FRAG_CLI_DEVICE_SIM] = "sim",
@@ -34,9 +18,9 @@ void frag_cli_host(const struct frag_cli *cli, struct frag_session_host *out)
 					   .own_costs = cli->cost_ != NULL,
 					   .own_work = cli->work != NULL,
 					   .threads = cli->threads,
-					   .open = open_device,
-					   .trace = note_cards,
-					   .note = note,
+					   .open = frag_cli_open_nth,
+					   .trace = frag_cli_note_cards,
+					   .note = frag_cli_note_text,
 					   .ctx = cli };
 }
 

@@ -60,6 +60,11 @@ void frag_cli_note(const struct frag_cli *cli, const char *fmt, ...)
 	va_end(ap);
 }
 
+void frag_cli_note_text(const void *cli, const char *text)
+{
+	frag_cli_note(cli, "%s", text);
+}
+
 void frag_cli_detail(const struct frag_cli *cli, const char *fmt, ...)
 {
 	va_list ap;
@@ -83,20 +88,24 @@ static int open_cuda(const struct frag_cli *cli, int ordinal, struct frag_device
 	return frag_cuda_open_config(&cfg, out, err);
 }
 
-int frag_cli_open_nth(const struct frag_cli *cli, uint32_t dev, struct frag_device **out,
-		      struct frag_err *err)
+int frag_cli_open_nth(const void *ctx, uint32_t dev, struct frag_device **out, struct frag_err *err)
 {
-	uint32_t cards = 1;
+	const struct frag_cli *cli = ctx;
+	uint32_t cards;
 
-	if (cli->device == FRAG_CLI_DEVICE_CUDA && !cli->ordinal_given)
-		cards = FRAG_MAX((uint32_t)frag_cuda_count(), 1u);
-	if (cards > 1)
-		return open_cuda(cli, (int)(dev % cards), out, err);
-	return frag_cli_open_device(cli, out, err);
+	if (cli->device == FRAG_CLI_DEVICE_SIM)
+		return frag_sim_open(&cli->target.card, out, err);
+	if (cli->device == FRAG_CLI_DEVICE_NULL)
+		return frag_null_open(out, err);
+	if (cli->ordinal_given)
+		return open_cuda(cli, cli->ordinal, out, err);
+	cards = FRAG_MAX((uint32_t)frag_cuda_count(), 1u);
+	return open_cuda(cli, (int)(dev % cards), out, err);
 }
 
-void frag_cli_note_cards(const struct frag_cli *cli, uint32_t devices)
+void frag_cli_note_cards(const void *ctx, uint32_t devices)
 {
+	const struct frag_cli *cli = ctx;
 	uint32_t cards;
 
 	if (cli->device != FRAG_CLI_DEVICE_CUDA || cli->ordinal_given)
@@ -107,19 +116,6 @@ void frag_cli_note_cards(const struct frag_cli *cli, uint32_t devices)
 			      "the trace has %u devices and there %s %u CUDA card%s: devices are "
 			      "replayed one after the other, and share cards",
 			      devices, cards == 1 ? "is" : "are", cards, cards == 1 ? "" : "s");
-}
-
-int frag_cli_open_device(const struct frag_cli *cli, struct frag_device **out, struct frag_err *err)
-{
-	switch (cli->device) {
-	case FRAG_CLI_DEVICE_SIM:
-		return frag_sim_open(&cli->target.card, out, err);
-	case FRAG_CLI_DEVICE_CUDA:
-		return open_cuda(cli, cli->ordinal, out, err);
-	case FRAG_CLI_DEVICE_NULL:
-		return frag_null_open(out, err);
-	}
-	FRAG_BUG("device kind");
 }
 
 char *frag_cli_day(bool clock)

@@ -105,15 +105,14 @@ void frag_cli_detail(const struct frag_cli *cli, const char *fmt, ...)
 /* "reading run.pickle" as a line of progress, until frag_progress_end. name may be NULL. */
 void frag_cli_show(struct frag_progress *p, const char *what, const char *name);
 
-/* Opens what --device and the card options say. Of a real card, --capacity is the usable part. */
-int frag_cli_open_device(const struct frag_cli *cli, struct frag_device **out,
-			 struct frag_err *err);
-/* The same for device number `dev` of a trace: with several cards, and none named, one each; where
- * there are fewer cards, they take turns. */
-int frag_cli_open_nth(const struct frag_cli *cli, uint32_t dev, struct frag_device **out,
+/* What --device and the card options say, for device `dev` of a trace: with several cards, and none
+ * named, one each; where there are fewer cards, they take turns. Of a real card, --capacity is the
+ * usable part. cli: a struct frag_cli, here and below, as sessions call them. */
+int frag_cli_open_nth(const void *cli, uint32_t dev, struct frag_device **out,
 		      struct frag_err *err);
 /* Notes that a trace has more devices than there are cards. */
-void frag_cli_note_cards(const struct frag_cli *cli, uint32_t devices);
+void frag_cli_note_cards(const void *cli, uint32_t devices);
+void frag_cli_note_text(const void *cli, const char *text);
 /* For lanes of a page (compare/lanes.h): the card and the cards of the command line. */
 #define FRAG_CLI_LANES(cli) ((struct frag_lanes){ &(cli)->target, (cli)->cards, (cli)->vendor })
 /* The day that a page names: that of SOURCE_DATE_EPOCH, as in reproducible builds; else, where

@@ -21,9 +21,6 @@ struct frag_program frag_cli_program(const struct frag_cli *cli,
 struct frag_program_operand {
 	char *folder;	 /* NULL = none */
 	char path[4096]; /* of the .cft in it */
-	char *list[1];
-	struct frag_cli *cli; /* NULL: its operands are its own */
-	char **before;
 };
 int frag_program_operand(struct frag_cli *cli, const struct frag_pretend *o,
 			 struct frag_program_operand *out, struct frag_err *err);

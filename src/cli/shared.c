@@ -19,9 +19,7 @@
 
 static int set_device(void *whole, const char *arg, struct frag_err *err)
 {
-	static const char *const names[] = { "sim", "cuda", "null", NULL };
-	static const enum frag_cli_device kinds[] = { FRAG_CLI_DEVICE_SIM, FRAG_CLI_DEVICE_CUDA,
-						      FRAG_CLI_DEVICE_NULL };
+	static const char *const names[] = { "sim", "cuda", "null", NULL }; /* as the enum */
 	struct frag_cli *cli = whole;
 	char *end;
 
@@ -36,7 +34,7 @@ static int set_device(void *whole, const char *arg, struct frag_err *err)
 	}
 	for (unsigned i = 0; names[i]; i++) {
 		if (!strcmp(arg, names[i])) {
-			cli->device = kinds[i];
+			cli->device = (enum frag_cli_device)i;
 			return 0;
 		}
 	}

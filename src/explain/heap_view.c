@@ -13,7 +13,7 @@
 struct walk {
 	struct frag_heap_view *view;
 	struct frag_heap_block *list;
-	size_t count, at; /* next block, by address */
+	size_t count; /* by address */
 	/* the segment that is walked */
 	uint32_t segment;
 	frag_addr_t low, high;
@@ -24,14 +24,11 @@ struct walk {
 FRAG_COMPARE(by_address, struct frag_heap_block, FRAG_ORDER(x->addr, y->addr),
 	     FRAG_ORDER(x->slot, y->slot))
 
-/* First block at or above an address. Walks go upwards; a policy that does not is still right. */
+/* First block at or above an address. */
 static size_t find(const struct walk *w, frag_addr_t addr)
 {
 	size_t at;
 
-	if (w->at <= w->count && (!w->at || w->list[w->at - 1].addr < addr) &&
-	    (w->at == w->count || w->list[w->at].addr >= addr))
-		return w->at;
 	FRAG_BISECT(at, 0, w->count, w->list[at].addr < addr);
 	return at;
 }
@@ -44,9 +41,7 @@ static void end_segment(struct walk *w)
 	if (!w->any)
 		return;
 	from = find(w, w->low);
-	w->at = from;
 	to = find(w, w->high);
-	w->at = to;
 	w->view->non_releasable += w->holes;
 	if (from == to)
 		w->view->ownerless += w->holes;

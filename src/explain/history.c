@@ -114,7 +114,9 @@ static void refused(struct follow *f, const struct frag_event *e)
 									.bytes = e->bytes,
 									.step = f->step,
 									.live_bytes = f->live,
-									.stack = e->stack };
+									.stack = e->stack,
+									.stream = e->stream,
+									.pool = e->pool };
 	h->refusals_count++;
 }
 

@@ -47,7 +47,7 @@ struct frag_step {
 struct frag_refusal {
 	uint64_t event, time_us, bytes, step;
 	uint64_t live_bytes; /* then */
-	uint32_t stack;
+	uint32_t stack, stream, pool;
 };
 
 struct frag_trim {

@@ -37,10 +37,6 @@ void frag_counters_table(const struct frag_result *res, struct frag_answer *a);
 void frag_loss_table(const struct frag_loss *l, struct frag_answer *a);
 extern const struct frag_shape frag_loss_shape; /* of struct frag_loss */
 
-/* A trace and device. */
-extern const struct frag_shape frag_section_shape;
-struct frag_rows frag_section_rows(const struct frag_report *r, struct frag_answer *a);
-
 /* What to take there; NULL where nothing is advised. */
 extern const struct frag_shape frag_advice_shape;
 const void *frag_advice_data(const struct frag_section *s, struct frag_answer *a);

@@ -58,7 +58,7 @@ void frag_blob_store_release(struct frag_blob_store *s)
 	*s = (struct frag_blob_store){ 0 };
 }
 
-int frag_blob_store_add(struct frag_blob_store *s, const void *bytes, size_t count, uint32_t *blob,
+int frag_blob_store_add(struct frag_blob_store *s, const void *bytes, size_t count, uint64_t *blob,
 			struct frag_err *err)
 {
 	FRAG_AUTO_FREE uint8_t *packed = NULL;
@@ -77,12 +77,12 @@ int frag_blob_store_add(struct frag_blob_store *s, const void *bytes, size_t cou
 				 strerror(errno));
 	s->blobs[s->count] = (struct frag_blob){ s->bytes, n, count };
 	s->bytes += n;
-	*blob = (uint32_t)s->count++;
+	*blob = s->count++;
 	return 0;
 }
 
 int frag_blob_store_pack(struct frag_blob_store *s, struct frag_column *columns, size_t count,
-			 uint32_t *blob, struct frag_err *err)
+			 uint64_t *blob, struct frag_err *err)
 {
 	FRAG_AUTO_FREE uint8_t *all = NULL;
 	size_t total = 4 * count, at = 0;

@@ -62,9 +62,9 @@ int frag_blob_store_open(struct frag_blob_store *s, struct frag_err *err);
 void frag_blob_store_release(struct frag_blob_store *s);
 /* Packs and empties columns, each after its length, into a blob. Errors: FRAG_ENOMEM, FRAG_EOUTPUT. */
 int frag_blob_store_pack(struct frag_blob_store *s, struct frag_column *columns, size_t count,
-			 uint32_t *blob, struct frag_err *err);
+			 uint64_t *blob, struct frag_err *err);
 /* Any bytes. */
-int frag_blob_store_add(struct frag_blob_store *s, const void *bytes, size_t count, uint32_t *blob,
+int frag_blob_store_add(struct frag_blob_store *s, const void *bytes, size_t count, uint64_t *blob,
 			struct frag_err *err);
 /* Blob `i` in new memory. */
 int frag_blob_store_read(const struct frag_blob_store *s, size_t i, uint8_t **bytes,

@@ -6,6 +6,7 @@
  */
 #include "view.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +48,7 @@ static void add_policy(bool served, struct frag_text *out)
 	frag_text_add(out, "'");
 }
 
-static int add_head(struct frag_view *v, uint32_t *blob, struct frag_err *err)
+static int add_head(struct frag_view *v, uint64_t *blob, struct frag_err *err)
 {
 	json_auto_t *root = frag_shape_json(&frag_view_shape, v);
 	FRAG_AUTO_FREE char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
@@ -122,15 +123,18 @@ int frag_view_put(struct frag_view *v, uint64_t max_bytes, struct frag_answer *p
 		  struct frag_err *err)
 {
 	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 }, policy = { 0 };
-	uint32_t head;
+	uint64_t head;
 
 	if (!v->store.count)
 		return 0;
+	v->lanes.rows = v->lane_list;
+	v->files.rows = v->file_list;
+	v->notes.rows = v->note_list;
 	FRAG_TRY(add_head(v, &head, err));
 	frag_text_add(&out, "<style>\n");
 	frag_text_add(&out, frag_view_css);
 	frag_text_addf(&out,
-		       "</style>\n<section id=\"live\" class=\"live\" data-head=\"%u\"%s "
+		       "</style>\n<section id=\"live\" class=\"live\" data-head=\"%" PRIu64 "\"%s "
 		       "hidden></section>\n",
 		       head, max_bytes ? "" : " data-served=\"1\"");
 	if (max_bytes)

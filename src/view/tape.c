@@ -149,7 +149,7 @@ static void write_keys(struct tape *t, const struct frag_run *run)
 static int end_piece(struct tape *t, struct frag_err *err)
 {
 	struct frag_blob_store *s = &t->view->store;
-	uint32_t blob[4] = { 0 };
+	uint64_t blob[4] = { 0 };
 
 	if (!t->event)
 		return 0;
@@ -297,19 +297,14 @@ static void take_free(struct tape *t, const struct frag_event *e)
 		b->state = WAITING;
 }
 
-static void sparse(struct tape *t, struct frag_column *c)
-{
-	frag_column_put(c, t->event - t->sparse_event);
-	t->sparse_event = t->event;
-}
-
 /* What changed beside the blocks: ranges of segments, reserved bytes, what was not derived. */
 static void put_changes(struct tape *t, const struct frag_told *told)
 {
 	for (size_t i = 0; i < told->changes_count; i++) {
 		const struct frag_export_change *c = &told->changes[i];
 
-		sparse(t, &t->places[CHANGE]);
+		frag_column_put(&t->places[CHANGE], t->event - t->sparse_event);
+		t->sparse_event = t->event;
 		frag_column_put(&t->places[CHANGE], c->kind);
 		frag_column_put(&t->places[CHANGE], c->addr);
 		frag_column_put(&t->places[CHANGE], c->bytes);
@@ -476,19 +471,16 @@ static int finish(struct tape *t, struct frag_err *err)
 	struct frag_blob_store *s = &t->view->store;
 	struct frag_lane *lane = t->lane;
 	uint64_t events = t->event + 1;
-	uint32_t blob[3];
 
 	lane->duration_us = t->us;
 	lane->events_count = events;
 	end_bucket(t);
 	t->event = events;
 	FRAG_TRY(end_piece(t, err));
-	FRAG_TRY(frag_blob_store_pack(s, t->pyramid, FRAG_ARRAY_LEN(t->pyramid), &blob[0], err));
-	FRAG_TRY(frag_blob_store_pack(s, &t->losses, 1, &blob[1], err));
-	FRAG_TRY(frag_blob_store_pack(s, &t->marks, 1, &blob[2], err));
-	lane->pyramid = blob[0];
-	lane->losses = blob[1];
-	lane->marks = blob[2];
+	FRAG_TRY(frag_blob_store_pack(s, t->pyramid, FRAG_ARRAY_LEN(t->pyramid), &lane->pyramid,
+				      err));
+	FRAG_TRY(frag_blob_store_pack(s, &t->losses, 1, &lane->losses, err));
+	FRAG_TRY(frag_blob_store_pack(s, &t->marks, 1, &lane->marks, err));
 	lane->pieces.rows =
 		frag_answer_copy(&t->view->answer, t->pieces, t->pieces_count * sizeof(*t->pieces));
 	lane->pieces.count = t->pieces_count;

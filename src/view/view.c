@@ -46,13 +46,6 @@ void frag_view_release(struct frag_view *v)
 	*v = (struct frag_view){ 0 };
 }
 
-static void refresh(struct frag_view *v)
-{
-	v->lanes.rows = v->lane_list;
-	v->files.rows = v->file_list;
-	v->notes.rows = v->note_list;
-}
-
 /* ---- names and stacks of a recording ---- */
 
 /* Names are for reading: of a long one its beginning, less where names take much in all. */
@@ -102,10 +95,11 @@ static void put_frame(struct frag_column *c, const struct frag_trace *t, uint32_
 	put_name(c, name);
 }
 
-static int put_names(struct frag_view *v, const struct frag_sites *sites, uint32_t blobs[3],
-		     struct frag_err *err)
+static int put_names(struct frag_view *v, const struct frag_sites *sites,
+		     struct frag_view_file *file, struct frag_err *err)
 {
 	const struct frag_trace *t = sites->trace;
+	uint64_t *blobs[] = { &file->strings, &file->frames, &file->sites };
 	struct frag_column names[3] = { { 0 } };
 	int rc = 0;
 
@@ -117,13 +111,13 @@ static int put_names(struct frag_view *v, const struct frag_sites *sites, uint32
 		put_name(&names[2], sites->names[i] ? sites->names[i] : "?");
 	for (unsigned i = 0; i < 3; i++) {
 		if (!rc)
-			rc = frag_blob_store_pack(&v->store, &names[i], 1, &blobs[i], err);
+			rc = frag_blob_store_pack(&v->store, &names[i], 1, blobs[i], err);
 		frag_host_free(names[i].bytes);
 	}
 	return rc;
 }
 
-static int put_stacks(struct frag_view *v, const struct frag_sites *sites, uint32_t *blob,
+static int put_stacks(struct frag_view *v, const struct frag_sites *sites, uint64_t *blob,
 		      struct frag_err *err)
 {
 	struct frag_column c[2] = { { 0 } };
@@ -146,21 +140,14 @@ static int put_stacks(struct frag_view *v, const struct frag_sites *sites, uint3
 int frag_view_add_file(struct frag_view *v, const struct frag_trace *trace, struct frag_err *err)
 {
 	FRAG_AUTO(frag_sites_release) struct frag_sites sites = { 0 };
-	struct frag_view_file *file;
-	uint32_t blobs[3] = { 0 }, stacks = 0;
+	struct frag_view_file file = { .trace = frag_answer_print(&v->answer, "%s",
+								  trace->name ? trace->name : "") };
 
 	FRAG_TRY(frag_sites_init(&sites, trace, FRAG_BY_LINE, NULL, err));
-	FRAG_TRY(put_names(v, &sites, blobs, err));
-	FRAG_TRY(put_stacks(v, &sites, &stacks, err));
+	FRAG_TRY(put_names(v, &sites, &file, err));
+	FRAG_TRY(put_stacks(v, &sites, &file.stacks, err));
 	FRAG_TRY(FRAG_GROW(v->file_list, v->files.count, v->files_cap, "page", err));
-	file = &v->file_list[v->files.count++];
-	*file = (struct frag_view_file){ .trace = frag_answer_print(&v->answer, "%s",
-								    trace->name ? trace->name : ""),
-					 .strings = blobs[0],
-					 .frames = blobs[1],
-					 .sites = blobs[2],
-					 .stacks = stacks };
-	refresh(v);
+	v->file_list[v->files.count++] = file;
 	return 0;
 }
 
@@ -194,7 +181,6 @@ int frag_view_add(struct frag_view *v, const struct frag_export_job *job, uint32
 	FRAG_TRY(FRAG_GROW(v->lane_list, v->lanes.count, v->lanes_cap, "page", err));
 	FRAG_TRY(frag_tape_write(v, job, dev, &lane, program != SIZE_MAX, err));
 	v->lane_list[v->lanes.count++] = lane;
-	refresh(v);
 	return 0;
 }
 
@@ -205,7 +191,6 @@ int frag_view_note(struct frag_view *v, size_t lane, uint64_t event, const char 
 	v->note_list[v->notes.count++] = (struct frag_view_note){
 		.lane = lane, .event = event, .text = frag_answer_print(&v->answer, "%s", text)
 	};
-	refresh(v);
 	return 0;
 }
 

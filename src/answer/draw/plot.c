@@ -64,18 +64,6 @@ static void forget(struct child *c)
 	*c = (struct child){ 0 };
 }
 
-static char *suffixed(const char *a, const char *b)
-{
-	size_t n = strlen(a), m = strlen(b);
-	char *s = frag_host_alloc(n + m + 1);
-
-	if (!s)
-		return NULL;
-	memcpy(s, a, n);
-	memcpy(s + n, b, m + 1);
-	return s;
-}
-
 /* In the child: only calls that are allowed between fork and exec. */
 static void become_gnuplot(const struct child *c, pid_t parent, char *const *argv)
 {
@@ -124,13 +112,14 @@ static int start(const char *dir, const struct frag_plot *plot, struct child *c,
 		 struct frag_err *err)
 {
 	bool whole = strchr(plot->script, '/') != NULL;
-	char *base = whole ? frag_host_strdup(plot->script) : frag_path_join(dir, plot->script);
 	int ret;
 
 	c->plot = plot;
-	c->script = base ? suffixed(base, whole ? "" : ".gp") : NULL;
-	c->log = suffixed(plot->output, ".log");
-	frag_host_free(base);
+	if (asprintf(&c->script, "%s%s%s%s", whole ? "" : dir, whole ? "" : "/", plot->script,
+		     whole ? "" : ".gp") < 0)
+		c->script = NULL;
+	if (asprintf(&c->log, "%s.log", plot->output) < 0)
+		c->log = NULL;
 	ret = c->script && c->log ? spawn(c, err) : frag_fail_nomem(err, "gnuplot");
 	if (ret)
 		forget(c);

@@ -61,17 +61,31 @@ static void put_words(const char *value, FILE *to)
 			fputc(value[i] == '|' ? ' ' : value[i], to);
 }
 
-typedef void (*row_fn)(FILE *to, const struct frag_cmd *cmd, const struct frag_arg *a);
+/* The options of a command that completion offers, one after the other. */
+struct rows {
+	struct frag_arg_table tables[FRAG_ARG_TABLES_MAX], *table;
+	const struct frag_arg *next;
+};
 
-static void each_row(FILE *to, const struct frag_cmd *cmd, row_fn fn)
+static void begin(struct rows *r, const struct frag_cmd *cmd)
 {
-	struct frag_arg_table tables[FRAG_ARG_TABLES_MAX];
+	frag_cli_tables(cmd, NULL, NULL, r->tables);
+	r->table = r->tables;
+	r->next = r->table->rows;
+}
 
-	frag_cli_tables(cmd, NULL, NULL, tables);
-	for (const struct frag_arg_table *t = tables; t->rows; t++)
-		for (const struct frag_arg *a = t->rows; a->type != FRAG_ARG_END; a++)
-			if (!a->silent)
-				fn(to, cmd, a);
+/* NULL: no more. */
+static const struct frag_arg *next_row(struct rows *r)
+{
+	while (r->table->rows) {
+		const struct frag_arg *a = r->next++;
+
+		if (a->type == FRAG_ARG_END)
+			r->next = (++r->table)->rows;
+		else if (!a->silent)
+			return a;
+	}
+	return NULL;
 }
 
 /* Inside of single quotes of a shell: no quotes, brackets or colons. */
@@ -84,25 +98,26 @@ static void put_plain(FILE *to, const char *text)
 
 /* ---- bash -------------------------------------------------------------------------- */
 
-static void bash_name(FILE *to, const struct frag_cmd *cmd, const struct frag_arg *a)
+static void bash_values(FILE *to, const struct frag_cmd *cmd)
 {
-	(void)cmd;
-	fprintf(to, " --%s", a->name);
-}
-
-static void bash_value(FILE *to, const struct frag_cmd *cmd, const struct frag_arg *a)
-{
+	const struct frag_arg *a;
 	char value[120];
+	struct rows r;
 
-	if (!frag_args_value_text(a, value, sizeof(value)))
-		return;
-	fprintf(to, "\t%s:--%s) words='", cmd->name, a->name);
-	put_words(value, to);
-	fputs("' ;;\n", to);
+	for (begin(&r, cmd); (a = next_row(&r));) {
+		if (!frag_args_value_text(a, value, sizeof(value)))
+			continue;
+		fprintf(to, "\t%s:--%s) words='", cmd->name, a->name);
+		put_words(value, to);
+		fputs("' ;;\n", to);
+	}
 }
 
 void frag_help_bash(FILE *to)
 {
+	const struct frag_arg *a;
+	struct rows r;
+
 	fputs("# bash completion of cufrag, made by: cufrag help --format bash\n"
 	      "_cufrag()\n{\n"
 	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
@@ -114,13 +129,14 @@ void frag_help_bash(FILE *to)
 	put_commands(to);
 	fputs(" --help --version' -- \"$cur\"))\n\t\treturn\n\tfi\n\tcase $cmd:$prev in\n", to);
 	for (const struct frag_cmd *const *c = frag_commands(); *c; c++)
-		each_row(to, *c, bash_value);
+		bash_values(to, *c);
 	fputs("\t*) case $cmd in\n", to);
 	for (const struct frag_cmd *const *c = frag_commands(); *c; c++) {
 		fprintf(to, "\t\t%s) words='", (*c)->name);
 		put_words((*c)->operands ? (*c)->operands : "", to);
 		fputs("'\n\t\t\tcase $cur in -*) words='", to);
-		each_row(to, *c, bash_name);
+		for (begin(&r, *c); (a = next_row(&r));)
+			fprintf(to, " --%s", a->name);
 		fputs("' ;; esac ;;\n", to);
 	}
 	fputs("\t\tesac ;;\n\tesac\n"
@@ -133,11 +149,10 @@ void frag_help_bash(FILE *to)
 
 /* ---- zsh --------------------------------------------------------------------------- */
 
-static void zsh_row(FILE *to, const struct frag_cmd *cmd, const struct frag_arg *a)
+static void zsh_row(FILE *to, const struct frag_arg *a)
 {
 	char value[120];
 
-	(void)cmd;
 	fprintf(to, "\t\t\t'*--%s%s[", a->name,
 		a->type == FRAG_ARG_FLAG ? ""
 		: a->bare		 ? "=-"
@@ -155,6 +170,9 @@ static void zsh_row(FILE *to, const struct frag_cmd *cmd, const struct frag_arg 
 
 void frag_help_zsh(FILE *to)
 {
+	const struct frag_arg *a;
+	struct rows r;
+
 	fputs("#compdef cufrag\n# zsh completion of cufrag, made by: cufrag help --format zsh\n"
 	      "_cufrag() {\n\tlocal -a commands=(\n",
 	      to);
@@ -169,7 +187,8 @@ void frag_help_zsh(FILE *to)
 	      to);
 	for (const struct frag_cmd *const *c = frag_commands(); *c; c++) {
 		fprintf(to, "\t%s)\n\t\t_arguments \\\n", (*c)->name);
-		each_row(to, *c, zsh_row);
+		for (begin(&r, *c); (a = next_row(&r));)
+			zsh_row(to, a);
 		fputs("\t\t\t'*:operand:_files'\n\t\t;;\n", to);
 	}
 	fputs("\tesac\n}\n_cufrag \"$@\"\n", to);
@@ -197,12 +216,16 @@ static void fish_row(FILE *to, const struct frag_cmd *cmd, const struct frag_arg
 
 void frag_help_fish(FILE *to)
 {
+	const struct frag_arg *a;
+	struct rows r;
+
 	fputs("# fish completion of cufrag, made by: cufrag help --format fish\n", to);
 	for (const struct frag_cmd *const *c = frag_commands(); *c; c++) {
 		fprintf(to, "complete -c cufrag -n __fish_use_subcommand -f -a %s -d '",
 			(*c)->name);
 		put_plain(to, (*c)->summary);
 		fputs("'\n", to);
-		each_row(to, *c, fish_row);
+		for (begin(&r, *c); (a = next_row(&r));)
+			fish_row(to, *c, a);
 	}
 }

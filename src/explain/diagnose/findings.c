@@ -10,17 +10,15 @@
 
 #define CHARTS_MAX 8u /* on a page */
 
-static const struct {
-	const char *text, *word;
-} kinds[] = {
-#define FRAG_X_(name, text, word) { text, word },
+static const char *const kinds[] = {
+#define FRAG_X_(name, text, word) text,
 	FRAG_FINDING_LIST(FRAG_X_)
 #undef FRAG_X_
 };
 
 const char *frag_finding_text(enum frag_finding_kind kind)
 {
-	return kinds[kind].text;
+	return kinds[kind];
 }
 
 struct frag_finding *frag_findings_add(struct frag_findings *f, enum frag_finding_kind kind,
@@ -34,7 +32,7 @@ struct frag_finding *frag_findings_add(struct frag_findings *f, enum frag_findin
 	else
 		one = &f->list[f->count++];
 	*one = (struct frag_finding){ .kind = kind,
-				      .verdict = kinds[kind].text,
+				      .verdict = kinds[kind],
 				      .texts = f->texts,
 				      .about = frag_answer_print(f->texts, "%s", about) };
 	return one;

@@ -29,10 +29,6 @@ struct birth {
 	bool live, in_optimizer;
 };
 
-struct counts { /* of all blocks of a stack, or size */
-	uint32_t kinds[FRAG_KINDS];
-};
-
 struct pass {
 	const struct frag_history *h;
 	struct birth *births;
@@ -41,8 +37,8 @@ struct pass {
 	uint64_t alloc_event; /* of the last request */
 	size_t step;
 	bool stacks;
-	struct frag_addr_map numbers; /* of counts, by stack or size */
-	struct counts *table;	      /* [KEYS_MAX] */
+	struct frag_addr_map numbers;  /* of counts, by stack or size */
+	uint32_t (*table)[FRAG_KINDS]; /* [KEYS_MAX]: of all blocks of a stack, or size */
 	uint32_t keys;
 	uint32_t *item_of_slot; /* blocks of the view */
 	const struct frag_heap_view *view;
@@ -97,7 +93,7 @@ static void count_kind(struct pass *p, struct birth *b, bool last)
 	enum frag_kind kind = kind_of(p, b, last);
 
 	if (b->key != NO_ITEM)
-		p->table[b->key].kinds[kind]++;
+		p->table[b->key][kind]++;
 	if (b->item != NO_ITEM) {
 		p->out[b->item].kind = (uint8_t)kind;
 		p->item_key[b->item] = b->key;
@@ -161,15 +157,15 @@ static void set_confidence(struct pass *p)
 {
 	for (size_t i = 0; i < p->view->count; i++) {
 		struct frag_kind_of *k = &p->out[i];
-		const struct counts *c;
+		const uint32_t *counts;
 		uint32_t total = 0;
 
 		if (p->item_key[i] == NO_ITEM || k->kind == FRAG_KIND_UNKNOWN)
 			continue;
-		c = &p->table[p->item_key[i]];
+		counts = p->table[p->item_key[i]];
 		for (unsigned n = 0; n < FRAG_KINDS; n++)
-			total += c->kinds[n];
-		k->confidence = total ? (float)c->kinds[k->kind] / (float)total : 0;
+			total += counts[n];
+		k->confidence = total ? (float)counts[k->kind] / (float)total : 0;
 	}
 }
 

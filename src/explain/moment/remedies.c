@@ -24,8 +24,8 @@
 
 struct trial {
 	struct frag_explained *x;
-	struct frag_event request; /* the refused one */
-	uint64_t limits[3];	   /* the one that counts, and the bounds of an inferred one */
+	const struct frag_refusal *request;
+	uint64_t limits[3]; /* the one that counts, and the bounds of an inferred one */
 	size_t limits_count;
 	double leak; /* bytes per step, 0 = none was found */
 };
@@ -90,8 +90,8 @@ static int ask(struct frag_cursor *s, const struct trial *t, uint64_t bytes, boo
 	       struct frag_err *err)
 {
 	struct frag_request req = { .bytes = bytes,
-				    .stream = t->request.stream,
-				    .pool = t->request.pool };
+				    .stream = t->request->stream,
+				    .pool = (uint16_t)t->request->pool };
 	struct frag_run *run = s->run;
 	struct frag_block block = { 0 };
 	int rc;
@@ -124,7 +124,7 @@ static int try_at(const struct trial *t, const struct change *c, uint64_t limit,
 		FRAG_TRY(frag_cursor_trim(&s, err));
 	if (c->row)
 		FRAG_TRY(frag_explain_free_row(t->x, c->row, c->activations, &s, err));
-	FRAG_TRY(ask(&s, t, scaled(t->x, t->request.bytes, c->smaller), served, err));
+	FRAG_TRY(ask(&s, t, scaled(t->x, t->request->bytes, c->smaller), served, err));
 	limit = FRAG_MIN(run.limit_bytes, card->total_bytes - card->context_bytes);
 	*spare = limit - FRAG_MIN(frag_cursor_reserved(&s), limit);
 	return 0;
@@ -244,7 +244,7 @@ static int raise_limit(const struct trial *t, struct frag_err *err)
 {
 	const struct frag_sim_config *card = &t->x->in.target.card;
 	uint64_t room = card->total_bytes - card->context_bytes, limit = t->x->m.limit_bytes;
-	uint64_t by = frag_round_up(FRAG_MAX(t->request.bytes / 8, 64 * FRAG_MIB), FRAG_PAGE);
+	uint64_t by = frag_round_up(FRAG_MAX(t->request->bytes / 8, 64 * FRAG_MIB), FRAG_PAGE);
 	uint64_t low = t->limits[t->limits_count - 1], high = 0, spare = 0, left;
 	enum outcome out = REFUSED;
 	struct frag_remedy *r;
@@ -412,25 +412,9 @@ static int next_card(const struct trial *t, struct frag_err *err)
 
 /* ---- all of them ------------------------------------------------------------------------ */
 
-struct event_at {
-	uint64_t at;
-	struct frag_event *out;
-};
-
-static int find_event(void *ctx, const struct frag_event *e, size_t n, uint64_t first,
-		      struct frag_err *err)
+static void fill(struct frag_explained *x)
 {
-	struct event_at *want = ctx;
-
-	(void)err;
-	if (want->at >= first + n)
-		return 0;
-	*want->out = e[want->at - first];
-	return 1;
-}
-
-static void fill(struct frag_explained *x, const struct frag_event *request)
-{
+	const struct frag_refusal *request = &x->refusal->r;
 	FRAG_AUTO_FREE char *line = frag_sites_line(&x->in.sites, request->stack);
 	struct frag_refused_request *o = &x->refused;
 	struct frag_moment *m = &x->m;
@@ -478,15 +462,16 @@ static int find_leak(struct trial *t, struct frag_err *err)
 
 int frag_explain_oom(struct frag_explained *x, struct frag_err *err)
 {
-	struct trial t = { .x = x, .limits = { x->in.limit_bytes }, .limits_count = 1 };
-	struct event_at want = { x->m.event, &t.request };
+	struct trial t = { .x = x,
+			   .request = &x->refusal->r,
+			   .limits = { x->in.limit_bytes },
+			   .limits_count = 1 };
 
 	if (x->in.limit_high_bytes > FRAG_PAGE) {
 		t.limits[t.limits_count++] = x->in.limit_low_bytes;
 		t.limits[t.limits_count++] = x->in.limit_high_bytes - FRAG_PAGE;
 	}
-	FRAG_TRY(frag_events_each(&x->in.events, find_event, &want, err));
-	fill(x, &t.request);
+	fill(x);
 	FRAG_TRY(find_leak(&t, err));
 	FRAG_TRY(setting(&t, err));
 	FRAG_TRY(smaller_batch(&t, err));

@@ -16,24 +16,15 @@ static const struct frag_chart_ops *const by_name[] = {
 #undef FRAG_ENTRY
 };
 
-/* Rank of charts below, to place one without sorting a static table. */
-static size_t place_of(size_t i)
+const struct frag_chart_ops *frag_chart_next(const struct frag_chart_ops *last)
 {
-	size_t place = 0;
+	const struct frag_chart_ops *next = NULL;
 
-	for (size_t k = 0; k < FRAG_ARRAY_LEN(by_name); k++)
-		place += by_name[k]->rank < by_name[i]->rank ||
-			 (by_name[k]->rank == by_name[i]->rank && k < i);
-	return place;
-}
-
-const struct frag_chart_ops *frag_chart_at(size_t place)
-{
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(by_name); i++) {
-		if (place_of(i) == place)
-			return by_name[i];
-	}
-	return NULL;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(by_name); i++)
+		if ((!last || by_name[i]->rank > last->rank) &&
+		    (!next || by_name[i]->rank < next->rank))
+			next = by_name[i];
+	return next;
 }
 
 /* ---- on the page --------------------------------------------------------------------- */
@@ -120,7 +111,7 @@ void frag_charts_parts(const struct frag_report *r, const struct frag_section *s
 	if (!order)
 		return;
 	frag_section_order(s, order);
-	for (size_t i = 0; (ops = frag_chart_at(i)); i++)
+	for (ops = NULL; (ops = frag_chart_next(ops));)
 		add_chart(ops, &job);
 }
 

@@ -48,8 +48,8 @@ struct frag_chart_ops {
 /* Most files name what they define alike: struct row and its functions. */
 #define FRAG_CHART_HOOKS .finding = finding, .shape = &row_shape, .rows = rows
 
-/* Chart at this place of the page, NULL after the last. */
-const struct frag_chart_ops *frag_chart_at(size_t place);
+/* The chart behind `last` (NULL: the first) on the page, NULL after the last. Ranks differ. */
+const struct frag_chart_ops *frag_chart_next(const struct frag_chart_ops *last);
 /* Adds to the page each chart that has something to show of this section. */
 void frag_charts_parts(const struct frag_report *r, const struct frag_section *s,
 		       struct frag_answer *a);
