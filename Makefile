@@ -148,10 +148,10 @@ UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c $(if $(filter 0,$(PRETEND)),
 CONF_SRC := $(sort $(wildcard tests/conformance/test_*.c))
 GOLD_SRC := $(sort $(wildcard tests/golden/test_*.c))
 GPU_SRC  := $(sort $(wildcard tests/gpu/test_*.c))
-FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_SRC := $(sort $(filter-out $(if $(filter fuzz,$(BUILD)),%/replay_main.c),$(wildcard tests/fuzz/*.c)))
 TEST_SRC := $(UNIT_SRC) $(CONF_SRC) $(GOLD_SRC) $(GPU_SRC)
 TEST_BIN := $(patsubst tests/%.c,$(B)/tests/%,$(TEST_SRC))
-FUZZ_BIN := $(patsubst tests/%.c,$(B)/tests/%,$(FUZZ_SRC))
+FUZZ_BIN := $(B)/tests/fuzz/fuzz
 SUPPORT_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard tests/support/*.c)))
 
 # What can be left out: where the header is missing, `make` says what, and which package brings it.
@@ -371,19 +371,18 @@ $(B)/tests/%: $(B)/obj/tests/%.o $(SUPPORT_OBJ) $(B)/libcufrag.a
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(SUPPORT_OBJ) $(B)/libcufrag.a $(LDLIBS) -lcmocka
 
-# A fuzz target is one function; libFuzzer drives it in BUILD=fuzz, else the replay driver
-# feeds it the files named on its command line.
-FUZZ_MAIN := $(if $(filter fuzz,$(BUILD)),-fsanitize=fuzzer,$(B)/obj/tests/fuzz/replay_main.o)
-$(B)/tests/fuzz/%: $(B)/obj/tests/fuzz/%.o $(filter %.o,$(FUZZ_MAIN)) $(B)/libcufrag.a
+# A fuzz target is one function; libFuzzer drives it in BUILD=fuzz, else replay_main.c feeds it the files named on its
+# command line.
+$(FUZZ_BIN): $(patsubst %.c,$(B)/obj/%.o,$(FUZZ_SRC)) $(B)/libcufrag.a
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(FUZZ_MAIN) $(B)/libcufrag.a $(LDLIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(if $(filter fuzz,$(BUILD)),-fsanitize=fuzzer) $(B)/libcufrag.a $(LDLIBS)
 
 $(B)/obj/tests/%.o: CPPFLAGS += -I. -Itests/support -DFRAG_SHARED_TRACES='"$(SHARED_TRACES)"' -DFRAG_VERSION='"test"'
 $(patsubst tests/%.c,$(B)/obj/tests/%.o,$(TEST_SRC)) $(SUPPORT_OBJ): $(B)/test_flags
 
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(LAB_OBJ) $(SUPPORT_OBJ) $(RECORD_OBJ) $(START_OBJ) $(READ_OBJ)) \
-	$(patsubst tests/%.c,$(B)/obj/tests/%.d,$(TEST_SRC) $(FUZZ_SRC) tests/fuzz/replay_main.c) \
+	$(patsubst tests/%.c,$(B)/obj/tests/%.d,$(TEST_SRC) $(FUZZ_SRC)) \
 	$(patsubst %.cu,$(B)/%.d,$(KERNEL_SRC))
 .SECONDARY:
 
@@ -400,7 +399,7 @@ setup:
 	@scripts/build/setup.sh
 
 # make check T=…: one test needs its own program, and those that run cufrag need that
-WANTED = $(if $(T),$(filter %/test_$(notdir $(T)) %/fuzz_$(notdir $(T)) $(B)/tests/drivers/%,$(TEST_BIN) $(FUZZ_BIN)) $(B)/cufrag,tests-build)
+WANTED = $(if $(T),$(filter %/test_$(notdir $(T)) $(B)/tests/drivers/%,$(TEST_BIN)) $(if $(wildcard tests/fuzz/corpus/$(notdir $(T))),$(FUZZ_BIN)) $(B)/cufrag,tests-build)
 
 #: check      quick tests: units, conformance, command line, golden counts, fuzz corpus; no GPU
 #            T=name: only this one, as T=unit/base/opt, T=opt, T=cli or T=cli/help_each

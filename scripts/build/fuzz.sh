@@ -17,7 +17,7 @@ export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}quarantine_size_mb=64
 fuzz() {
 	local name=$1 log=$b/fuzz-$1.log
 	mkdir -p "$b/corpus/$name"
-	if "$b/tests/fuzz/fuzz_$name" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=512 -max_len=65536 \
+	if FUZZ=$name "$b/tests/fuzz/fuzz" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=512 -max_len=65536 \
 		-print_final_stats=1 -artifact_prefix="$b/crash-$name-" "$b/corpus/$name" "tests/fuzz/corpus/$name" > "$log" 2>&1; then
 		printf '  %-16s %s executions in %s s, nothing found\n' "$name" \
 			"$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")" "$seconds"
@@ -29,13 +29,9 @@ fuzz() {
 }
 
 status=0 pids=()
-shopt -s nullglob
-sources=(tests/fuzz/fuzz_*.c)
-[ ${#sources[@]} -gt 0 ] || { echo 'fuzz: no targets in tests/fuzz' >&2; exit 1; }
-for source in "${sources[@]}"; do
+for name in tests/fuzz/corpus/*; do
 	while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n; done
-	name=$(basename "$source" .c)
-	fuzz "${name#fuzz_}" &
+	fuzz "${name##*/}" &
 	pids+=($!)
 done
 for pid in "${pids[@]}"; do wait "$pid" || status=1; done

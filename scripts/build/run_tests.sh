@@ -124,10 +124,9 @@ list_tests() {
 		printf 'script\t%s\t%s\n' "$name" "$(echo "tests/$name"/run.*) $b/cufrag$(cases_of "$mode" "$name")"
 	done
 	case $mode in quick | full | sanitize)
-		for source in tests/fuzz/fuzz_*.c; do
-			[ -e "$source" ] || continue
-			name=$(basename "$source" .c) name=${name#fuzz_}
-			printf 'fuzz\t%s\t%s\n' "fuzz/$name" "$b/tests/fuzz/fuzz_$name -runs=0 tests/fuzz/corpus/$name"
+		for name in tests/fuzz/corpus/*; do
+			name=${name##*/}
+			printf 'fuzz\t%s\t%s\n' "fuzz/$name" "env FUZZ=$name $b/tests/fuzz/fuzz -runs=0 tests/fuzz/corpus/$name"
 		done ;;
 	esac
 	return 0

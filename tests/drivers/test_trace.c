@@ -339,8 +339,9 @@ static int pack(void)
 /* ---- readers ------------------------------------------------------------------------------ */
 
 /* HOW [OPTIONS] */
-static int read_trace(bool snapshot)
+static int read_trace(void)
 {
+	bool snapshot = !strcmp(line_words[0], "snapshot");
 	int rc;
 
 	frag_trace_destroy(trace);
@@ -387,16 +388,6 @@ static int unpickle(void)
 	return pickle_text(bytes, bytes_count, stdout);
 }
 
-static int read_file(void)
-{
-	return read_trace(false);
-}
-
-static int read_as_snapshot(void)
-{
-	return read_trace(true);
-}
-
 static int write_minimalloc(void)
 {
 	return frag_minimalloc_write(&trace->devs[0], line_words[1], &test_err);
@@ -408,8 +399,8 @@ static int run(void)
 		const char *word;
 		int (*run)(void);
 	} calls[] = {
-		{ "read", read_file },
-		{ "snapshot", read_as_snapshot },
+		{ "read", read_trace },
+		{ "snapshot", read_trace },
 		{ "attack", attack },
 		{ "minimalloc", write_minimalloc },
 		{ "sidecar", sidecar },

@@ -13,8 +13,14 @@
 #include "trace/cft/cft_write.h"
 #include "trace/input/input.h"
 
-#define LENGTH_MAX 65536u
+extern const struct frag_reader_ops frag_reader_torch;
 
+#define FUZZ_TARGETS(X) \
+	X(cft) X(logs) X(recording) X(sidecar) X(spec) X(store) X(tables) X(torch) X(whole) X(words)
+#define FUZZ_DECLARE(name) void fuzz_##name(const uint8_t *data, size_t size);
+FUZZ_TARGETS(FUZZ_DECLARE)
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static inline void must(int is_good)

@@ -1,18 +1,122 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * diagnose, explain and export from one end to the other, on logs that are sound and combine
- * features: streams, pools, devices, stacks, steps, marks, trims, refusals, a memory limit. The
- * first bytes choose how many of each, the others the events; so a changed byte is another log,
- * never a damaged one.
+ * diagnose, explain and export from one end to the other: an answer, or an error that says why.
+ *
+ * "recording": a snapshot of PyTorch, settled, verified, diagnosed and exported, which meets histories that no
+ * allocator ever made. "whole": logs that are sound and combine features: streams, pools, devices, stacks, steps, marks,
+ * trims, refusals, a memory limit. The first bytes choose how many of each, the others the events, so a changed byte is
+ * another log, never a damaged one.
  */
-#include <frag/policy.h>
-#include <frag/trace.h>
+#include <frag/replay.h>
 
-#include "whole.h"
-
-#define EVENTS_MAX 1000u
+#include "explain/diagnose/diagnose.h"
+#include "explain/moment/explain.h"
+#include "trace/writers/export.h"
+#include "fuzz.h"
 
 extern const struct frag_reader_ops frag_reader_csv;
+
+/* Whatever fails says why. */
+static int said(int rc, const struct frag_err *err)
+{
+	must(!rc || (rc == err->code && err->msg[0] && memchr(err->msg, 0, sizeof(err->msg))));
+	return rc;
+}
+
+static void diagnose_whole(const struct frag_case *in)
+{
+	struct frag_answer texts = { 0 };
+	struct frag_findings found = { .texts = &texts };
+	struct frag_err err = { 0 };
+
+	said(frag_diagnose(in, "fuzz", &found, &err), &err);
+	frag_findings_release(&found);
+	frag_answer_release(&texts);
+}
+
+static void explain_whole(const struct frag_case *in, struct frag_at at, enum frag_site_by by)
+{
+	const struct frag_explain_options opt = { .at = at, .by = by, .top = 10, .series = true };
+	struct frag_answer texts = { 0 };
+	struct frag_explained x = { 0 };
+	struct frag_err err = { 0 };
+
+	if (!said(frag_explain(in, &opt, &texts, &x, &err), &err)) {
+		said(frag_explained_answer(&x, "fuzz", "fuzz", &err), &err);
+		frag_explained_release(&x);
+	}
+	frag_answer_release(&texts);
+}
+
+/* In every form, as recorded and by the policy. */
+static void export_whole(const struct frag_trace *t, const struct frag_policy_spec *spec,
+			 const struct frag_target *target)
+{
+	for (unsigned i = 0; frag_export_formats[i / 2]; i++) {
+		char *text = NULL;
+		size_t len;
+		struct frag_err err = { 0 };
+		struct frag_export_job job = { .trace = t,
+					       .spec = spec,
+					       .as_recorded = i & 1,
+					       .target = *target,
+					       .name = "fuzz",
+					       .policy = "pytorch",
+					       .to = open_memstream(&text, &len) };
+
+		must(job.to != NULL);
+		said(frag_export_formats[i / 2]->write(&job, &err), &err);
+		fclose(job.to);
+		free(text);
+	}
+}
+
+/* ---- a recording -------------------------------------------------------------------------- */
+
+static void verify(struct frag_trace *t, uint32_t dev)
+{
+	const struct frag_settled *s = &t->devs[dev].settled;
+	FRAG_AUTO(frag_verify_result_release) struct frag_verify_result r = { 0 };
+	struct frag_err err = { 0 };
+
+	if (!t->devs[dev].has_evidence ||
+	    said(frag_verify(t, dev, NULL, UINT64_MAX, NULL, &r, &err), &err))
+		return;
+	must(!r.identical || (r.allocs_same == r.allocs && r.segments_same == r.segments &&
+			      r.ooms_same == r.ooms && r.finals_same == r.finals));
+	must(r.identical || r.first_difference[0]);
+	must(!s->checked || !s->identical || !r.undetermined);
+}
+
+void fuzz_recording(const uint8_t *data, size_t size)
+{
+	struct frag_policy_spec *spec;
+	const struct frag_target target = { .card = { .context_bytes = UINT64_MAX }, .seed = 1 };
+	struct frag_err err = { 0 };
+	struct frag_trace *t;
+	size_t events = 0;
+
+	if (!(t = read_memory(&frag_reader_torch, data, size)))
+		return;
+	for (uint32_t d = 0; d < t->devs_count; d++)
+		events += t->devs[d].events_count + t->devs[d].initial.blocks_count;
+	must(!frag_policy_spec_parse("pytorch", &spec, &err));
+	if (events <= 20000u && t->devs_count <= 8 &&
+	    !said(frag_settle(t, &target.card, UINT64_MAX, false, &err), &err)) {
+		for (uint32_t d = 0; d < t->devs_count; d++) {
+			verify(t, d);
+			diagnose_whole(&(struct frag_case){ .events = { t, d, NULL },
+							    .spec = spec,
+							    .recorded = true,
+							    .target = target });
+		}
+		export_whole(t, spec, &target);
+	}
+	frag_policy_spec_destroy(spec);
+	frag_trace_destroy(t);
+}
+
+/* ---- a log --------------------------------------------------------------------------------- */
 
 struct dice {
 	const uint8_t *at, *end;
@@ -88,7 +192,7 @@ static char *write_log(const struct plan *p, struct dice *d, size_t *len)
 	for (unsigned i = 1; i <= p->stacks; i++)
 		fprintf(to, "#frame 0x%x\tf%u\t%s\t:%u\n#stack %u 0x%x 0x%x\n", i, i, files[i % 4],
 			i, i, i, 1 + i / 2);
-	for (unsigned i = 0; d->at < d->end && i < EVENTS_MAX; i++)
+	for (unsigned i = 0; d->at < d->end && i < 1000u; i++)
 		put_event(to, p, d, i, &t);
 	must(!fclose(to));
 	return text;
@@ -145,7 +249,7 @@ static void look(struct frag_trace *t, const struct plan *p)
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+void fuzz_whole(const uint8_t *data, size_t size)
 {
 	struct dice d = { data, data + size };
 	struct plan p = plan_of(&d);
@@ -158,5 +262,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		put_marks(t);
 	if (t)
 		look(t, &p);
-	return 0;
 }

@@ -1,77 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Drives a fuzz target without libFuzzer: feeds it every file named on the command line, and every
- * file of a folder named there, in order of name; options of libFuzzer are passed over. Linked
- * instead of libFuzzer's main in all variants but BUILD=fuzz, so that each build replays the
- * corpus.
+ * Drives fuzz targets without libFuzzer: feeds every file, and every file of a folder, that the command line names, in
+ * order of name; options of libFuzzer are passed over. Linked instead of libFuzzer's main in all variants but BUILD=fuzz,
+ * so that each build replays the corpus.
  */
-#include <dirent.h>
-#include <errno.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <glob.h>
 #include <sys/stat.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static unsigned long files_count;
-
-static _Noreturn void give_up(const char *path)
-{
-	fprintf(stderr, "cannot read '%s': %s\n", path, strerror(errno));
-	exit(2);
-}
+#include "fuzz.h"
 
 /* The input gets an allocation of its exact size: ASan then sees every overrun. */
-static void feed_file(const char *path, size_t size)
-{
-	uint8_t *data = malloc(size ? size : 1);
-	FILE *f = fopen(path, "rb");
-
-	if (!data || !f || fread(data, 1, size, f) != size)
-		give_up(path);
-	fclose(f);
-	LLVMFuzzerTestOneInput(data, size);
-	free(data);
-	files_count++;
-}
-
 static void feed(const char *path)
 {
-	struct dirent **entries;
+	FILE *f = fopen(path, "rb");
 	struct stat st;
-	char inner[4096];
-	int n;
+	uint8_t *data;
 
-	if (stat(path, &st))
-		give_up(path);
-	if (!S_ISDIR(st.st_mode)) {
-		feed_file(path, (size_t)st.st_size);
-		return;
-	}
-	n = scandir(path, &entries, NULL, alphasort);
-	if (n < 0)
-		give_up(path);
-	for (int i = 0; i < n; i++) {
-		if (entries[i]->d_name[0] != '.') {
-			snprintf(inner, sizeof(inner), "%s/%s", path, entries[i]->d_name);
-			feed(inner);
-		}
-		free(entries[i]);
-	}
-	free(entries);
+	must(f && !fstat(fileno(f), &st));
+	data = malloc(st.st_size ? (size_t)st.st_size : 1);
+	must(data && fread(data, 1, (size_t)st.st_size, f) == (size_t)st.st_size);
+	fclose(f);
+	LLVMFuzzerTestOneInput(data, (size_t)st.st_size);
+	free(data);
 }
 
 int main(int argc, char **argv)
 {
-	for (int i = 1; i < argc; i++)
-		if (argv[i][0] != '-')
-			feed(argv[i]);
-	if (!files_count) {
-		fprintf(stderr, "%s: no input: name files or folders\n", argv[0]);
-		return 2;
+	glob_t files = { 0 };
+	char pattern[4096];
+	struct stat st;
+
+	LLVMFuzzerInitialize(&argc, &argv);
+	for (int i = 1; i < argc; i++) {
+		bool folder = !stat(argv[i], &st) && S_ISDIR(st.st_mode);
+
+		snprintf(pattern, sizeof(pattern), "%s%s", argv[i], folder ? "/*" : "");
+		if (*argv[i] != '-')
+			glob(pattern, files.gl_pathc ? GLOB_APPEND : 0, NULL, &files);
 	}
-	printf("%lu inputs\n", files_count);
-	return 0;
+	for (size_t i = 0; i < files.gl_pathc; i++)
+		feed(files.gl_pathv[i]);
+	printf("%zu inputs\n", files.gl_pathc);
+	globfree(&files);
+	return files.gl_pathc ? 0 : 2;
 }

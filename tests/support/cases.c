@@ -297,8 +297,23 @@ static const struct {
 	{ "T", GIB << 10 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 },
 };
 
+struct name_list {
+	const struct cases_name *at;
+	size_t count;
+};
+
+static bool name_value(const char *word, size_t length, const struct name_list *l, uint64_t *value)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (strlen(l->at[i].name) == length && !memcmp(l->at[i].name, word, length)) {
+			*value = l->at[i].value;
+			return true;
+		}
+	return false;
+}
+
 /* A number, a name, or a product of several. */
-static bool term(const char *text, size_t n, cases_find find, void *ctx, uint64_t *out)
+static bool term(const char *text, size_t n, const struct name_list *names, uint64_t *out)
 {
 	const char *times = memchr(text, '*', n);
 	uint64_t other;
@@ -306,14 +321,14 @@ static bool term(const char *text, size_t n, cases_find find, void *ctx, uint64_
 	char *end;
 
 	if (times) {
-		if (!term(text, (size_t)(times - text), find, ctx, out) ||
-		    !term(times + 1, n - 1 - (size_t)(times - text), find, ctx, &other))
+		if (!term(text, (size_t)(times - text), names, out) ||
+		    !term(times + 1, n - 1 - (size_t)(times - text), names, &other))
 			return false;
 		*out *= other;
 		return true;
 	}
 	if (!n || *text < '0' || *text > '9')
-		return n && find(ctx, text, n, out);
+		return n && name_value(text, n, names, out);
 	*out = strtoull(text, &end, 0);
 	left = n - (size_t)(end - text);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(units); i++)
@@ -324,8 +339,10 @@ static bool term(const char *text, size_t n, cases_find find, void *ctx, uint64_
 	return false;
 }
 
-bool cases_sum(const char *text, cases_find find, void *ctx, uint64_t *out)
+bool cases_number(const char *text, const struct cases_name *names, size_t names_count,
+		  uint64_t *out)
 {
+	const struct name_list list = { names, names_count };
 	bool minus = *text == '-';
 
 	*out = 0;
@@ -333,7 +350,7 @@ bool cases_sum(const char *text, cases_find find, void *ctx, uint64_t *out)
 		size_t n = strcspn(text, "+-");
 		uint64_t value;
 
-		if (!term(text, n, find, ctx, &value))
+		if (!term(text, n, &list, &value))
 			return false;
 		*out += minus ? -value : value;
 		text += n;
@@ -341,30 +358,6 @@ bool cases_sum(const char *text, cases_find find, void *ctx, uint64_t *out)
 			return true;
 		minus = *text == '-';
 	}
-}
-
-struct name_list {
-	const struct cases_name *at;
-	size_t count;
-};
-
-static bool find_in_list(void *ctx, const char *word, size_t length, uint64_t *value)
-{
-	const struct name_list *l = ctx;
-	size_t i = 0;
-
-	while (i < l->count &&
-	       (strlen(l->at[i].name) != length || memcmp(l->at[i].name, word, length)))
-		i++;
-	if (i < l->count)
-		*value = l->at[i].value;
-	return i < l->count;
-}
-
-bool cases_number(const char *text, const struct cases_name *names, size_t names_count,
-		  uint64_t *out)
-{
-	return cases_sum(text, find_in_list, &(struct name_list){ names, names_count }, out);
 }
 
 uint64_t cases_must_number(const char *text, const struct cases_name *names, size_t names_count)

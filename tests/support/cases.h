@@ -57,12 +57,8 @@ char *cases_unescape(const char *text, size_t *length);
 /* The next word of *at, cut off in place; NULL at the end. "quoted words" may hold spaces. */
 char *cases_word(char **at);
 
-/* Numbers: 12, 0x1f, 4K, 10ms, 3*a, and sums like a+2M-512 with names that `find` knows. Units: K M
+/* Numbers: 12, 0x1f, 4K, 10ms, 3*a, and sums like a+2M-512 with names of a list (NULL: none). Units: K M
  * G T, us ms s. False if the text is none. */
-typedef bool (*cases_find)(void *ctx, const char *word, size_t length, uint64_t *value);
-bool cases_sum(const char *text, cases_find find, void *ctx, uint64_t *out);
-
-/* The same with names of a list (NULL: none). */
 struct cases_name {
 	const char *name;
 	uint64_t value;

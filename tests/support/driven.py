@@ -2,6 +2,7 @@
 """Programs of tests/drivers, driven by lines; numbers as text; tests in TAP."""
 import functools
 import os
+import random
 import re
 import subprocess
 import sys
@@ -175,6 +176,61 @@ def said(driver, *words):
         return "\n".join(map("\t".join, before))
     status = "" if fields[0] == "3" else f"exit {fields[0]}, "
     return f"{status}at {fields[1]}: " + "\t".join(fields[2:])
+
+
+def program():
+    return os.path.abspath(os.path.join(sys.argv[1], "../../cufrag"))
+
+
+def cufrag(*words):
+    """Runs it in the folder of the driver."""
+    ran = subprocess.run([program(), *map(str, words)], cwd=Driver.folder, capture_output=True,
+                         text=True, check=False)
+    assert ran.returncode == 0, (words, ran.stderr)
+
+
+def well(text):
+    """It was no error."""
+    assert not re.match(r"(exit \d+, )?at \d+:", text), text
+    return text
+
+
+COLUMNS = "action,id,size,stream,time_us,pool"
+
+
+def made(seed, count, streams=3, pools=2, most=4000, large=24, odd=6):
+    """Rows of a log: requests and frees, and so many of a thousand are others."""
+    rng, live, waiting, rows, time = random.Random(seed), [], [], [], 0
+    while len(rows) < count:
+        time += rng.randrange(20) if rng.randrange(100) else rng.randrange(1 << 20)
+        what = rng.randrange(1000)
+        if what < odd:  # the allocator synchronizes
+            rows += [f"free_completed,{block}" for block in waiting]
+            live = [b for b in live if b not in waiting]
+            waiting = []
+            rows.append(f"trim,0,0,0,{time},{rng.randrange(pools)}" if what < 4 else
+                        f"refused,0,{1 + rng.randrange(1 << 46)},{rng.randrange(streams)},{time},0")
+        elif not live or what < 500 and len(live) < most:
+            size, pool = 1 + rng.randrange(1 << rng.randrange(1, large)), rng.randrange(20) == 0
+            live.append(f"{len(rows) + 1},{size},{rng.randrange(streams)},{time},{pool and pools - 1:d}")
+            rows.append("alloc," + live[-1])
+        else:
+            at = -1 - rng.randrange(min(len(live), 8 if rng.randrange(10) else len(live)))
+            kind = "_requested" if rng.randrange(20) == 0 else ""
+            kind = "_completed" if live[at] in waiting else kind
+            number, size, stream, _, pool = live[at].split(",")
+            rows.append(f"free{kind},{number},{size},{stream},{time},{pool}")
+            if kind == "_requested":
+                waiting.append(live[at])
+            else:
+                waiting = [b for b in waiting if b != live[at]]
+                del live[at]
+    return rows[:count]
+
+
+def read_rows(driver, rows):
+    put("\n".join([COLUMNS, *rows, ""]).encode())
+    return well(said(driver, "read"))
 
 
 def trace_main(tests, files):

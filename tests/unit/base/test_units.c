@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* src/base/units.c: sizes in and out, nearest words. */
+/* src/base/units.c and clean.c: sizes in and out, nearest words, foreign text for terminals, pages and shells. */
 #include "test.h"
 
 #include <frag/opt.h>
+
+#include "base/clean.h"
 
 static const char *nearest(const char *typed)
 {
@@ -42,3 +44,19 @@ TEST(test_ties_are_the_first_word)
 	assert_string_equal(frag_nearest("cat", words), "bat");
 	assert_null(frag_nearest("cat", words + 2));
 }
+
+/* "shell TEXT": as a word of a shell; else as text that is shown. With C's escapes. */
+static void answer_clean(char *call, FILE *out)
+{
+	bool shell = !strncmp(call, "shell ", 6);
+	size_t n;
+	FRAG_AUTO(free_at) char *text = cases_unescape(call + (shell ? 6 : 0), &n);
+	FRAG_AUTO_FREE char *word = frag_shell_word(text);
+	bool clean = frag_clean_is(text, n);
+
+	fputs(shell ? word : frag_clean_text(text, n), out);
+	assert_true(shell || frag_clean_is(text, n));
+	fputs(shell || !clean ? "" : " (as it was)", out);
+}
+
+CASES_IN_LINES("tests/unit/base/clean.cases", answer_clean)

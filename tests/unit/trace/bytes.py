@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The bytes of files: plain and compressed ones, their ends, damage, and files that grow, in TAP: bytes.py
-BUILD/tests/drivers
+"""The bytes of files, plain and compressed, damaged and growing, in TAP: bytes.py BUILD/tests/drivers
 
 test_trace.c reads each one by one, and once more in pieces of all sizes."""
 import gzip
 import lzma
 import os
 import random
+import re
 import struct
 import sys
 
@@ -46,7 +46,8 @@ def test_all_of_it(driver):
             assert unpacked(driver, bytes_) == data, (how, count)
             if count == 3000:
                 driver.ask("unpack-short")
-    assert unpacked(driver, gzip.compress(some(2500)) + gzip.compress(some(3500))) == some(2500) + some(3500)
+    two = some(2500), some(3500)
+    assert unpacked(driver, b"".join(map(gzip.compress, two))) == b"".join(two)
 
 
 def test_plain_is_not_mangled(driver):
@@ -73,7 +74,7 @@ def test_cut(driver):
     for how, data in packed(driver, some(2000)):
         for n in range(6, len(data), 9 if QUICK else 1):
             answer = unpacked(driver, data[:n], MEMORY)
-            assert isinstance(answer, str) and answer.startswith("at ") and "'input'" in answer, (how, n, answer)
+            assert re.match(r"at \d+: .*'input'", str(answer)), (how, n, answer)
 
 
 def test_damage(driver):
@@ -85,7 +86,7 @@ def test_damage(driver):
     assert "decompress" in unpacked(driver, data)
 
 
-# ---- a .cft that grows -----------------------------------------------------------------------------------------------
+# ---- a .cft that grows ------------------------
 
 TEXTS = (b"action,id,size\nalloc,1,512\n", b"free,1\nalloc,2,64\n", b"free,2\n")
 
@@ -107,7 +108,7 @@ def test_growing_is_read_at_any_length(driver):
     for n in range(16, len(data) + 1):
         whole = sum(n >= end for end in ends)
         answer = unpacked(driver, data[:n], MEMORY)
-        assert answer == b"".join(TEXTS[:whole]) if whole else "contains no request yet" in answer, (n, answer)
+        assert answer == b"".join(TEXTS[:whole]) if whole else "no request yet" in answer, (n, answer)
 
 
 def test_growing_damage(driver):
@@ -116,7 +117,7 @@ def test_growing_damage(driver):
     for n in range(16, len(data)):
         answer = unpacked(driver, data[:n] + bytes([data[n] ^ 0x40]) + data[n + 1:], MEMORY)
         # a greater length is a block that is not whole
-        assert ("is damaged: block" in answer or "contains no request yet" in answer if isinstance(answer, str)
+        assert (re.search("is damaged: block|no request yet", answer) if isinstance(answer, str)
                 else len(answer) < sum(map(len, TEXTS))), (n, answer)
     at = ends[0] + 24
     assert unpacked(driver, data[:at] + bytes([data[at] ^ 1]) + data[at + 1:]).endswith(
