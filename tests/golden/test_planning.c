@@ -89,7 +89,7 @@ static void plan_sees_a_part(void **state)
 	struct frag_step_options opt = { .slack = -1, .budget_ns = 600 * SECOND };
 	uint32_t steps = 0;
 
-	SUCCEEDS(frag_step_plan_make_with(&dev, &opt, &whole, NULL));
+	SUCCEEDS(frag_step_plan_make(&dev, &opt, &whole, NULL));
 	assert_true(whole.trained_count < whole.steps_count);
 	opt.train = whole.trained_count;
 	if (whole.windows) {
@@ -116,7 +116,7 @@ static void plan_sees_a_part(void **state)
 		}
 	}
 	assert_true(dev.events_count < t->devs[0].events_count);
-	SUCCEEDS(frag_step_plan_make_with(&dev, &opt, &part, NULL));
+	SUCCEEDS(frag_step_plan_make(&dev, &opt, &part, NULL));
 	assert_true(part.steps_count < whole.steps_count);
 	assert_int_equal(part.requests_count, whole.requests_count);
 	assert_true(part.reserve_bytes == whole.reserve_bytes);
@@ -134,6 +134,7 @@ struct planned_row {
 static void planned_efficiency(void **state)
 {
 	const struct planned_row *row = *state;
+	struct frag_step_options opt = { .slack = -1, .budget_ns = 600 * SECOND };
 	FRAG_AUTO(frag_step_plan_release) struct frag_step_plan plan = { 0 };
 	const char *path;
 	AUTO_TRACE t = NULL;
@@ -142,7 +143,7 @@ static void planned_efficiency(void **state)
 
 	recorded_or_skip(row->path);
 	t = load(row->path);
-	SUCCEEDS(frag_step_plan_make(&t->devs[0], 0, -1, 600 * SECOND, NULL, &plan, &test_err));
+	SUCCEEDS(frag_step_plan_make(&t->devs[0], &opt, &plan, &test_err));
 	path = test_path("plan");
 	SUCCEEDS(frag_step_plan_write(&plan, "test", path, NULL));
 	snprintf(text, sizeof(text), "planned:plan=%s", path);

@@ -62,7 +62,7 @@ static bool completes(const char *policy, const struct frag_trace_dev *dev, uint
 	return completed;
 }
 
-TEST(test_fit_margin_and_gpus)
+TEST(test_fit_gpus)
 {
 	struct frag_gpu small = { .name = "small", .context_bytes = CONTEXT }, large = small;
 	const struct frag_gpu *gpus[] = { &small, &large };
@@ -73,39 +73,13 @@ TEST(test_fit_margin_and_gpus)
 	make_trace(&dev, 5, 500, 20);
 	plain.spec = more.spec = must_parse_policy("native");
 	plain.dev = more.dev = &dev;
-	SUCCEEDS(frag_fit_run(&env, 0, NULL, 0, &plain, 1, NULL));
-	large.total_bytes = plain.fit.min_capacity_bytes + 64 * MIB;
+	SUCCEEDS(frag_fit_run(&env, NULL, 0, &plain, 1, NULL));
+	large.total_bytes = plain.fit.min_capacity_bytes;
 	small.total_bytes = large.total_bytes - FRAG_PAGE;
-	SUCCEEDS(frag_fit_run(&env, 64 * MIB, gpus, 2, &more, 1, NULL));
+	SUCCEEDS(frag_fit_run(&env, gpus, 2, &more, 1, NULL));
 	assert_true(more.fit.min_capacity_bytes == large.total_bytes);
 	assert_int_equal(more.gpus, 2);
 	frag_policy_spec_destroy((struct frag_policy_spec *)plain.spec);
-}
-
-/* Part of the card is kept free: what is left completes, and on 2 MiB less it does not. */
-TEST(test_fit_margin_fraction)
-{
-	static const double shares[] = { 0.05, 0.1, 0.333 };
-	struct frag_plan_env env = make_env(1);
-	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
-
-	make_trace(&dev, 5, 500, 20);
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(shares); i++) {
-		struct frag_fit_task plain = { .spec = must_parse_policy("native"), .dev = &dev },
-				     more = plain;
-		uint64_t total, need;
-
-		env.margin_fraction = 0;
-		SUCCEEDS(frag_fit_run(&env, 0, NULL, 0, &plain, 1, NULL));
-		env.margin_fraction = shares[i];
-		SUCCEEDS(frag_fit_run(&env, 0, NULL, 0, &more, 1, NULL));
-		need = plain.fit.min_capacity_bytes;
-		total = more.fit.min_capacity_bytes;
-		assert_true(total - (uint64_t)(shares[i] * (double)total) >= need);
-		total -= FRAG_PAGE;
-		assert_true(total - (uint64_t)(shares[i] * (double)total) < need);
-		frag_policy_spec_destroy((struct frag_policy_spec *)plain.spec);
-	}
 }
 
 /* Traces on which a larger card fails where a smaller one does: found, bracketed, and said. */
@@ -124,7 +98,7 @@ TEST(test_fit_not_monotonic)
 
 		make_trace(&dev, rows[i].seed, 3000, 30);
 		task.dev = &dev;
-		SUCCEEDS(frag_fit_run(&env, 0, NULL, 0, &task, 1, NULL));
+		SUCCEEDS(frag_fit_run(&env, NULL, 0, &task, 1, NULL));
 		assert_true(f->gaps_seen > 0 &&
 			    f->gaps_count == FRAG_MIN(f->gaps_seen, (size_t)FRAG_FIT_GAPS));
 		assert_true(f->min_capacity_bytes < f->gaps[0].first_bytes);
@@ -137,50 +111,6 @@ TEST(test_fit_not_monotonic)
 		assert_true(completes(rows[i].policy, &dev, f->safe_capacity_bytes));
 		assert_false(completes(rows[i].policy, &dev, f->safe_capacity_bytes - FRAG_PAGE));
 		frag_policy_spec_destroy((struct frag_policy_spec *)task.spec);
-	}
-}
-
-/* Least minimum, peaks and cards are those of whole searches, with fewer probes. */
-TEST(test_fit_least)
-{
-	static const char *const policies[] = { "pytorch", "native",
-						"pytorch:expandable_segments:True",
-						"pytorch:max_split_size_mb:21" };
-	enum { POLICIES = FRAG_ARRAY_LEN(policies) };
-	struct frag_plan_env env = make_env(1);
-	struct frag_gpu gpu = { .name = "card", .context_bytes = CONTEXT };
-	const struct frag_gpu *gpus[] = { &gpu };
-
-	for (uint64_t seed = 1; seed < 9; seed++) {
-		struct frag_fit_task whole[POLICIES] = { 0 }, least[POLICIES];
-		FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
-		uint64_t min[2] = { UINT64_MAX, UINT64_MAX }, probes[2] = { 0 };
-
-		make_trace(&dev, seed, 2000, 30);
-		gpu.total_bytes = CONTEXT + (340 + 20 * seed) * MIB;
-		for (size_t i = 0; i < POLICIES; i++) {
-			whole[i].spec = must_parse_policy(policies[i]);
-			whole[i].dev = &dev;
-			least[i] = whole[i];
-		}
-		SUCCEEDS(frag_fit_run(&env, 0, gpus, 1, whole, POLICIES, NULL));
-		SUCCEEDS(frag_fit_least(&env, gpus, 1, least, POLICIES, NULL));
-		for (size_t i = 0; i < POLICIES; i++) {
-			const struct frag_fit *a = &whole[i].fit, *b = &least[i].fit;
-
-			assert_true(b->complete && b->possible && !least[i].rc);
-			assert_true(a->ample_capacity_bytes == b->ample_capacity_bytes &&
-				    a->driver_ns == b->driver_ns);
-			assert_int_equal(whole[i].gpus, least[i].gpus);
-			assert_true(completes(policies[i], &dev, b->min_capacity_bytes));
-			min[0] = FRAG_MIN(min[0], a->min_capacity_bytes);
-			min[1] = FRAG_MIN(min[1], b->min_capacity_bytes);
-			probes[0] += a->probes_count;
-			probes[1] += b->probes_count;
-			frag_policy_spec_destroy((struct frag_policy_spec *)whole[i].spec);
-		}
-		assert_true(min[0] == min[1]);
-		assert_true(probes[1] < probes[0] / 2);
 	}
 }
 

@@ -2,7 +2,6 @@
 /* The cache of a serving engine over time, files that lie, what engines print. */
 #include "test.h"
 
-#include "plan/kvcache/engine_log.h"
 #include "plan/kvcache/kvcache.h"
 
 static const char *path; /* of the file that is read */
