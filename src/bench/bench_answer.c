@@ -11,20 +11,23 @@
 #define LLU(x) ((unsigned long long)(x))
 
 #define CALL_ROW(F, P, S) \
-	F(S, TEXT, call, "call", "the driver's name, or a case of the call") \
-	F(S, BYTES, bytes, NULL, "of one call; 0 = it has no size") \
-	P(S, TEXT, size, "size", "of one call", .right = true) \
-	F(S, COUNT, handles, "handles", "in one call", .spare = 4) \
-	F(S, COUNT, samples_count, "samples", "calls that were timed", .spare = 3) \
-	F(S, NS, min_ns, "min", "the fastest", .unit = "us", .precision = 2, .spare = 7) \
-	F(S, NS, p10_ns, NULL, "10 % are faster") \
-	F(S, NS, median_ns, "median", "half are faster", .unit = "us", .precision = 2) \
-	F(S, NS, p90_ns, "p90", "90 % are faster", .unit = "us", .precision = 2, .spare = 5) \
-	F(S, NS, p99_ns, "p99", "99 % are faster", .unit = "us", .precision = 2) \
-	F(S, NS, max_ns, "max", "the slowest", .unit = "us", .precision = 2, .spare = 6) \
-	F(S, RATIO, noise_ratio, "noise", "from p10 to p90, over the median", .unit = "%", \
-	  .spare = 1)
-FRAG_ROW(call_row, "bench_call", CALL_ROW, "one driver call at one size");
+	F(S, TEXT, call, r->item, "call", "the driver's name, or a case of the call") \
+	F(S, BYTES, bytes, r->bytes, NULL, "of one call; 0 = it has no size") \
+	P(S, TEXT, size, r->bytes ? frag_answer_print(a, "%s", FRAG_BYTES(r->bytes)) : NULL, \
+	  "size", "of one call", .right = true) \
+	F(S, COUNT, handles, r->handles, "handles", "in one call", .spare = 4) \
+	F(S, COUNT, samples_count, r->count, "samples", "calls that were timed", .spare = 3) \
+	F(S, NS, min_ns, r->ns[0], "min", "the fastest", .unit = "us", .precision = 2, .spare = 7) \
+	F(S, NS, p10_ns, p10, NULL, "10 % are faster") \
+	F(S, NS, median_ns, median, "median", "half are faster", .unit = "us", .precision = 2) \
+	F(S, NS, p90_ns, p90, "p90", "90 % are faster", .unit = "us", .precision = 2, .spare = 5) \
+	F(S, NS, p99_ns, frag_bench_quantile(r, 0.99), "p99", "99 % are faster", .unit = "us", \
+	  .precision = 2) \
+	F(S, NS, max_ns, r->ns[r->count - 1], "max", "the slowest", .unit = "us", .precision = 2, \
+	  .spare = 6) \
+	F(S, RATIO, noise_ratio, median ? (double)(p90 - p10) / (double)median : 0, "noise", \
+	  "from p10 to p90, over the median", .unit = "%", .spare = 1)
+FRAG_VALUED_ROW(call_row, "bench_call", CALL_ROW, "one driver call at one size");
 
 #define CLASS_ROW(F, P, S) \
 	F(S, TEXT, class, frag_class_name(c), NULL, "of requests") \
@@ -97,23 +100,12 @@ FRAG_ROW_SHAPE(, frag_bench_shape, bench_row, "bench", BENCH_ROW,
 
 /* ---- driver calls ---------------------------------------------------------------------- */
 
-static struct call_row call_row(const struct frag_bench_row *r)
+static struct call_row call_row(struct frag_answer *a, const struct frag_bench_row *r)
 {
-	uint64_t median = frag_bench_quantile(r, 0.5);
-	struct call_row row = { .call = r->item,
-				.bytes = r->bytes,
-				.handles = r->handles,
-				.samples_count = r->count,
-				.min_ns = r->ns[0],
-				.p10_ns = frag_bench_quantile(r, 0.1),
-				.median_ns = median,
-				.p90_ns = frag_bench_quantile(r, 0.9),
-				.p99_ns = frag_bench_quantile(r, 0.99),
-				.max_ns = r->ns[r->count - 1] };
+	uint64_t median = frag_bench_quantile(r, 0.5), p10 = frag_bench_quantile(r, 0.1),
+		 p90 = frag_bench_quantile(r, 0.9);
 
-	if (median)
-		row.noise_ratio = (double)(row.p90_ns - row.p10_ns) / (double)median;
-	return row;
+	return FRAG_ROW_VALUES(call_row, CALL_ROW);
 }
 
 void frag_bench_calls_answer(const struct frag_bench *b, struct frag_answer *a)
@@ -125,11 +117,8 @@ void frag_bench_calls_answer(const struct frag_bench *b, struct frag_answer *a)
 	if (!rows || !data)
 		return;
 	frag_dev_info(b->dev, &info);
-	for (size_t i = 0; i < b->rows_count; i++) {
-		rows[i] = call_row(&b->rows[i]);
-		if (b->rows[i].bytes)
-			rows[i].size = frag_answer_print(a, "%s", FRAG_BYTES(b->rows[i].bytes));
-	}
+	for (size_t i = 0; i < b->rows_count; i++)
+		rows[i] = call_row(a, &b->rows[i]);
 	*data = (struct bench_row){ .device = frag_answer_print(a, "%s", info.name),
 				    .driver = *info.driver ? frag_answer_print(a, "%s", info.driver)
 							   : NULL,

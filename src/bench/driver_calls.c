@@ -87,7 +87,7 @@ void frag_bench_release(struct frag_bench *b)
 	*b = (struct frag_bench){ 0 };
 }
 
-/* Makes a call of the front, and a sample of what it took. FRAG_OOM is an error here. */
+/* Makes a call of the front, and a sample of what it took; `item` is looked at after the call. FRAG_OOM is an error here. */
 #define SAMPLE(b, item, bytes, handles, call) \
 	do { \
 		uint64_t before_ = (b)->dev->driver_ns; \
@@ -126,47 +126,44 @@ static int bench_small(struct frag_bench *b, uint64_t bytes, struct frag_err *er
 	frag_addr_t at[HELD_MAX];
 
 	for (unsigned i = 0; i < HELD_MAX; i++) {
-		uint64_t held = b->dev->reserved_bytes, ns = b->dev->driver_ns;
+		uint64_t held = b->dev->reserved_bytes;
 
-		FRAG_TRY(frag_dev_alloc(b->dev, bytes, &at[i], err));
-		FRAG_TRY(frag_bench_add(
-			b, b->dev->reserved_bytes > held ? "cudaMalloc.page" : "cudaMalloc.hit",
-			bytes, 1, b->dev->driver_ns - ns, err));
+		SAMPLE(b, b->dev->reserved_bytes > held ? "cudaMalloc.page" : "cudaMalloc.hit",
+		       bytes, 1, frag_dev_alloc(b->dev, bytes, &at[i], err));
 	}
 	for (unsigned i = 0; i < HELD_MAX; i++) {
-		uint64_t held = b->dev->reserved_bytes, ns = b->dev->driver_ns;
+		uint64_t held = b->dev->reserved_bytes;
 
-		FRAG_TRY(frag_dev_free(b->dev, at[i], bytes, err));
-		FRAG_TRY(frag_bench_add(
-			b, b->dev->reserved_bytes < held ? "cudaFree.page" : "cudaFree.hit", bytes,
-			1, b->dev->driver_ns - ns, err));
+		SAMPLE(b, b->dev->reserved_bytes < held ? "cudaFree.page" : "cudaFree.hit", bytes,
+		       1, frag_dev_free(b->dev, at[i], bytes, err));
 	}
 	return 0;
+}
+
+static int expect_oom(int rc, struct frag_err *err)
+{
+	return rc == FRAG_OOM ? 0 : frag_fail(err, FRAG_EDEVICE, "the whole card was not refused");
 }
 
 static int bench_refused(struct frag_bench *b, struct frag_err *err)
 {
 	struct frag_device_info info;
 	frag_addr_t at;
-	uint64_t ns, handle;
+	uint64_t handle;
 
 	frag_dev_info(b->dev, &info);
 	if (!info.context_bytes)
 		return 0; /* endless */
 	for (unsigned i = 0; i < 8; i++) {
-		ns = b->dev->driver_ns;
-		if (frag_dev_alloc(b->dev, info.total_bytes, &at, err) != FRAG_OOM)
-			return frag_fail(err, FRAG_EDEVICE, "the whole card was not refused");
-		FRAG_TRY(
-			frag_bench_add(b, "cudaMalloc.refused", 0, 1, b->dev->driver_ns - ns, err));
-		if (!(info.can & FRAG_CAN_VMM))
-			continue;
-		ns = b->dev->driver_ns;
-		if (frag_dev_create(b->dev, frag_round_up(info.total_bytes, info.granule_bytes),
-				    &handle, err) != FRAG_OOM)
-			return frag_fail(err, FRAG_EDEVICE, "the whole card was not refused");
-		FRAG_TRY(frag_bench_add(b, "cuMemCreate.refused", 0, 1, b->dev->driver_ns - ns,
-					err));
+		SAMPLE(b, "cudaMalloc.refused", 0, 1,
+		       expect_oom(frag_dev_alloc(b->dev, info.total_bytes, &at, err), err));
+		if (info.can & FRAG_CAN_VMM)
+			SAMPLE(b, "cuMemCreate.refused", 0, 1,
+			       expect_oom(frag_dev_create(b->dev,
+							  frag_round_up(info.total_bytes,
+									info.granule_bytes),
+							  &handle, err),
+					  err));
 	}
 	return 0;
 }
@@ -202,38 +199,25 @@ static int bench_vmm(struct frag_bench *b, uint64_t bytes, struct frag_err *err)
 /* One range of many handles: one call over all of them. */
 static int bench_many(struct frag_bench *b, uint64_t bytes, uint32_t n, struct frag_err *err)
 {
-	uint64_t *handle;
+	FRAG_AUTO_FREE uint64_t *handle = NULL;
 	struct frag_device *d = b->dev;
 	frag_addr_t at = 0;
-	uint64_t ns[2] = { 0 };
-	int rc;
 
 	FRAG_TRY_CALLOC(handle, n, "handles", err);
-	rc = frag_dev_reserve(d, bytes * n, 0, &at, err);
-	for (uint32_t i = 0; i < n && !rc; i++) {
-		rc = frag_dev_create(d, bytes, &handle[i], err)
-			     ?: frag_dev_map(d, at + i * bytes, bytes, handle[i], err);
+	FRAG_TRY(frag_dev_reserve(d, bytes * n, 0, &at, err));
+	for (uint32_t i = 0; i < n; i++) {
+		int rc = frag_dev_create(d, bytes, &handle[i], err)
+				 ?: frag_dev_map(d, at + i * bytes, bytes, handle[i], err);
+
+		if (rc == FRAG_OOM)
+			return frag_fail(err, FRAG_EDEVICE, "many handles: out of memory");
+		FRAG_TRY(rc);
 	}
-	if (!rc) {
-		ns[0] = d->driver_ns;
-		rc = frag_dev_set_access(d, at, bytes * n, err);
-		ns[0] = d->driver_ns - ns[0];
-	}
-	if (!rc) {
-		ns[1] = d->driver_ns;
-		rc = frag_dev_unmap(d, at, bytes * n, err);
-		ns[1] = d->driver_ns - ns[1];
-	}
-	for (uint32_t i = 0; i < n && !rc; i++)
-		rc = frag_dev_release(d, handle[i], bytes, err);
-	if (!rc)
-		rc = frag_dev_unreserve(d, at, bytes * n, err);
-	frag_host_free(handle);
-	if (rc)
-		return rc == FRAG_OOM ? frag_fail(err, FRAG_EDEVICE, "many handles: out of memory")
-				      : rc;
-	FRAG_TRY(frag_bench_add(b, "cuMemSetAccess", bytes, n, ns[0], err));
-	return frag_bench_add(b, "cuMemUnmap", bytes, n, ns[1], err);
+	SAMPLE(b, "cuMemSetAccess", bytes, n, frag_dev_set_access(d, at, bytes * n, err));
+	SAMPLE(b, "cuMemUnmap", bytes, n, frag_dev_unmap(d, at, bytes * n, err));
+	for (uint32_t i = 0; i < n; i++)
+		FRAG_TRY(frag_dev_release(d, handle[i], bytes, err));
+	return frag_dev_unreserve(d, at, bytes * n, err);
 }
 
 static int bench_handles(struct frag_bench *b, struct frag_err *err)

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "cli/common.h"
-#include "plan/kvcache/engine_log.h"
 #include "plan/kvcache/kvcache.h"
 
 struct options {

@@ -6,7 +6,7 @@
 #include <frag/policy.h>
 
 #include "cli/common.h"
-#include "fleet/results_columns.h"
+#include "fleet/results.h"
 #include "report/known_things.h"
 
 #define METRICS_MAX 256u

@@ -12,7 +12,6 @@
 #include "base/outfile.h"
 #include "base/term.h"
 #include "optimum.h"
-#include "compare_stream.h"
 #include "lanes.h"
 
 #define DRAWN_MAX 500u /* policies in one chart */

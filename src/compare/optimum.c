@@ -186,6 +186,9 @@ int frag_plan_ahead(const struct frag_trace_dev *dev, const struct frag_policy_s
 {
 	FRAG_AUTO(frag_step_plan_release) struct frag_step_plan plan = { 0 };
 	const struct frag_watch watch = { .stop = frag_interrupt_flag };
+	const struct frag_step_options opt = { .slack = -1,
+					       .budget_ns = UINT64_MAX / 2,
+					       .watch = &watch };
 	char note[200];
 	int rc;
 
@@ -193,7 +196,7 @@ int frag_plan_ahead(const struct frag_trace_dev *dev, const struct frag_policy_s
 	if (too_much(pairs_of(dev), any_size ? UINT64_MAX : PAIRS_PLAN,
 		     "the trace is too large for its plan", note, sizeof(note)))
 		return frag_fail(err, FRAG_ENOTSUP, "%s", note);
-	rc = frag_step_plan_make(dev, 0, -1, UINT64_MAX / 2, &watch, &plan, err);
+	rc = frag_step_plan_make(dev, &opt, &plan, err);
 	if (rc)
 		return rc == FRAG_EINPUT || rc == FRAG_EUSAGE ? FRAG_ENOTSUP : rc;
 	out->about = describe(&plan);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A session's beginning and end. */
+/* A session's beginning and end, its recordings, and replays of those that are streamed. */
 #include "session.h"
+
+#include "replay/stream.h"
 
 void frag_session_init(struct frag_session *s)
 {
@@ -44,4 +46,80 @@ bool frag_session_ran_out(const struct frag_session *s)
 			if (s->sections[i].results[k].m.ooms_count)
 				return true;
 	return false;
+}
+
+/* ---- recordings ------------------------------------------------------------------ */
+
+/* A pipe can be read only once: one run, and nothing that follows the events. */
+static int check_pipe(const struct frag_session *s, const struct frag_trace *head,
+		      struct frag_err *err)
+{
+	if (head->devs_count > 1 || s->policies.count > 1 || s->policies.all)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "cannot stream several policies or devices from a pipe; name a "
+				 "file, or drop --stream");
+	if (head->devs_count && head->devs[0].has_evidence)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "cannot stream from a pipe: the recorded addresses follow the "
+				 "events; name a file, or drop them (cufrag import --no-evidence)");
+	return 0;
+}
+
+static int check_card(const struct frag_session *s, struct frag_err *err)
+{
+	if (s->host.simulated)
+		return 0;
+	return frag_fail(err, FRAG_EUSAGE, "--stream works only for replays on the simulated card");
+}
+
+int frag_session_open_recording(const struct frag_session *s, const char *path,
+				struct frag_recording *out, struct frag_err *err)
+{
+	bool always = s->stream == FRAG_STREAM_ALWAYS;
+	unsigned how = 0;
+	int rc;
+
+	if (always && s->target.conf)
+		return frag_fail(err, FRAG_EUSAGE, "--conf cannot be combined with --stream");
+	if (always)
+		FRAG_TRY(check_card(s, err));
+	if (always)
+		how = FRAG_OPEN_HEAD;
+	else if (s->stream == FRAG_STREAM_AUTO && !s->target.conf && !check_card(s, NULL))
+		how = FRAG_OPEN_LONG_HEAD;
+	FRAG_TRY(frag_recording_open(out, path, &s->target, how, err));
+	rc = always && out->pipe ? check_pipe(s, out->trace, err) : 0;
+	if (rc)
+		frag_recording_release(out);
+	return rc;
+}
+
+int frag_session_stream(const struct frag_session *s, struct frag_session_task *task,
+			const struct frag_run_options *opt)
+{
+	const struct frag_recording *from = task->streamed;
+	struct frag_stream stream = { .path = from->path,
+				      .source = from->pipe ? from->source : NULL,
+				      .hdr = task->dev,
+				      .dev = task->dev_index,
+				      .ahead = task->ahead };
+	int rc = frag_replay_stream(task->spec, &s->target.card, &stream, opt, &task->result,
+				    &task->err);
+
+	task->last_us = stream.last_us;
+	return rc;
+}
+
+int frag_session_not_streamed(struct frag_session_task *task)
+{
+	if (!task->spec) {
+		snprintf(task->optimum.note, sizeof(task->optimum.note),
+			 "the trace is streamed, and a placement needs all of it in memory "
+			 "(--stream=never)");
+		return 0;
+	}
+	task->left_out = true;
+	return frag_fail(&task->err, FRAG_ENOTSUP,
+			 "the trace is streamed, and a plan needs all of it in memory "
+			 "(--stream=never)");
 }

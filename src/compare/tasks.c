@@ -5,7 +5,6 @@
  * the same for any number of threads. On a real card there is one worker.
  */
 #include "optimum.h"
-#include "compare_stream.h"
 
 #include <time.h>
 

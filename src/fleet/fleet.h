@@ -141,6 +141,8 @@ double frag_fleet_cost(const struct frag_fleet *f, const struct frag_gpu *card, 
 /* The fewest bins of `room` that can hold sizes[n], by sum and by pairs that cannot meet. */
 size_t frag_fleet_bound(const uint64_t *sizes, size_t n, uint64_t room);
 
+/* Need of every rank, cards of each kind, one setting for all (fleet_charts.c). Errors: FRAG_ENOMEM. */
+int frag_fleet_charts(const struct frag_fleet *f, struct frag_answer *a, struct frag_err *err);
 /* The plan as an answer, which borrows the fleet. top: jobs in the text. Errors: FRAG_ENOMEM. */
 extern const struct frag_shape frag_fleet_shape;
 int frag_fleet_answer(const struct frag_fleet *f, size_t top, struct frag_answer *a,

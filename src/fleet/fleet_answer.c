@@ -7,7 +7,7 @@
 #include <frag/opt.h>
 
 #include "answer/row.h"
-#include "fleet_charts.h"
+#include "fleet.h"
 
 #define PAGE_JOBS 500u /* on a page; all are in the CSV */
 

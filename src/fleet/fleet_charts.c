@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Charts of a capacity plan: their data, their titles; see fleet_charts.h. */
-#include "fleet_charts.h"
+/* Charts of a capacity plan: their data, their titles. */
+#include "fleet.h"
 
 #include <stdlib.h>
 

@@ -37,49 +37,45 @@ static void bind(sqlite3_stmt *q, int at, const json_t *v)
 	}
 }
 
-static int step_once(struct frag_store *s, sqlite3_stmt *q, struct frag_err *err)
+/* Rows of a table; `trace` is that of the answer. */
+static int insert(struct frag_store *s, const char *table, struct frag_column (*column)(size_t),
+		  const json_t *answer, json_t *rows, struct frag_err *err)
 {
-	int rc = sqlite3_step(q);
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
+	FRAG_AUTO(frag_db_finalize) sqlite3_stmt *q = NULL;
+	struct frag_column c;
+	size_t i, n = 0;
+	json_t *row;
 
-	sqlite3_reset(q);
-	sqlite3_clear_bindings(q);
-	return rc == SQLITE_DONE ? 0 : frag_db_fail(s, FRAG_EOUTPUT, err);
+	while (column(n).name)
+		n++;
+	frag_text_addf(&t, "INSERT OR REPLACE INTO %s VALUES(?", table);
+	frag_text_repeat(&t, ",?", n - 1);
+	frag_text_add(&t, ")");
+	FRAG_TRY(frag_text_check(&t, err));
+	FRAG_TRY(frag_db_prepare(s, t.s, FRAG_EOUTPUT, &q, err));
+	json_array_foreach(rows, i, row)
+	{
+		for (size_t k = 0; (c = column(k)).name; k++)
+			bind(q, (int)k + 1,
+			     json_object_get(strcmp(c.name, "trace") ? row : answer, c.name));
+		if (sqlite3_step(q) != SQLITE_DONE)
+			return frag_db_fail(s, FRAG_EOUTPUT, err);
+		sqlite3_reset(q);
+	}
+	return 0;
 }
 
-static int put_item(struct frag_store *s, const json_t *answer, const json_t *item,
-		    struct frag_err *err)
+int frag_store_put(struct frag_store *s, json_t *answer, struct frag_err *err)
 {
-	struct frag_column c;
-
-	for (size_t i = 0; (c = frag_results_item_column(i)).name; i++)
-		bind(s->put_item, (int)i + 1,
-		     json_object_get(strcmp(c.name, "trace") ? item : answer, c.name));
-	return step_once(s, s->put_item, err);
-}
-
-int frag_store_put(struct frag_store *s, const json_t *answer, uint64_t cost_ns,
-		   struct frag_err *err)
-{
-	const json_t *items = json_object_get(answer, "items");
-	struct frag_column c;
-	size_t i;
-	json_t *item;
+	json_auto_t *list = json_pack("[O]", answer);
 	int rc;
 
+	FRAG_CHECK_ALLOC(list, "results", err);
 	FRAG_TRY(frag_db_exec(s, "BEGIN", err));
-	for (i = 0; (c = frag_results_trace_column(i)).name; i++)
-		bind(s->put_trace, (int)i + 1, json_object_get(answer, c.name));
-	rc = step_once(s, s->put_trace, err);
-	json_array_foreach((json_t *)items, i, item)
-	{
-		if (!rc)
-			rc = put_item(s, answer, item, err);
-	}
-	if (!rc && cost_ns) {
-		bind(s->put_cost, 1, json_object_get(answer, "path"));
-		sqlite3_bind_int64(s->put_cost, 2, (sqlite3_int64)cost_ns);
-		rc = step_once(s, s->put_cost, err);
-	}
+	rc = insert(s, "traces", frag_results_trace_column, answer, list, err)
+		     ?: insert(s, "items", frag_results_item_column, answer,
+			       json_object_get(answer, "items"), err);
 	if (rc) {
 		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
 		return rc;

@@ -3,8 +3,7 @@
  * The results of a sweep: a file of SQLite, schema in docs/choose.md.
  *
  *   results.c          opened, filled, merged, written in the order of their keys
- *   results_db.c       its tables
- *   results_columns.c  their columns
+ *   results_db.c       its tables and their columns
  *   results_read.c     read: CSV, counts, rows
  *
  * Words. item: one row, that is one device of one trace under one policy, limit and card. answer:
@@ -33,9 +32,8 @@ int frag_store_open(struct frag_store **out, const char *path, bool fresh, struc
 int frag_store_read(struct frag_store **out, const char *path, struct frag_err *err);
 void frag_store_close(struct frag_store *s);
 FRAG_AUTO_AT(struct frag_store *, frag_store_close)
-/* One answer, in one transaction: all of it or nothing. cost_ns is kept where it is not 0. */
-int frag_store_put(struct frag_store *s, const json_t *answer, uint64_t cost_ns,
-		   struct frag_err *err);
+/* One answer, in one transaction: all of it or nothing. */
+int frag_store_put(struct frag_store *s, json_t *answer, struct frag_err *err);
 /* Is the trace at this path, with this content, answered as asked for? */
 bool frag_store_has(struct frag_store *s, const char *hash, const char *path);
 /* A fact about the store that holds for all of it, such as the question that it answers. Errors:
@@ -48,6 +46,17 @@ int frag_store_add(struct frag_store *s, const char *path, struct frag_err *err)
 /* Writes the results in the order of their keys to a new file, complete or not at all. */
 int frag_store_write(struct frag_store *s, const char *path, struct frag_err *err);
 int frag_store_csv(struct frag_store *s, const char *path, struct frag_err *err);
+
+struct frag_column {
+	const char *name, *type; /* type: SQL's */
+	const char *unit, *help;
+	bool metric; /* one of frag_metric_list */
+};
+
+/* Column i of table `traces`, and of `items`: texts of its own, the metrics but for those of host
+ * time, the curve. NULL name behind the last. */
+struct frag_column frag_results_trace_column(size_t i);
+struct frag_column frag_results_item_column(size_t i);
 
 struct frag_store_counts {
 	uint64_t traces, items, completed, refused, failed;

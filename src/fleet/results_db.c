@@ -15,7 +15,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <frag/metrics.h>
+
 #include "answer/textbuf.h"
+#include "report/report.h"
 
 #define SCHEMA "1"
 
@@ -45,6 +48,78 @@ void frag_db_finalize(sqlite3_stmt **q)
 	sqlite3_finalize(*q);
 }
 
+/* ---- columns ---- */
+
+#define METRICS_MAX 256u
+#define OWN(name, type, unit, help) \
+	{ \
+		name, type, unit, "of a sweep: " help, false \
+	}
+
+struct frag_column frag_results_trace_column(size_t i)
+{
+	static const struct frag_column columns[] = {
+		OWN("path", "TEXT NOT NULL", "", "where the trace was found"),
+		OWN("trace", "TEXT NOT NULL", "", "XXH3-128 of the file"),
+		OWN("name", "TEXT", "", "name that the trace gives itself"),
+		OWN("format", "TEXT", "", "format of the trace"),
+		OWN("settings", "TEXT", "", "recorded allocator settings"),
+		OWN("devices", "INTEGER", "", "devices of the trace"),
+		OWN("events", "INTEGER", "", "events of all its devices"),
+		OWN("start_us", "INTEGER", "us", "Unix time of the first event, 0 = unknown"),
+		OWN("duration_us", "INTEGER", "us", "from the first event to the last"),
+		OWN("estimate", "INTEGER", "", "1 = recorded without a GPU"),
+		OWN("error", "TEXT", "", "why the trace failed, empty = it did not"),
+	};
+
+	return i < FRAG_ARRAY_LEN(columns) ? columns[i] : (struct frag_column){ 0 };
+}
+
+struct frag_column frag_results_item_column(size_t i)
+{
+	static const struct frag_column columns[] = {
+		OWN("item", "TEXT NOT NULL", "", "key of the result"),
+		OWN("trace", "TEXT NOT NULL", "", "XXH3-128 of the file"),
+		OWN("device", "INTEGER", "", "device of the trace"),
+		OWN("policy", "TEXT", "", "policy and settings"),
+		OWN("recorded", "INTEGER", "", "1 = the recording's own settings"),
+		OWN("gpu", "TEXT", "", "card of --gpus"),
+		OWN("limit", "TEXT", "", "limit as it was asked for"),
+		OWN("capacity_bytes", "INTEGER", "B", "memory of the card"),
+		OWN("context_bytes", "INTEGER", "B", "of it, what the CUDA context takes"),
+		OWN("status", "TEXT", "",
+		    "completed; refused = a request was; failed = see message"),
+		OWN("message", "TEXT", "", "why it failed"),
+		OWN("first_oom_event", "INTEGER", "", "index of the first refused request"),
+		OWN("first_oom_bytes", "INTEGER", "B", "its size"),
+		{ "min_capacity_bytes", "INTEGER", "B", "of a sweep --fit: smallest card that does",
+		  false },
+		{ "safe_capacity_bytes", "INTEGER", "B",
+		  "of a sweep --fit: from this capacity on no replay failed", false },
+	};
+	static const struct frag_column curve =
+		OWN("curve", "TEXT", "", "reserved over time, [[us, bytes], ...] (not in CSV)");
+	static struct frag_column all[FRAG_ARRAY_LEN(columns) + METRICS_MAX + 2];
+	static size_t n; /* asked for with every row: put together once */
+
+	if (!n) {
+		size_t count;
+		const struct frag_metric_info *m = frag_metric_list(&count);
+
+		for (size_t k = 0; k < FRAG_ARRAY_LEN(columns); k++)
+			all[n++] = columns[k];
+		for (size_t k = 0; k < count && k < METRICS_MAX; k++)
+			if (!frag_report_is_host(&m[k]))
+				all[n++] = (struct frag_column){ m[k].name,
+								 m[k].type == FRAG_METRIC_T_U64
+									 ? "INTEGER"
+									 : "REAL",
+								 m[k].unit, m[k].help, true };
+		all[n++] = curve;
+	}
+	return i < n ? all[i] : (struct frag_column){ 0 };
+}
+
 /* ---- open and close ------------------------------------------------------------------ */
 
 static int create_tables(struct frag_store *s, struct frag_err *err)
@@ -64,27 +139,6 @@ static int create_tables(struct frag_store *s, struct frag_err *err)
 			  "INSERT OR IGNORE INTO sweep VALUES('schema','" SCHEMA "');");
 	FRAG_TRY(frag_text_check(&t, err));
 	return frag_db_exec(s, t.s, err);
-}
-
-static int prepare(struct frag_store *s, sqlite3_stmt **out, const char *table, size_t columns,
-		   struct frag_err *err)
-{
-	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
-
-	frag_text_addf(&t, "INSERT OR REPLACE INTO %s VALUES(?", table);
-	frag_text_repeat(&t, ",?", columns - 1);
-	frag_text_add(&t, ")");
-	FRAG_TRY(frag_text_check(&t, err));
-	return frag_db_prepare(s, t.s, FRAG_EOUTPUT, out, err);
-}
-
-static size_t columns_count(struct frag_column (*column)(size_t))
-{
-	size_t n = 0;
-
-	while (column(n).name)
-		n++;
-	return n;
 }
 
 static int open_db(struct frag_store **out, const char *path, int flags, struct frag_err *err)
@@ -133,8 +187,6 @@ static int check_schema(struct frag_store *s, struct frag_err *err)
 
 int frag_store_open(struct frag_store **out, const char *path, bool fresh, struct frag_err *err)
 {
-	static const char *const own = "CREATE TABLE IF NOT EXISTS costs(path TEXT PRIMARY KEY, ns "
-				       "INTEGER) WITHOUT ROWID;";
 	/* where the folder has no WAL, SQLite stays with its journal */
 	static const char *const alone = "PRAGMA main.locking_mode=EXCLUSIVE;PRAGMA "
 					 "main.journal_mode=WAL;PRAGMA main.synchronous=NORMAL;";
@@ -159,11 +211,6 @@ int frag_store_open(struct frag_store **out, const char *path, bool fresh, struc
 	    frag_db_text(s, "SELECT name FROM sqlite_master LIMIT 1", (char[64]){ 0 }, 64) == 0)
 		FRAG_TRY(check_schema(s, err));
 	FRAG_TRY(create_tables(s, err));
-	FRAG_TRY(frag_db_exec(s, own, err));
-	FRAG_TRY(
-		prepare(s, &s->put_trace, "traces", columns_count(frag_results_trace_column), err));
-	FRAG_TRY(prepare(s, &s->put_item, "items", columns_count(frag_results_item_column), err));
-	FRAG_TRY(prepare(s, &s->put_cost, "costs", 2, err));
 	*out = FRAG_GIVE(s);
 	return 0;
 }
@@ -198,9 +245,6 @@ void frag_store_close(struct frag_store *s)
 {
 	if (!s)
 		return;
-	sqlite3_finalize(s->put_trace);
-	sqlite3_finalize(s->put_item);
-	sqlite3_finalize(s->put_cost);
 	sqlite3_close(s->db);
 	FRAG_FREE(s->path, s);
 }

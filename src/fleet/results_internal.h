@@ -10,12 +10,9 @@
 
 #include <frag/error.h>
 
-#include "results_columns.h"
-
 struct frag_store {
 	sqlite3 *db;
 	char *path;
-	sqlite3_stmt *put_trace, *put_item, *put_cost;
 };
 
 /* What SQLite says of its last call. Returns `code`. */

@@ -122,7 +122,6 @@ struct frag_sweep_worker {
 	size_t task;	       /* what it works on, SIZE_MAX = nothing */
 	char *answer;	       /* as far as it came */
 	size_t len, cap, need; /* need: with its length in front */
-	uint64_t begin_ns;
 };
 
 /* Starts the process. Errors: FRAG_ENOMEM and what the system says. */

@@ -164,7 +164,12 @@ static void run_item(struct answer *a, json_t *items, const struct frag_trace_de
 	struct frag_run_options run;
 	struct frag_result r;
 	struct frag_err err;
-	json_t *o = json_object();
+	json_t *o =
+		json_pack("{s:I, s:o, s:b, s:o, s:o, s:I, s:I}", "device", (json_int_t)dev->ordinal,
+			  "policy", frag_json_text(policy), "recorded", recorded, "gpu",
+			  frag_json_text(p->gpu), "limit", frag_json_text(p->limit),
+			  "capacity_bytes", (json_int_t)p->target.card.total_bytes, "context_bytes",
+			  (json_int_t)p->target.card.context_bytes);
 	int rc;
 
 	a->failed |= json_array_append_new(items, o) != 0;
@@ -173,13 +178,6 @@ static void run_item(struct answer *a, json_t *items, const struct frag_trace_de
 	frag_target_run_options(&p->target, &run);
 	run.windows_max = 4 * CURVE_POINTS;
 	set_key(a, o, dev, policy, p);
-	set(a, o, "device", json_integer(dev->ordinal));
-	set(a, o, "policy", frag_json_text(policy));
-	set(a, o, "recorded", json_boolean(recorded));
-	set(a, o, "gpu", frag_json_text(p->gpu));
-	set(a, o, "limit", frag_json_text(p->limit));
-	set(a, o, "capacity_bytes", json_integer((json_int_t)p->target.card.total_bytes));
-	set(a, o, "context_bytes", json_integer((json_int_t)p->target.card.context_bytes));
 	rc = frag_replay_sim(spec, &p->target.card, dev, &run, &r, &err);
 	if (rc) {
 		set(a, o, "status", json_string("failed"));
@@ -232,6 +230,7 @@ static void describe(struct answer *a, const struct frag_trace *t)
 	const struct frag_gpu_chip *chip = frag_recorded_chip(t, &t->devs[0]);
 	bool ended = false;
 	char format[300];
+	json_auto_t *told = NULL;
 
 	for (uint32_t d = 0; d < t->devs_count; d++) {
 		size_t n = t->devs[d].events_count;
@@ -243,17 +242,16 @@ static void describe(struct answer *a, const struct frag_trace *t)
 		if (n)
 			end_us = FRAG_MAX(end_us, (uint64_t)t->devs[d].events[n - 1].time_us);
 	}
-	set(a, a->root, "name", frag_json_text(t->name));
 	snprintf(format, sizeof(format), "%.200s%s%s%.30s%s", t->format,
 		 t->estimate ? ", estimated" : "", chip ? FRAG_STORE_CARD : "",
 		 chip ? chip->name : "", ended ? FRAG_STORE_ENDED : "");
-	set(a, a->root, "format", frag_json_text(format));
-	set(a, a->root, "settings", frag_json_text(t->settings.conf ? t->settings.conf : ""));
-	set(a, a->root, "devices", json_integer(t->devs_count));
-	set(a, a->root, "events", json_integer((json_int_t)events));
-	set(a, a->root, "start_us", json_integer((json_int_t)t->start_us));
-	set(a, a->root, "estimate", json_boolean(t->estimate != NULL));
-	set(a, a->root, "duration_us", json_integer((json_int_t)end_us));
+	told = json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:b, s:I}", "name",
+			 frag_json_text(t->name), "format", frag_json_text(format), "settings",
+			 frag_json_text(t->settings.conf ? t->settings.conf : ""), "devices",
+			 (json_int_t)t->devs_count, "events", (json_int_t)events, "start_us",
+			 (json_int_t)t->start_us, "estimate", t->estimate != NULL, "duration_us",
+			 (json_int_t)end_us);
+	a->failed |= json_object_update(a->root, told) != 0;
 }
 
 static int run_trace(struct answer *a, const char *path, struct frag_err *err)

@@ -7,8 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <frag/clock.h>
-
 #include "base/interrupt.h"
 #include "base/term.h"
 
@@ -24,8 +22,7 @@ struct course {
 	size_t workers_count;
 	const struct frag_ranks *ranks; /* NULL: one machine */
 	int rank, ranks_count;
-	size_t *rank_task; /* [ranks_count], NOTHING = idle */
-	uint64_t *rank_begin_ns;
+	size_t *rank_task;    /* [ranks_count], NOTHING = idle */
 	unsigned char *tries; /* [files.count] */
 	size_t *again, again_count, next, done;
 	size_t skipped, passed; /* there already; in a folder and no trace */
@@ -72,11 +69,10 @@ static int give_up(struct course *c, size_t task, const char *why, struct frag_e
 			   "error", why);
 	FRAG_CHECK_ALLOC(answer, "results", err);
 	c->done++;
-	return frag_store_put(c->store, answer, 0, err);
+	return frag_store_put(c->store, answer, err);
 }
 
-static int take_answer(struct course *c, size_t task, const char *text, uint64_t cost_ns,
-		       struct frag_err *err)
+static int take_answer(struct course *c, size_t task, const char *text, struct frag_err *err)
 {
 	json_auto_t *answer = json_loads(text, 0, NULL);
 
@@ -84,7 +80,7 @@ static int take_answer(struct course *c, size_t task, const char *text, uint64_t
 	if (!answer)
 		return frag_fail(err, FRAG_ENOMEM, "an answer of a worker cannot be read");
 	if (!c->s->files.list[task].found || !json_is_true(json_object_get(answer, "no_trace")))
-		return frag_store_put(c->store, answer, cost_ns, err);
+		return frag_store_put(c->store, answer, err);
 	c->passed++;
 	return 0;
 }
@@ -107,7 +103,6 @@ static int feed_worker(struct course *c, struct frag_sweep_worker *w, struct fra
 static int look_at_worker(struct course *c, struct frag_sweep_worker *w, struct frag_err *err)
 {
 	size_t task = w->task;
-	uint64_t cost_ns;
 	char why[120];
 	int rc;
 
@@ -121,10 +116,9 @@ static int look_at_worker(struct course *c, struct frag_sweep_worker *w, struct 
 		return give_up(c, task, why, err);
 	}
 	w->task = NOTHING;
-	cost_ns = frag_clock_ns() - w->begin_ns;
 	/* it works on the next one while this answer is put away */
 	FRAG_TRY(feed_worker(c, w, err));
-	return take_answer(c, task, w->answer, cost_ns, err);
+	return take_answer(c, task, w->answer, err);
 }
 
 static void wait_for_workers(struct course *c, unsigned us)
@@ -141,30 +135,23 @@ static void wait_for_workers(struct course *c, unsigned us)
 
 /* ---- other ranks ------------------------------------------------------------------------ */
 
-static int feed_rank(struct course *c, int r, struct frag_err *err)
-{
-	size_t task = c->rank_task[r] == NOTHING ? next_task(c) : NOTHING;
-
-	if (task == NOTHING)
-		return 0;
-	if (frag_sweep_rank_give(c->ranks, r, task, c->s->files.list[task].path))
-		return frag_fail(err, FRAG_EOUTPUT, "rank %d cannot be reached", r);
-	c->rank_task[r] = task;
-	c->rank_begin_ns[r] = frag_clock_ns();
-	return 0;
-}
-
 static int feed_ranks(struct course *c, struct frag_err *err)
 {
-	for (int r = 1; r < c->ranks_count; r++)
-		FRAG_TRY(feed_rank(c, r, err));
+	for (int r = 1; r < c->ranks_count; r++) {
+		size_t task = c->rank_task[r] == NOTHING ? next_task(c) : NOTHING;
+
+		if (task == NOTHING)
+			continue;
+		if (frag_sweep_rank_give(c->ranks, r, task, c->s->files.list[task].path))
+			return frag_fail(err, FRAG_EOUTPUT, "rank %d cannot be reached", r);
+		c->rank_task[r] = task;
+	}
 	return 0;
 }
 
 /* One answer, if there is one: *came. */
 static int look_at_ranks(struct course *c, bool *came, struct frag_err *err)
 {
-	uint64_t cost_ns;
 	size_t task;
 	bool failed;
 	FRAG_AUTO_FREE char *text = NULL;
@@ -175,10 +162,8 @@ static int look_at_ranks(struct course *c, bool *came, struct frag_err *err)
 		return 0;
 	if (rank > 0 && rank < c->ranks_count && c->rank_task[rank] == task) {
 		c->rank_task[rank] = NOTHING;
-		cost_ns = frag_clock_ns() - c->rank_begin_ns[rank];
-		FRAG_TRY(feed_rank(c, rank, err));
-		FRAG_TRY(failed ? give_up(c, task, text, err)
-				: take_answer(c, task, text, cost_ns, err));
+		FRAG_TRY(feed_ranks(c, err));
+		FRAG_TRY(failed ? give_up(c, task, text, err) : take_answer(c, task, text, err));
 	}
 	return 0;
 }
@@ -339,8 +324,7 @@ static int start_ranks(struct course *c, struct frag_err *err)
 	if (c->ranks->start(&c->rank, &c->ranks_count, why))
 		return frag_fail(err, FRAG_EUSAGE, "MPI does not start: %s", why);
 	c->rank_task = frag_host_calloc((size_t)c->ranks_count, sizeof(*c->rank_task));
-	c->rank_begin_ns = frag_host_calloc((size_t)c->ranks_count, sizeof(*c->rank_begin_ns));
-	FRAG_CHECK_ALLOC(c->rank_task && c->rank_begin_ns, "ranks", err);
+	FRAG_CHECK_ALLOC(c->rank_task, "ranks", err);
 	for (int r = 0; r < c->ranks_count; r++)
 		c->rank_task[r] = NOTHING;
 	return 0;
@@ -386,6 +370,6 @@ int frag_sweep_run(struct frag_sweep *s, struct frag_answer *a, struct frag_rows
 	}
 	if (c.ranks && c.ranks_count)
 		c.ranks->stop();
-	FRAG_FREE(c.rank_task, c.rank_begin_ns, c.workers, c.again, c.tries);
+	FRAG_FREE(c.rank_task, c.workers, c.again, c.tries);
 	return rc;
 }

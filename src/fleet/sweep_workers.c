@@ -19,8 +19,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <frag/clock.h>
-
 #include "base/term.h"
 
 #define ANSWER_MAX (1ull << 30)
@@ -148,7 +146,6 @@ int frag_sweep_worker_give(struct frag_sweep_worker *w, size_t task, const char 
 	w->task = task;
 	w->len = 0;
 	w->need = 0;
-	w->begin_ns = frag_clock_ns();
 	return write_all(w->to, &len, sizeof(len)) && write_all(w->to, path, len) ? 0 : -1;
 }
 

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 #include "base/outfile.h"
-#include "monitor_rows.h"
 
 /* FILE becomes FILE.1 when it is full. *empty: it has no rows so far. */
 static FILE *open_csv(const struct frag_monitor_options *o, bool *empty)

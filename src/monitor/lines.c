@@ -8,7 +8,6 @@
 #include <frag/opt.h>
 
 #include "base/outfile.h"
-#include "monitor_rows.h"
 
 void frag_monitor_stamp(const struct frag_monitor_round *r, char *buf, size_t cap)
 {

@@ -6,9 +6,12 @@
 #include <stdio.h>
 #include <time.h>
 
+#include <jansson.h>
+
 #include <frag/base.h>
 #include <frag/error.h>
 
+#include "answer/textbuf.h"
 #include "base/live_page.h"
 #include "device/nvml.h"
 
@@ -158,6 +161,15 @@ int frag_monitor_write_textfile(const char *path, const struct frag_monitor_roun
 /* OpenMetrics without its end mark. */
 void frag_monitor_put_metrics(FILE *to, const struct frag_monitor_round *r);
 void frag_monitor_stamp(const struct frag_monitor_round *r, char *buf, size_t cap);
+
+/* By one list of fields (monitor_rows.c). JSON: A new reference; NULL: memory is short. */
+json_t *frag_monitor_json(const struct frag_monitor_round *r, const char *when);
+/* One line on standard output. when: of frag_monitor_stamp. Errors: FRAG_ENOMEM. */
+int frag_monitor_print_json(const struct frag_monitor_round *r, const char *when,
+			    struct frag_err *err);
+void frag_monitor_csv_head(struct frag_text *out);
+void frag_monitor_csv_row(const struct frag_monitor_card *c, const char *when,
+			  struct frag_text *out);
 
 /* Full screen (screen.c). NULL: no ncurses here; *why in words. */
 struct frag_monitor_screen *frag_monitor_screen_open(const char **why);

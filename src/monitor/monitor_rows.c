@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One round as JSON and as CSV; see rows.h. */
-#include "monitor_rows.h"
+/* One round as JSON and as CSV. */
+#include "monitor.h"
 
 #include "answer/row.h"
 

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/http.h"
-#include "monitor_rows.h"
 
 #define COLUMNS 300u /* of a curve on the page */
 

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 #include <wchar.h>
@@ -22,8 +21,6 @@
 #include "base/clean.h"
 #include "base/interrupt.h"
 #include "base/library.h"
-
-char *tigetstr(const char *capability); /* of term.h, which defines `columns` and hundreds more */
 
 #define FUNCTIONS(X) \
 	X(initscr) \
@@ -42,7 +39,6 @@ char *tigetstr(const char *capability); /* of term.h, which defines `columns` an
 	X(clearok) \
 	X(reset_prog_mode) \
 	X(set_escdelay) \
-	X(tigetstr) \
 	X(getmaxy) \
 	X(getmaxx) \
 	X(has_colors) \
@@ -57,22 +53,15 @@ static struct frag_paint_library library;
 
 /* ---- the terminal as before ---------------------------------------------------------------- */
 
-/* What ends by a signal does not come by endwin. */
-static struct {
-	volatile sig_atomic_t on;
-	char end[128]; /* what the terminal needs to be told */
-	size_t len;
-	struct termios before;
-} guard;
-static volatile sig_atomic_t resumed;
+static volatile sig_atomic_t is_open, resumed;
 
+/* As ncurses itself does on SIGINT and SIGTERM, which are caught here. */
 static void put_back(void)
 {
-	if (!guard.on)
+	if (!is_open)
 		return;
-	guard.on = 0;
-	if (write(STDOUT_FILENO, guard.end, guard.len) >= 0)
-		tcsetattr(STDIN_FILENO, TCSANOW, &guard.before);
+	is_open = 0;
+	library.endwin();
 }
 
 static void on_fatal(int sig)
@@ -87,38 +76,19 @@ static void on_resume(int sig)
 	resumed = sig;
 }
 
-/* A sequence of terminfo, without its remarks on delays: "$<5>". */
-static void guard_add(const char *capability)
+static void guard(void)
 {
-	const char *s = library.tigetstr(capability);
-
-	if (!s || s == (const char *)-1)
-		return;
-	for (; *s && guard.len < sizeof(guard.end); s++) {
-		if (s[0] == '$' && s[1] == '<' && strchr(s, '>'))
-			s = strchr(s, '>');
-		else
-			guard.end[guard.len++] = *s;
-	}
-}
-
-static void guard_begin(void)
-{
-	static const char *const ends[] = { "sgr0", "rmkx", "cnorm", "rmcup" };
 	static const int fatal[] = { SIGQUIT, SIGABRT, SIGSEGV, SIGBUS,	 SIGILL,    SIGFPE,
 				     SIGSYS,  SIGTRAP, SIGUSR1, SIGUSR2, SIGALRM,   SIGXCPU,
 				     SIGPROF, SIGPWR,  SIGIO,	SIGPOLL, SIGVTALRM, SIGSTKFLT };
 	struct sigaction old, act = { .sa_handler = on_fatal };
 
-	guard.len = 0;
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(ends); i++)
-		guard_add(ends[i]);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(fatal); i++)
 		if (!sigaction(fatal[i], NULL, &old) && old.sa_handler == SIG_DFL)
 			sigaction(fatal[i], &act, NULL);
 	act.sa_handler = on_resume;
 	sigaction(SIGCONT, &act, NULL);
-	guard.on = 1;
+	is_open = 1;
 	frag_interrupt_clean(put_back);
 }
 
@@ -142,12 +112,12 @@ bool frag_paint_open(struct frag_paint *p, const char **why)
 	const char *charset;
 
 	*why = "no full screen without ncurses (Debian: libncursesw6)";
-	if (!load() || tcgetattr(STDIN_FILENO, &guard.before))
+	if (!load())
 		return false;
 	charset = setlocale(LC_CTYPE, "");
 	p->utf8 = charset && (strcasestr(charset, "UTF-8") || strcasestr(charset, "utf8"));
 	p->window = library.initscr();
-	guard_begin();
+	guard();
 	library.cbreak();
 	library.noecho();
 	library.curs_set(0);
@@ -166,10 +136,8 @@ bool frag_paint_open(struct frag_paint *p, const char **why)
 
 void frag_paint_close(struct frag_paint *p)
 {
-	if (p->lib)
-		library.endwin();
+	put_back();
 	p->lib = NULL;
-	guard.on = 0;
 }
 
 /* ---- painting ------------------------------------------------------------------------------ */

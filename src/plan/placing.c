@@ -163,7 +163,7 @@ static int plan_steps(struct frag_placing *p, struct work *w, struct frag_err *e
 
 	opt.budget_ns = w->o->time_ns;
 	opt.watch = begin_work(w, p, "the plan");
-	rc = frag_step_plan_make_with(p->unit->dev, &opt, &p->steps, err);
+	rc = frag_step_plan_make(p->unit->dev, &opt, &p->steps, err);
 	frag_progress_end(&w->progress);
 	FRAG_TRY(rc);
 	if (frag_interrupted())

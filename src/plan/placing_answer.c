@@ -18,21 +18,22 @@ static double over(uint64_t height, uint64_t bound)
 /* ---- one method ------------------------------------------------------------------ */
 
 #define METHOD(F, P, S) \
-	F(S, TEXT, trace, NULL, "its name", .csv_only = true) \
-	F(S, COUNT, device, NULL, "number of the device", .csv_only = true) \
-	F(S, COUNT, buffers_count, NULL, "allocations", .csv_only = true) \
-	F(S, BYTES, lower_bound_bytes, NULL, "most live at one moment", .csv_only = true) \
-	F(S, TEXT, method, "placement", "how it was found") \
-	F(S, BYTES, height_bytes, "height", "what it needs") \
-	P(S, COUNT, bytes, "bytes", "the same", .spare = 1) \
-	F(S, REAL, over_bound_ratio, "of the bound", "height / lower bound", .precision = 5, \
-	  .no_csv = true) \
-	F(S, NS, host_ns, "time", "that it took here", .spare = 2, .no_csv = true)
+	F(S, TEXT, trace, p->unit->trace->name, NULL, "its name", .csv_only = true) \
+	F(S, COUNT, device, p->unit->dev->ordinal, NULL, "number of the device", .csv_only = true) \
+	F(S, COUNT, buffers_count, p->b.count, NULL, "allocations", .csv_only = true) \
+	F(S, BYTES, lower_bound_bytes, p->bound, NULL, "most live at one moment", \
+	  .csv_only = true) \
+	F(S, TEXT, method, p->methods[i].name, "placement", "how it was found") \
+	F(S, BYTES, height_bytes, p->methods[i].height, "height", "what it needs") \
+	P(S, COUNT, bytes, p->methods[i].height, "bytes", "the same", .spare = 1) \
+	F(S, REAL, over_bound_ratio, over(p->methods[i].height, p->bound), "of the bound", \
+	  "height / lower bound", .precision = 5, .no_csv = true) \
+	F(S, NS, host_ns, p->methods[i].ns, "time", "that it took here", .spare = 2, .no_csv = true)
 struct method {
 	FRAG_ROW_MEMBERS(METHOD)
 	uint64_t number;
 };
-FRAG_ROW_SHAPE(static, method_shape, method, "method", METHOD, "one placement");
+FRAG_VALUED_SHAPE(static, method_shape, method, "method", METHOD, "one placement");
 
 #define BAR(F, P, S) \
 	F(S, COUNT, number, NULL, "of the method") \
@@ -93,18 +94,10 @@ FRAG_VALUED_ROW(result, "placement", RESULT, "one device of one trace");
 static struct result result_of(const struct frag_placing *p, struct method *methods,
 			       struct frag_answer *a)
 {
-	for (size_t i = 0; i < p->methods_count; i++)
-		methods[i] =
-			(struct method){ .trace = p->unit->trace->name,
-					 .device = p->unit->dev->ordinal,
-					 .buffers_count = p->b.count,
-					 .lower_bound_bytes = p->bound,
-					 .method = p->methods[i].name,
-					 .height_bytes = p->methods[i].height,
-					 .bytes = p->methods[i].height,
-					 .host_ns = p->methods[i].ns,
-					 .number = i,
-					 .over_bound_ratio = over(p->methods[i].height, p->bound) };
+	for (size_t i = 0; i < p->methods_count; i++) {
+		methods[i] = FRAG_ROW_VALUES(method, METHOD);
+		methods[i].number = i;
+	}
 	return FRAG_ROW_VALUES(result, RESULT);
 }
 
@@ -202,12 +195,14 @@ static void say_worst(const struct frag_placing *list, size_t count, struct frag
 /* ---- all of them ----------------------------------------------------------------- */
 
 #define PLAN_ROW(F, P, S) \
-	F(S, LIST, recordings, NULL, "results of each recording", .of = &frag_recorded_unit_shape) \
-	F(S, COUNT, seed, NULL, "of the search") \
-	F(S, BOOL, complete, NULL, "every device has a result") \
-	F(S, COUNT, results_count, NULL, "devices placed") \
-	F(S, LIST, results, NULL, "one for each device", .of = &result_shape)
-FRAG_ROW_AS(, frag_plan_shape, plan, "plan", PLAN_ROW, "how low a trace can be placed");
+	F(S, LIST, recordings, frag_recorded_unit_rows(a, units), NULL, \
+	  "results of each recording", .of = &frag_recorded_unit_shape) \
+	F(S, COUNT, seed, o->seed, NULL, "of the search") \
+	F(S, BOOL, complete, count == units->units_count, NULL, "every device has a result") \
+	F(S, COUNT, results_count, count, NULL, "devices placed") \
+	F(S, LIST, results, FRAG_ROWS(results, count), NULL, "one for each device", \
+	  .of = &result_shape)
+FRAG_VALUED_ROW_AS(, frag_plan_shape, plan, "plan", PLAN_ROW, "how low a trace can be placed");
 
 int frag_placing_answer(const struct frag_placing *list, size_t count,
 			const struct frag_recordings *units, const struct frag_target *target,
@@ -220,11 +215,7 @@ int frag_placing_answer(const struct frag_placing *list, size_t count,
 	size_t n = 0;
 
 	FRAG_CHECK_ALLOC(plan && results && methods, "answer", err);
-	*plan = (struct plan){ .recordings = frag_recorded_unit_rows(a, units),
-			       .results = { results, count },
-			       .results_count = count,
-			       .seed = o->seed,
-			       .complete = count == units->units_count };
+	*plan = FRAG_ROW_VALUES(plan, PLAN_ROW);
 	a->title = "How low it can be placed";
 	a->question = "How near to the lower bound do placements come that know all lives?";
 	frag_recordings_remark(a, units, target, "no limit applies to a placement");

@@ -27,7 +27,8 @@ struct frag_plan_env {
 	unsigned threads; /* 0 = 1 */
 	struct frag_sim_config card;
 	struct frag_run_options run;
-	double limit_fraction; /* part of the card's total, in addition to run.limit_bytes; 0 = none */
+	double limit_fraction; /* part of the card's total, in addition to run.limit_bytes; 0 =
+				 * none */
 	struct frag_watch watch;
 };
 /* An environment with the card, limit, seed and release of a target. A limit that is a fraction is
@@ -44,7 +45,7 @@ struct frag_fit_gap {
 	uint64_t first_bytes, last_bytes;
 };
 
-/* A policy on a device of a trace. Capacities are of the card: usable, context and margin. */
+/* A policy on a device of a trace. Capacities are of the card: usable and context. */
 struct frag_fit {
 	bool complete;		       /* the search was not interrupted */
 	bool possible;		       /* it completes on a card that is large enough */
@@ -71,23 +72,12 @@ struct frag_fit_task {
 };
 
 /*
- * Searches all tasks over threads. gpus[n], n <= 64: cards to try with their own context. Cost:
- * about 17 probes of bisection and 40 of the neighbourhood per task. Errors: FRAG_ENOMEM; a task's
- * errors are in the task.
+ * Searches all tasks over threads. gpus[n], n <= 64: cards to try with their own context. Cost: about 17 probes of bisection and 40
+ * of the neighbourhood per task. Errors: FRAG_ENOMEM; a task's errors are in the task.
  */
 int frag_fit_run(const struct frag_plan_env *env, const struct frag_gpu *const *gpus,
 		 size_t gpus_count, struct frag_fit_task *tasks, size_t count,
 		 struct frag_err *err);
-
-/*
- * The same where only the smallest card of all tasks, which are policies on one device, is asked
- * for: peaks and gpus are those of frag_fit_run, and min_capacity_bytes is exact where it is the
- * least; else the task completes with it and no probe did with less than another. No gaps and no
- * costs at the minimum. In about a third of the time.
- */
-int frag_fit_least(const struct frag_plan_env *env, const struct frag_gpu *const *gpus,
-		   size_t gpus_count, struct frag_fit_task *tasks, size_t count,
-		   struct frag_err *err);
 
 /* ---- tune: the best settings ---------------------------------------------- */
 
@@ -295,11 +285,7 @@ struct frag_step_options {
 	uint64_t window_requests, window_us;
 	const struct frag_watch *watch; /* may be NULL */
 };
-int frag_step_plan_make_with(const struct frag_trace_dev *dev, const struct frag_step_options *opt,
-			     struct frag_step_plan *out, struct frag_err *err);
-/* The same without explicit windows. */
-int frag_step_plan_make(const struct frag_trace_dev *dev, uint32_t train, double slack,
-			uint64_t budget_ns, const struct frag_watch *watch,
+int frag_step_plan_make(const struct frag_trace_dev *dev, const struct frag_step_options *opt,
 			struct frag_step_plan *out, struct frag_err *err);
 /* Writes the text for --policy planned:plan=FILE, complete or absent. comment: one line. */
 int frag_step_plan_write(const struct frag_step_plan *p, const char *comment, const char *path,

@@ -37,12 +37,12 @@ struct search {
 	uint64_t context;
 	struct tried tried[PROBES_MAX]; /* ascending */
 	size_t count;
-	uint64_t upper, min; /* pages: it completes there; the smallest such card that was found */
+	uint64_t upper; /* pages: it completes there */
 	struct frag_ticks *ticks;
 	uint64_t calls; /* driver calls so far */
 };
 
-/* The smallest capacity with this many pages for the process. */
+/* The card with this many pages for the process. */
 static uint64_t capacity_of(const struct search *s, uint64_t pages)
 {
 	return s->context + pages * FRAG_PAGE;
@@ -112,7 +112,7 @@ static int bisect(struct search *s, uint64_t fails, uint64_t *border)
 static int probe_ample(struct search *s, struct frag_probe *out, uint64_t *pages)
 {
 	for (*pages = AMPLE_PAGES; *pages >= LEAST_AMPLE_PAGES; *pages /= 2) {
-		FRAG_TRY(probe_card(s, s->context + *pages * FRAG_PAGE, s->context, out));
+		FRAG_TRY(probe_card(s, capacity_of(s, *pages), s->context, out));
 		if (out->completed)
 			break;
 	}
@@ -187,6 +187,7 @@ static void note_gaps(struct search *s, uint64_t min, uint64_t *safe)
 	struct frag_fit *f = &s->task->fit;
 	bool open = false;
 
+	f->gaps_count = f->gaps_seen = 0;
 	*safe = min;
 	for (size_t i = 0; i < s->count; i++) {
 		const struct tried *t = &s->tried[i];
@@ -224,7 +225,6 @@ static int close_gaps(struct search *s, uint64_t min)
 			if (s->tried[i].pages < safe && !s->tried[i].completed)
 				fails = s->tried[i].pages;
 		FRAG_TRY(bisect(s, fails, &safe));
-		s->task->fit.gaps_count = s->task->fit.gaps_seen = 0;
 		note_gaps(s, min, &safe);
 	}
 	FRAG_TRY(probe_card(s, s->context + min * FRAG_PAGE, s->context, &p));
@@ -235,18 +235,11 @@ static int close_gaps(struct search *s, uint64_t min)
 	return 0;
 }
 
-/* Pages below which nothing completes. */
-static uint64_t lowest_of(const struct search *s)
-{
-	uint64_t lowest = FRAG_MAX(frag_probe_peak_live(s->task->dev, 512) / FRAG_PAGE, 1u);
-
-	return FRAG_MIN(lowest, s->upper);
-}
-
-/* pre: it completes at s->upper. */
+/* pre: it completes at s->upper. Nothing completes below the load. */
 static int search_border(struct search *s)
 {
-	uint64_t lowest = lowest_of(s), min = s->upper, fails;
+	uint64_t load = frag_probe_peak_live(s->task->dev, 512) / FRAG_PAGE;
+	uint64_t lowest = FRAG_MIN(FRAG_MAX(load, 1u), s->upper), min = s->upper, fails;
 
 	FRAG_TRY(bisect(s, lowest - 1, &min));
 	for (unsigned i = 0; i < DESCENTS_MAX; i++) {
@@ -259,8 +252,7 @@ static int search_border(struct search *s)
 		min = now;
 		FRAG_TRY(bisect(s, fails, &min));
 	}
-	s->min = min;
-	return 0;
+	return close_gaps(s, min);
 }
 
 /* On a card with more room than the ample run used, the replay is the same. */
@@ -269,15 +261,15 @@ static int try_gpus(struct search *s, const struct frag_gpu *const *gpus, size_t
 	uint64_t bound = frag_probe_peak_live(s->task->dev, 512);
 
 	for (size_t i = 0; i < count; i++) {
-		uint64_t total = gpus[i]->total_bytes, context = gpus[i]->context_bytes;
+		uint64_t usable = gpus[i]->total_bytes -
+				  FRAG_MIN(gpus[i]->total_bytes, gpus[i]->context_bytes);
 		struct frag_probe p = { 0 };
 
-		if (total <= context || total - context < bound)
+		if (!usable || usable < bound)
 			continue;
-		p.completed =
-			(total - context) / FRAG_PAGE >= s->upper && !(s->env->limit_fraction > 0);
+		p.completed = usable / FRAG_PAGE >= s->upper && !(s->env->limit_fraction > 0);
 		if (!p.completed)
-			FRAG_TRY(probe_card(s, total, context, &p));
+			FRAG_TRY(probe_card(s, gpus[i]->total_bytes, gpus[i]->context_bytes, &p));
 		if (p.completed)
 			s->task->gpus |= 1ull << i;
 	}
@@ -297,18 +289,10 @@ static int fit_one(struct search *s, const struct fit_crew *c)
 	FRAG_TRY(find_upper(s));
 	if (s->task->fit.possible) {
 		FRAG_TRY(search_border(s));
-		FRAG_TRY(close_gaps(s, s->min));
 		FRAG_TRY(try_gpus(s, c->gpus, c->gpus_count));
 	}
 	s->task->fit.complete = true;
 	return 0;
-}
-
-static struct search search_of(struct fit_crew *c, struct frag_fit_task *t)
-{
-	return (struct search){
-		.env = c->env, .task = t, .context = c->env->card.context_bytes, .ticks = &c->ticks
-	};
 }
 
 static void run_task(void *ctx, size_t i)
@@ -321,99 +305,29 @@ static void run_task(void *ctx, size_t i)
 		t->rc = frag_fail_nomem(&t->err, "fit");
 		return;
 	}
-	*s = search_of(c, t);
+	*s = (struct search){
+		.env = c->env, .task = t, .context = c->env->card.context_bytes, .ticks = &c->ticks
+	};
 	t->rc = fit_one(s, c);
 	frag_host_free(s);
 	if (t->rc == FRAG_EINTR)
 		t->rc = 0; /* see t->fit.complete */
 }
 
-static struct fit_crew crew_of(const struct frag_plan_env *env, const struct frag_gpu *const *gpus,
-			       size_t gpus_count, struct frag_fit_task *tasks, size_t count)
+int frag_fit_run(const struct frag_plan_env *env, const struct frag_gpu *const *gpus,
+		 size_t gpus_count, struct frag_fit_task *tasks, size_t count, struct frag_err *err)
 {
+	struct fit_crew c = { .env = env,
+			      .gpus = gpus,
+			      .gpus_count = gpus_count,
+			      .tasks = tasks,
+			      .ticks = { .total = count * TICKS_PER_TASK } };
+
 	FRAG_ASSERT(gpus_count <= 64);
 	for (size_t i = 0; i < count; i++) {
 		tasks[i].fit = (struct frag_fit){ 0 };
 		tasks[i].gpus = 0;
 		tasks[i].rc = 0;
 	}
-	return (struct fit_crew){ .env = env,
-				  .gpus = gpus,
-				  .gpus_count = gpus_count,
-				  .tasks = tasks,
-				  .ticks = { .total = count * TICKS_PER_TASK } };
-}
-
-int frag_fit_run(const struct frag_plan_env *env, const struct frag_gpu *const *gpus,
-		 size_t gpus_count, struct frag_fit_task *tasks, size_t count, struct frag_err *err)
-{
-	struct fit_crew c = crew_of(env, gpus, gpus_count, tasks, count);
-
 	return frag_parallel(count, env->threads, run_task, &c, &env->watch, &c.ticks, NULL, err);
-}
-
-/* ---- the smallest card of several policies ---------------------------------------------- */
-
-/* Another policy completes with `known` pages. Fewer? Probes below, in steps that grow by half. */
-static int look_below(struct search *s, uint64_t known, bool *less)
-{
-	uint64_t lowest = lowest_of(s);
-
-	*less = false;
-	for (uint64_t d = 1; !*less && known >= lowest + d && may_look(s); d += FRAG_MAX(d / 2, 1u))
-		FRAG_TRY(try_pages(s, known - d, less));
-	return 0;
-}
-
-static int search_less(struct search *s, uint64_t *known)
-{
-	bool less = true;
-
-	s->min = s->upper;
-	if (*known != UINT64_MAX)
-		FRAG_TRY(look_below(s, *known, &less));
-	if (less)
-		FRAG_TRY(search_border(s));
-	*known = FRAG_MIN(*known, s->min);
-	s->task->fit.min_capacity_bytes = s->task->fit.safe_capacity_bytes = capacity_of(s, s->min);
-	return 0;
-}
-
-/* The one that reserves least first: few others need less than its smallest card. */
-static int search_all(struct fit_crew *c, struct search *all, size_t count)
-{
-	uint64_t known = UINT64_MAX;
-
-	for (size_t i = 0; i < count; i++) {
-		all[i] = search_of(c, &c->tasks[i]);
-		FRAG_TRY(c->tasks[i].rc = find_upper(&all[i]));
-	}
-	for (size_t n = 0; n < count; n++) {
-		struct search *next = NULL;
-
-		for (struct search *s = all; s < all + count; s++)
-			if (s->task->fit.possible && !s->min && (!next || s->upper < next->upper))
-				next = s;
-		if (next)
-			FRAG_TRY(next->task->rc = search_less(next, &known));
-		if (next)
-			FRAG_TRY(next->task->rc = try_gpus(next, c->gpus, c->gpus_count));
-	}
-	for (size_t i = 0; i < count; i++)
-		c->tasks[i].fit.complete = true;
-	return 0;
-}
-
-int frag_fit_least(const struct frag_plan_env *env, const struct frag_gpu *const *gpus,
-		   size_t gpus_count, struct frag_fit_task *tasks, size_t count,
-		   struct frag_err *err)
-{
-	struct fit_crew c = crew_of(env, gpus, gpus_count, tasks, count);
-	FRAG_AUTO_FREE struct search *all = NULL;
-
-	FRAG_TRY_CALLOC(all, count, "fit", err);
-	if (search_all(&c, all, count) == FRAG_EINTR)
-		for (size_t i = 0; i < count; i++)
-			tasks[i].rc = 0; /* see tasks[i].fit.complete */
-	return 0;
 }

@@ -5,7 +5,7 @@
 #include <frag/opt.h>
 
 #include "answer/row.h"
-#include "fit_answer_internal.h"
+#include "fit_cards.h"
 #include "fit_vary.h"
 #include "recording/settled_shape.h"
 
@@ -189,30 +189,37 @@ static struct policy_row policy_row(const struct frag_fit_cards *f, size_t r,
 /* ---- one card -------------------------------------------------------------------- */
 
 #define GPU_ROW(F, P, S) \
-	F(S, TEXT, name, "card", "what --gpu takes") \
-	F(S, TEXT, label, NULL, "its full name") \
-	F(S, TEXT, vendor, NULL, "who makes it") \
-	F(S, BYTES, total_bytes, "memory", "total memory", .spare = 2) \
-	F(S, BYTES, context_bytes, NULL, "part of it that the CUDA context takes") \
-	F(S, TEXT, source, NULL, "of the memory figures") \
-	F(S, TEXT, answer, "answer", \
+	F(S, TEXT, name, gpu->name, "card", "what --gpu takes") \
+	F(S, TEXT, label, gpu->label, NULL, "its full name") \
+	F(S, TEXT, vendor, gpu->vendor, NULL, "who makes it") \
+	F(S, BYTES, total_bytes, gpu->total_bytes, "memory", "total memory", .spare = 2) \
+	F(S, BYTES, context_bytes, gpu->context_bytes, NULL, \
+	  "part of it that the CUDA context takes") \
+	F(S, TEXT, source, gpu->source, NULL, "of the memory figures") \
+	F(S, TEXT, answer, \
+	  runs	 ? (frag_fit_roomy(judge, runs, g) ? "fits" : "tight") \
+	  : open ? "unknown" \
+		 : "does not fit", \
+	  "answer", \
 	  "fits, tight (it completes, but less stays free than asked for), does not fit, or " \
 	  "unknown (a recording ended out of memory, or the program failed on this card)") \
-	F(S, TEXT, recorded_for_it, "recorded for it", \
+	F(S, TEXT, recorded_for_it, basis[frag_fit_basis(judge, g)], "recorded for it", \
 	  "yes: on a card of its compute capability; no: another kernel choice is likely; " \
 	  "failed: the program did there; null: not known", \
 	  .spare = 4, .if_any = true) \
-	F(S, BYTES, headroom_bytes, "headroom", \
+	F(S, BYTES, headroom_bytes, if_known(room >= peak, room - peak), "headroom", \
 	  "memory that the best policy leaves free at its peak", .none = "none", .spare = 3) \
-	F(S, RATIO, headroom_ratio, "of the card", "headroom / memory", .unit = "%", \
-	  .precision = 1, .spare = 1) \
-	F(S, TEXT, policy, "best policy", \
+	F(S, RATIO, headroom_ratio, \
+	  room >= peak ? (double)(room - peak) / (double)gpu->total_bytes : NAN, "of the card", \
+	  "headroom / memory", .unit = "%", .precision = 1, .spare = 1) \
+	F(S, TEXT, policy, runs ? frag_fit_row_name(runs) : NULL, "best policy", \
 	  "the one that reserves least, of those that spend under 1 % in the driver") \
-	F(S, REAL, price_per_hour, "per hour", "its price", .precision = 2, .if_any = true) \
-	F(S, REAL, job_price, NULL, "of the time that was recorded") \
-	P(S, TEXT, job_price_text, "this job", "price of the time that was recorded", \
-	  .right = true, .if_any = true)
-FRAG_ROW_AS(static, gpu_shape, gpu_row, "card", GPU_ROW, "one card of the list");
+	F(S, REAL, price_per_hour, gpu->price_per_hour > 0 ? gpu->price_per_hour : NAN, \
+	  "per hour", "its price", .precision = 2, .if_any = true) \
+	F(S, REAL, job_price, price, NULL, "of the time that was recorded") \
+	P(S, TEXT, job_price_text, isnan(price) ? NULL : frag_answer_print(a, "%.3g", price), \
+	  "this job", "price of the time that was recorded", .right = true, .if_any = true)
+FRAG_VALUED_ROW_AS(static, gpu_shape, gpu_row, "card", GPU_ROW, "one card of the list");
 
 static struct gpu_row gpu_row(const struct frag_fit_cards *f, size_t g, struct frag_answer *a)
 {
@@ -222,32 +229,13 @@ static struct gpu_row gpu_row(const struct frag_fit_cards *f, size_t g, struct f
 	const struct frag_fit_cards *judge = frag_fit_judge(f, g);
 	const struct frag_gpu *gpu = f->catalog.cards[g];
 	size_t r = judge->failed ? SIZE_MAX : frag_fit_best_row(judge, g);
-	uint64_t room = frag_fit_room(f, g, NULL);
 	bool open = frag_fit_open(f, g);
-	uint64_t peak = r == SIZE_MAX || open ? UINT64_MAX : frag_fit_peak(judge, &judge->rows[r]);
-	struct gpu_row row = {
-		.name = gpu->name,
-		.label = gpu->label,
-		.vendor = gpu->vendor,
-		.source = gpu->source,
-		.answer = open ? "unknown" : "does not fit",
-		.recorded_for_it = basis[frag_fit_basis(judge, g)],
-		.total_bytes = gpu->total_bytes,
-		.context_bytes = gpu->context_bytes,
-		.headroom_bytes = if_known(room >= peak, room - peak),
-		.headroom_ratio =
-			room >= peak ? (double)(room - peak) / (double)gpu->total_bytes : NAN,
-		.price_per_hour = gpu->price_per_hour > 0 ? gpu->price_per_hour : NAN,
-		.job_price = frag_fit_job_price(f, gpu),
-	};
+	const struct frag_fit_row *runs = r == SIZE_MAX || open ? NULL : &judge->rows[r];
+	uint64_t room = frag_fit_room(f, g, NULL),
+		 peak = runs ? frag_fit_peak(judge, runs) : UINT64_MAX;
+	double price = frag_fit_job_price(f, gpu);
 
-	if (!isnan(row.job_price))
-		row.job_price_text = frag_answer_print(a, "%.3g", row.job_price);
-	if (r != SIZE_MAX && !open) {
-		row.policy = frag_fit_row_name(&judge->rows[r]);
-		row.answer = frag_fit_roomy(judge, &judge->rows[r], g) ? "fits" : "tight";
-	}
-	return row;
+	return FRAG_ROW_VALUES(gpu_row, GPU_ROW);
 }
 
 #define ADVICE(F, P, S) \

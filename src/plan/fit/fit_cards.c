@@ -157,10 +157,7 @@ static int search(struct frag_fit_cards *f, unsigned threads, struct frag_err *e
 	snprintf(label, sizeof(label), "fitting %.80s", f->units.units[0].label);
 	frag_progress_begin(&progress, label);
 	env.watch = progress.watch;
-	rc = f->least && units == 1
-		     ? frag_fit_least(&env, f->catalog.cards, f->catalog.count, f->tasks, count,
-				      err)
-		     : frag_fit_run(&env, f->catalog.cards, f->catalog.count, f->tasks, count, err);
+	rc = frag_fit_run(&env, f->catalog.cards, f->catalog.count, f->tasks, count, err);
 	frag_progress_end(&progress);
 	if (!rc)
 		rc = first_error(f->tasks, count, err);

@@ -48,7 +48,6 @@ struct frag_fit_cards {
 	struct frag_recordings units;
 	struct frag_catalog catalog;
 	bool borrows; /* the catalogue is another's */
-	bool least; /* of a single unit only the least min_bytes of all rows is asked for, and no costs at it (frag_fit_least) */
 	struct frag_fit_row *rows;
 	size_t rows_count, interrupted; /* policies whose search did not end */
 	struct frag_fit_task *tasks;
@@ -89,6 +88,13 @@ size_t frag_fit_card(const struct frag_fit_cards *f, size_t row, bool others);
 /* For the time that was recorded, a card for each device; NaN = not known. */
 double frag_fit_job_price(const struct frag_fit_cards *f, const struct frag_gpu *gpu);
 
+/* What the answer says beside its tables (fit_sentences.c). price: what the smallest card costs, and what a limit that is
+ * a fraction of it leaves to the process; rows: how far smallest cards are apart, what fails on all, and sizes above the smallest that fail. */
+const char *frag_fit_row_name(const struct frag_fit_row *row);
+void frag_fit_remarks(const struct frag_fit_cards *f, struct frag_answer *a);
+void frag_fit_say_price(const struct frag_fit_cards *f, const struct frag_fit_row *row,
+			struct frag_answer *a);
+void frag_fit_say_rows(const struct frag_fit_cards *f, struct frag_answer *a);
 /* Of the command, also of --vary (fit_vary.h). */
 extern const struct frag_shape frag_fit_shape;
 int frag_fit_cards_answer(const struct frag_fit_cards *f, struct frag_answer *a,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the answer of fit says beside its tables. */
-#include "fit_answer_internal.h"
+#include "fit_cards.h"
 
 #include "recording/settled_shape.h"
 

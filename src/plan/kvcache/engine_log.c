@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The lines of the engines' releases as a table: another line of a new release is a row. */
-#include "engine_log.h"
+#include "kvcache.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "kvcache.h"
 
 #define LINE_MAX_BYTES 4096u
 #define GIB_MOST 1e6

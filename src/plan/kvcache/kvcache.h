@@ -86,6 +86,19 @@ int frag_kvcache_generate(struct frag_kvcache *k, const char *lengths, double ra
 int frag_kvcache_replay(struct frag_kvcache *k, struct frag_err *err);
 void frag_kvcache_release(struct frag_kvcache *k);
 
+/* What a serving engine prints of its memory (engine_log.c): vLLM 0.6 to 0.22, SGLang. Sizes are of one card.
+ * Of several lines (ranks, repetitions) the smallest cache, the largest else; 0: not printed. */
+struct frag_engine_log {
+	uint64_t tokens; /* of the cache */
+	uint64_t weights_bytes, profile_bytes, graphs_bytes, cache_bytes;
+	bool listens;	/* it is ready for requests */
+	bool too_small; /* it ended, because the card is too small for it: no memory for a cache, or too little for one request */
+};
+
+/* block: tokens of a block, for releases that print blocks. Errors: FRAG_EINPUT: cannot read. */
+int frag_engine_log_read(const char *path, uint64_t block, struct frag_engine_log *out,
+			 struct frag_err *err);
+
 extern const struct frag_shape frag_kvcache_shape;
 int frag_kvcache_answer(const struct frag_kvcache *k, struct frag_answer *a, struct frag_err *err);
 

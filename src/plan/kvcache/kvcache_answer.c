@@ -6,7 +6,7 @@
 
 #define SAMPLE_ROW(F, P, S) \
 	F(S, US, begin_us, i * k->span_us, NULL, "of a span of time, since the first request") \
-	F(S, RATIO, used_ratio, (double)k->samples[i].blocks / (double)x->blocks_count, NULL, \
+	F(S, RATIO, used_ratio, (double)k->samples[i].blocks / (double)blocks, NULL, \
 	  "of the blocks, the most within it") \
 	F(S, COUNT, running_count, k->samples[i].running, NULL, "requests, the most within it") \
 	F(S, COUNT, waiting_count, k->samples[i].waiting, NULL, "requests, the most within it") \
@@ -14,29 +14,50 @@
 FRAG_VALUED_ROW(sample_row, "sample", SAMPLE_ROW, "how full the cache is in a span of time");
 
 #define KVCACHE_ROW(F, P, S) \
-	F(S, COUNT, cache_tokens_count, NULL, "that the cache holds") \
-	F(S, COUNT, block_tokens_count, NULL, "of a block") \
-	F(S, COUNT, blocks_count, NULL, "of the cache, whole ones") \
-	F(S, COUNT, asked_requests_count, NULL, "of --requests; null: not asked") \
-	F(S, COUNT, request_tokens_count, NULL, "of --tokens; null: not asked") \
-	F(S, COUNT, held_requests_count, NULL, "of that length at a time; null: not asked") \
-	F(S, COUNT, requests_count, NULL, "of --arrivals or --lengths; null: none were given") \
-	F(S, COUNT, too_long_count, NULL, "of these, longer than the whole cache: left out") \
-	F(S, COUNT, max_running_count, NULL, "of --max-seqs") \
-	F(S, COUNT, batched_tokens_count, NULL, "of --batched-tokens; null: any number") \
-	F(S, US, step_us, NULL, "of --step, each a token for every running request") \
-	F(S, US, end_us, NULL, "when the last request ends, since the first") \
-	F(S, RATIO, peak_ratio, NULL, "of the blocks") \
-	F(S, US, peak_us, NULL, "when it was first so full") \
-	F(S, COUNT, peak_running_count, NULL, "requests that run at a time, at most") \
-	F(S, COUNT, peak_waiting_count, NULL, "requests that wait at a time, at most") \
-	F(S, US, first_preemption_us, NULL, "null: there is none") \
-	F(S, COUNT, preemptions_count, NULL, "one request may be preempted more than once") \
-	F(S, COUNT, preempted_requests_count, NULL, "each once") \
-	F(S, COUNT, recomputed_tokens_count, NULL, "processed again after a preemption") \
-	F(S, LIST, samples, NULL, "equal spans of time; of each the most", .of = &sample_row_shape)
-FRAG_ROW_AS(, frag_kvcache_shape, kvcache, "kvcache", KVCACHE_ROW,
-	    "how full the paged cache of a serving engine gets");
+	F(S, COUNT, cache_tokens_count, k->tokens, NULL, "that the cache holds") \
+	F(S, COUNT, block_tokens_count, k->block, NULL, "of a block") \
+	F(S, COUNT, blocks_count, blocks, NULL, "of the cache, whole ones") \
+	F(S, COUNT, asked_requests_count, k->requests ? k->requests : UINT64_MAX, NULL, \
+	  "of --requests; null: not asked") \
+	F(S, COUNT, request_tokens_count, k->request_tokens ? k->request_tokens : UINT64_MAX, \
+	  NULL, "of --tokens; null: not asked") \
+	F(S, COUNT, held_requests_count, \
+	  k->request_tokens ? frag_kvcache_holds(k, k->request_tokens) : UINT64_MAX, NULL, \
+	  "of that length at a time; null: not asked") \
+	F(S, COUNT, requests_count, of_replay(k, k->count), NULL, \
+	  "of --arrivals or --lengths; null: none were given") \
+	F(S, COUNT, too_long_count, k->too_long, NULL, \
+	  "of these, longer than the whole cache: left out") \
+	F(S, COUNT, max_running_count, of_replay(k, k->max_running), NULL, "of --max-seqs") \
+	F(S, COUNT, batched_tokens_count, k->batched_tokens ? k->batched_tokens : UINT64_MAX, \
+	  NULL, "of --batched-tokens; null: any number") \
+	F(S, US, step_us, of_replay(k, k->step_us), NULL, \
+	  "of --step, each a token for every running request") \
+	F(S, US, end_us, of_replay(k, k->end_us), NULL, \
+	  "when the last request ends, since the first") \
+	F(S, RATIO, peak_ratio, k->count ? (double)k->peak_blocks / (double)blocks : 0, NULL, \
+	  "of the blocks") \
+	F(S, US, peak_us, of_replay(k, k->peak_us), NULL, "when it was first so full") \
+	F(S, COUNT, peak_running_count, k->peak_running, NULL, \
+	  "requests that run at a time, at most") \
+	F(S, COUNT, peak_waiting_count, k->peak_waiting, NULL, \
+	  "requests that wait at a time, at most") \
+	F(S, US, first_preemption_us, of_replay(k, k->first_preemption_us), NULL, \
+	  "null: there is none") \
+	F(S, COUNT, preemptions_count, k->preemptions, NULL, \
+	  "one request may be preempted more than once") \
+	F(S, COUNT, preempted_requests_count, k->preempted_requests, NULL, "each once") \
+	F(S, COUNT, recomputed_tokens_count, k->recomputed_tokens, NULL, \
+	  "processed again after a preemption") \
+	F(S, LIST, samples, FRAG_ROWS(rows, k->samples_count), NULL, \
+	  "equal spans of time; of each the most", .of = &sample_row_shape)
+FRAG_VALUED_ROW_AS(, frag_kvcache_shape, kvcache, "kvcache", KVCACHE_ROW,
+		   "how full the paged cache of a serving engine gets");
+
+static uint64_t of_replay(const struct frag_kvcache *k, uint64_t n)
+{
+	return k->count ? n : UINT64_MAX;
+}
 
 static const char *seconds(struct frag_answer *a, uint64_t us)
 {
@@ -107,50 +128,16 @@ static void draw(const struct kvcache *x, struct frag_answer *a)
 	frag_answer_chart(a, &chart);
 }
 
-static void put_replay(const struct frag_kvcache *k, struct sample_row *rows, struct kvcache *x)
-{
-	for (size_t i = 0; i < k->samples_count; i++)
-		rows[i] = FRAG_ROW_VALUES(sample_row, SAMPLE_ROW);
-	x->requests_count = k->count;
-	x->too_long_count = k->too_long;
-	x->max_running_count = k->max_running;
-	x->step_us = k->step_us;
-	x->end_us = k->end_us;
-	x->peak_ratio = (double)k->peak_blocks / (double)x->blocks_count;
-	x->peak_us = k->peak_us;
-	x->peak_running_count = k->peak_running;
-	x->peak_waiting_count = k->peak_waiting;
-	x->first_preemption_us = k->first_preemption_us;
-	x->preemptions_count = k->preemptions;
-	x->preempted_requests_count = k->preempted_requests;
-	x->recomputed_tokens_count = k->recomputed_tokens;
-	x->samples = (struct frag_rows){ rows, k->samples_count };
-}
-
 int frag_kvcache_answer(const struct frag_kvcache *k, struct frag_answer *a, struct frag_err *err)
 {
 	struct kvcache *x = frag_answer_new(a, 1, sizeof(*x));
 	struct sample_row *rows = frag_answer_new(a, FRAG_KVCACHE_SAMPLES, sizeof(*rows));
+	uint64_t blocks = k->tokens / k->block;
 
 	FRAG_CHECK_ALLOC(x && rows, "answer", err);
-	*x = (struct kvcache){
-		.cache_tokens_count = k->tokens,
-		.block_tokens_count = k->block,
-		.blocks_count = k->tokens / k->block,
-		.asked_requests_count = k->requests ? k->requests : UINT64_MAX,
-		.request_tokens_count = k->request_tokens ? k->request_tokens : UINT64_MAX,
-		.held_requests_count =
-			k->request_tokens ? frag_kvcache_holds(k, k->request_tokens) : UINT64_MAX,
-		.requests_count = UINT64_MAX,
-		.max_running_count = UINT64_MAX,
-		.batched_tokens_count = k->batched_tokens ? k->batched_tokens : UINT64_MAX,
-		.step_us = UINT64_MAX,
-		.end_us = UINT64_MAX,
-		.peak_us = UINT64_MAX,
-		.first_preemption_us = UINT64_MAX
-	};
-	if (k->count)
-		put_replay(k, rows, x);
+	for (size_t i = 0; i < k->samples_count; i++)
+		rows[i] = FRAG_ROW_VALUES(sample_row, SAMPLE_ROW);
+	*x = FRAG_ROW_VALUES(kvcache, KVCACHE_ROW);
 	frag_answer_data(a, &frag_kvcache_shape, x);
 	frag_answer_csv(a, &sample_row_shape, rows, x->samples.count);
 	a->title = "How full the cache gets";

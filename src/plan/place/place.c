@@ -17,16 +17,13 @@ static int by_lower(const void *a, const void *b, void *ctx)
 	return FRAG_ORDER(list[x].lower, list[y].lower) ?: FRAG_ORDER(x, y);
 }
 
-static void count_before(struct frag_placer *p)
+/* Number of positions with lower < the upper of buffer i. */
+static size_t before(const struct frag_placer *p, uint32_t i)
 {
-	size_t n = p->b->count;
+	size_t at;
 
-	for (size_t i = 0; i < n; i++) {
-		uint64_t upper = p->b->list[i].upper;
-
-		FRAG_BISECT(p->before[i], 0, n,
-			    p->b->list[p->by_lower[p->before[i]]].lower < upper);
-	}
+	FRAG_BISECT(at, 0, p->b->count, p->b->list[p->by_lower[at]].lower < p->b->list[i].upper);
+	return at;
 }
 
 int frag_placer_init(struct frag_placer *p, const struct frag_buffers *b, uint64_t *offsets,
@@ -41,9 +38,8 @@ int frag_placer_init(struct frag_placer *p, const struct frag_buffers *b, uint64
 		p->leaves *= 2;
 	p->by_lower = frag_host_calloc(n + 1, sizeof(*p->by_lower));
 	p->position = frag_host_calloc(n + 1, sizeof(*p->position));
-	p->before = frag_host_calloc(n + 1, sizeof(*p->before));
 	p->tree = frag_host_calloc(2 * p->leaves, sizeof(*p->tree));
-	if (!p->by_lower || !p->position || !p->before || !p->tree) {
+	if (!p->by_lower || !p->position || !p->tree) {
 		frag_placer_release(p);
 		return frag_fail_nomem(err, "placement");
 	}
@@ -52,13 +48,12 @@ int frag_placer_init(struct frag_placer *p, const struct frag_buffers *b, uint64
 	qsort_r(p->by_lower, n, sizeof(*p->by_lower), by_lower, b->list);
 	for (size_t i = 0; i < n; i++)
 		p->position[p->by_lower[i]] = (uint32_t)i;
-	count_before(p);
 	return 0;
 }
 
 void frag_placer_release(struct frag_placer *p)
 {
-	FRAG_FREE(p->by_lower, p->position, p->before, p->tree, p->met);
+	FRAG_FREE(p->by_lower, p->position, p->tree, p->met);
 	*p = (struct frag_placer){ 0 };
 }
 
@@ -152,15 +147,15 @@ int frag_placer_put(struct frag_placer *p, uint32_t i, enum frag_gap_rule rule,
 		    struct frag_err *err)
 {
 	uint32_t twin = p->b->twins ? p->b->twins[i] : i;
-	size_t n;
+	size_t last = before(p, i), last_twin = twin == i ? 0 : before(p, twin), n;
 
 	if (p->tree[p->leaves + p->position[i]])
 		return 0; /* together with its twin */
-	FRAG_TRY(frag_grow_to(&p->met, (size_t)p->before[i] + p->before[twin], &p->met_cap,
-			      sizeof(*p->met), "placement", err));
-	n = meet(p, 1, 0, p->leaves, p->before[i], p->b->list[i].lower, 0);
+	FRAG_TRY(frag_grow_to(&p->met, last + last_twin, &p->met_cap, sizeof(*p->met), "placement",
+			      err));
+	n = meet(p, 1, 0, p->leaves, last, p->b->list[i].lower, 0);
 	if (twin != i)
-		n = meet(p, 1, 0, p->leaves, p->before[twin], p->b->list[twin].lower, n);
+		n = meet(p, 1, 0, p->leaves, last_twin, p->b->list[twin].lower, n);
 	sort_spans(p->met, n);
 	p->offsets[i] = p->offsets[twin] = choose(p->met, n, p->b->list[i].bytes, rule);
 	mark_placed(p, i);

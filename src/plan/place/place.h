@@ -22,7 +22,6 @@ struct frag_placer {
 	uint64_t *offsets;  /* borrowed, by buffer */
 	uint32_t *by_lower; /* position -> buffer */
 	uint32_t *position; /* buffer -> position */
-	uint32_t *before;   /* buffer -> number of positions with lower < its upper */
 	uint64_t *tree;	    /* 1-based implicit max-tree, `leaves` leaves */
 	size_t leaves;
 	struct frag_span *met; /* scratch */

@@ -25,19 +25,6 @@
 
 #define CLOCK_EVERY 32u /* nodes between two checks of the clock */
 
-/* ---- sets of decisions ----------------------------------------------------------- */
-
-static bool has(const uint64_t *set, size_t level)
-{
-	return set[level / 64] >> level % 64 & 1;
-}
-
-static void add(const struct tree *t, uint64_t *set, const uint64_t *more)
-{
-	for (size_t k = 0; k < t->p->words; k++)
-		set[k] |= more[k];
-}
-
 /* ---- choice ---------------------------------------------------------------------- */
 
 static uint32_t choose_section(const struct tree *t)
@@ -144,7 +131,7 @@ static void explain_waste(const struct tree *t, uint32_t section, uint64_t floor
 {
 	const struct tree_problem *p = t->p;
 
-	add(t, set, tree_reason(t, section));
+	tree_add(t, set, tree_reason(t, section));
 	for (uint32_t k = p->at[section]; k < p->at[section + 1]; k++) {
 		uint32_t i = p->within[k];
 
@@ -156,7 +143,7 @@ static void explain_waste(const struct tree *t, uint32_t section, uint64_t floor
 		}
 		/* no other item can carry it because of everything placed below */
 		for (uint32_t c = p->items[i].from; c < p->items[i].to; c++)
-			add(t, set, tree_reason(t, c));
+			tree_add(t, set, tree_reason(t, c));
 		for (uint32_t m = p->met_at[i]; m < p->met_at[i + 1]; m++) {
 			uint32_t j = p->pairs[m];
 
@@ -178,33 +165,31 @@ static bool spend_node(struct tree *t)
 
 static enum tree_outcome descend(struct tree *t, size_t level, size_t base);
 
-/* The result of a branch. IMPOSSIBLE with *skip: this level is not a reason. */
-static enum tree_outcome close_branch(struct tree *t, size_t level, enum tree_outcome o, bool *skip)
+/* The result of a branch at a level. */
+static enum tree_outcome close_branch(struct tree *t, size_t level, enum tree_outcome o)
 {
 	uint64_t *own = tree_conflict(t, level), *theirs = tree_conflict(t, level + 1);
+	uint64_t bit = 1ull << level % 64;
 
-	*skip = false;
 	if (t->out_of_memory)
 		return TREE_GAVE_UP;
 	if (o != TREE_IMPOSSIBLE)
 		return o;
-	*skip = !has(theirs, level);
-	if (*skip) {
+	if (!(theirs[level / 64] & bit)) {
 		memcpy(own, theirs, t->p->words * sizeof(*own));
-	} else {
-		theirs[level / 64] &= ~(1ull << level % 64);
-		add(t, own, theirs);
+		return TREE_ELSEWHERE;
 	}
+	theirs[level / 64] &= ~bit;
+	tree_add(t, own, theirs);
 	return o;
 }
 
 static enum tree_outcome branch_item(struct tree *t, uint32_t item, uint32_t section, size_t level,
-				     size_t base, bool *skip)
+				     size_t base)
 {
 	size_t mark = t->undo_words;
 	enum tree_outcome o = TREE_IMPOSSIBLE;
 
-	*skip = false;
 	if (t->spots[item].ground + t->p->items[item].bytes > t->ceiling)
 		return o; /* caused by the floor, which is already in the conflict */
 	if (!spend_node(t))
@@ -214,7 +199,7 @@ static enum tree_outcome branch_item(struct tree *t, uint32_t item, uint32_t sec
 	if (o == TREE_SOLVED)
 		return o;
 	tree_undo_to(t, mark);
-	return close_branch(t, level, o, skip);
+	return close_branch(t, level, o);
 }
 
 /* Nothing begins on the floor of the section: may the unplaced items still fit? If not, adds the
@@ -233,7 +218,7 @@ static bool waste(struct tree *t, uint32_t section, size_t level, bool decided)
 	if (tree_raise(t, section, next, level, decided))
 		return true;
 	if (!t->out_of_memory)
-		add(t, own, tree_conflict(t, level + 1));
+		tree_add(t, own, tree_conflict(t, level + 1));
 	return false;
 }
 
@@ -241,7 +226,6 @@ static enum tree_outcome branch_waste(struct tree *t, uint32_t section, size_t l
 {
 	size_t mark = t->undo_words;
 	enum tree_outcome o;
-	bool skip;
 
 	if (!spend_node(t))
 		return TREE_GAVE_UP;
@@ -254,7 +238,7 @@ static enum tree_outcome branch_waste(struct tree *t, uint32_t section, size_t l
 	if (o == TREE_SOLVED)
 		return o;
 	tree_undo_to(t, mark);
-	return close_branch(t, level, o, &skip);
+	return close_branch(t, level, o);
 }
 
 /* Raises floors on which nothing can begin, until there is a section with a decision: its
@@ -292,15 +276,13 @@ static enum tree_outcome descend(struct tree *t, size_t level, size_t base)
 	o = advance(t, level, base, &section, &n);
 	if (o != TREE_SOLVED)
 		return o;
-	add(t, tree_conflict(t, level), tree_reason(t, section));
-	for (size_t k = 0; k < n; k++) {
-		bool skip;
-
-		o = branch_item(t, t->choices[base + k], section, level, base + n, &skip);
-		if (o != TREE_IMPOSSIBLE || skip)
-			return o;
-	}
-	return branch_waste(t, section, level, base + n);
+	tree_add(t, tree_conflict(t, level), tree_reason(t, section));
+	o = TREE_IMPOSSIBLE;
+	for (size_t k = 0; o == TREE_IMPOSSIBLE && k < n; k++)
+		o = branch_item(t, t->choices[base + k], section, level, base + n);
+	if (o == TREE_IMPOSSIBLE)
+		o = branch_waste(t, section, level, base + n);
+	return o == TREE_ELSEWHERE ? TREE_IMPOSSIBLE : o;
 }
 
 enum tree_outcome tree_attempt(struct tree *t)

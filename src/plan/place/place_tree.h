@@ -116,12 +116,15 @@ bool tree_put(struct tree *t, uint32_t item, uint32_t section, size_t level);
 bool tree_raise(struct tree *t, uint32_t section, uint64_t floor, size_t level, bool decided);
 /* Undoes everything since t->undo_words was `mark`. */
 void tree_undo_to(struct tree *t, size_t mark);
+/* Adds a set to `set`. */
+void tree_add(const struct tree *t, uint64_t *set, const uint64_t *more);
 /* Adds to `set` the reasons why the item's ground is at least `floor`. pre: it is. */
 void tree_add_reason(const struct tree *t, uint64_t *set, uint32_t item, uint64_t floor);
 
 /* ---- an attempt --------------------------------------------------------------------- */
 
-enum tree_outcome { TREE_SOLVED, TREE_IMPOSSIBLE, TREE_GAVE_UP };
+/* ELSEWHERE, inside: impossible, and the last decision is no reason. */
+enum tree_outcome { TREE_SOLVED, TREE_IMPOSSIBLE, TREE_ELSEWHERE, TREE_GAVE_UP };
 
 /* Searches from the start, with t's ceiling, rank and limits. SOLVED: offsets has the solution. */
 enum tree_outcome tree_attempt(struct tree *t);

@@ -93,7 +93,7 @@ void tree_undo_to(struct tree *t, size_t mark)
 
 /* ---- reasons --------------------------------------------------------------------- */
 
-static void add_set(const struct tree *t, uint64_t *set, const uint64_t *more)
+void tree_add(const struct tree *t, uint64_t *set, const uint64_t *more)
 {
 	for (size_t k = 0; k < t->p->words; k++)
 		set[k] |= more[k];
@@ -106,7 +106,7 @@ void tree_add_reason(const struct tree *t, uint64_t *set, uint32_t item, uint64_
 
 	while (t->floors[c].floor < floor)
 		c++;
-	add_set(t, set, tree_reason(t, c));
+	tree_add(t, set, tree_reason(t, c));
 }
 
 /* ---- consequences ---------------------------------------------------------------- */
@@ -226,7 +226,7 @@ bool tree_put(struct tree *t, uint32_t item, uint32_t section, size_t level)
 		keep_reason(t, c);
 		if (t->out_of_memory)
 			return false;
-		add_set(t, tree_reason(t, c), t->because);
+		tree_add(t, tree_reason(t, c), t->because);
 		t->floors[c].floor = top;
 		t->floors[c].left -= it->bytes;
 	}
@@ -248,7 +248,7 @@ bool tree_raise(struct tree *t, uint32_t section, uint64_t floor, size_t level, 
 		return false;
 	if (decided)
 		t->because[level / 64] |= 1ull << level % 64;
-	add_set(t, tree_reason(t, section), t->because);
+	tree_add(t, tree_reason(t, section), t->because);
 	t->floors[section].floor = floor;
 	t->touched_count = 0;
 	for (uint32_t k = p->at[section]; k < p->at[section + 1]; k++)

@@ -80,34 +80,36 @@ FRAG_ROW(test, "test", TEST, "the largest recording, predicted from the others")
 FRAG_VALUED_ROW(point, "point", POINT, "a point of the curves");
 
 #define SCALE(F, P, S) \
-	F(S, TEXT, name, NULL, "what varies") \
-	F(S, LIST, recordings, NULL, "by value", .of = &part_shape) \
-	F(S, BOOL, same_requests, NULL, \
-	  "all recordings make the same requests, with a law for each") \
-	F(S, COUNT, requests_count, NULL, "requests of the largest recording") \
-	F(S, MAP, laws, NULL, "their sizes", .of = &law_shape) \
-	F(S, OBJECT, test, NULL, "null with two recordings", .of = &test_shape) \
-	F(S, LIST, results, NULL, "by value and policy", .of = &cell_shape) \
-	F(S, BYTES, capacity_bytes, NULL, "total memory of the card") \
-	F(S, LIST, largest, NULL, "by policy", .of = &largest_shape) \
-	F(S, COUNT, most, NULL, "the greatest value that was tried") \
-	F(S, COUNT, confirmed, NULL, "greatest value, found by recording it; null: not done") \
-	F(S, COUNT, confirm_runs, NULL, "recordings that this took") \
-	F(S, REAL, growth, NULL, "reserved at the greatest value / at the smallest, first policy")
-FRAG_ROW_AS(, frag_scale_shape, scale, "scale", SCALE,
-	    "what a program needs at other batch sizes or lengths");
+	F(S, TEXT, name, p->name, NULL, "what varies") \
+	F(S, LIST, recordings, FRAG_ROWS(parts, p->parts_count), NULL, "by value", \
+	  .of = &part_shape) \
+	F(S, BOOL, same_requests, frag_prediction_source(p, UINT32_MAX) == FRAG_PREDICTION_BEYOND, \
+	  NULL, "all recordings make the same requests, with a law for each") \
+	F(S, COUNT, requests_count, requests, NULL, "requests of the largest recording") \
+	F(S, MAP, laws, FRAG_ROWS(laws, FRAG_SCALING_LAWS), NULL, "their sizes", .of = &law_shape) \
+	F(S, OBJECT, test, test_of(p, a), NULL, "null with two recordings", .of = &test_shape) \
+	F(S, LIST, results, FRAG_ROWS(cells, count), NULL, "by value and policy", \
+	  .of = &cell_shape) \
+	F(S, BYTES, capacity_bytes, p->target->card.total_bytes, NULL, "total memory of the card") \
+	F(S, LIST, largest, FRAG_ROWS(largest, p->specs_count), NULL, "by policy", \
+	  .of = &largest_shape) \
+	F(S, COUNT, most, p->most, NULL, "the greatest value that was tried") \
+	F(S, COUNT, confirmed, p->confirmed ? p->confirmed_value : UINT64_MAX, NULL, \
+	  "greatest value, found by recording it; null: not done") \
+	F(S, COUNT, confirm_runs, p->confirm_runs, NULL, "recordings that this took") \
+	F(S, REAL, growth, grows ? (double)last->high_bytes / (double)first->low_bytes : NAN, \
+	  NULL, "reserved at the greatest value / at the smallest, first policy")
+FRAG_VALUED_ROW_AS(, frag_scale_shape, scale, "scale", SCALE,
+		   "what a program needs at other batch sizes or lengths");
 
 /* ---- what was matched ------------------------------------------------------------ */
 
-/* Over all devices, compared with the largest recording. */
-static void fill_matches(struct frag_prediction *p, struct scale *out, struct frag_answer *a)
+/* Over all devices, compared with the largest recording. Returns the requests. */
+static uint64_t fill_matches(struct frag_prediction *p, struct part *parts, struct law *laws)
 {
-	struct part *parts = frag_answer_new(a, p->parts_count, sizeof(*parts));
-	struct law *laws = frag_answer_new(a, FRAG_SCALING_LAWS, sizeof(*laws));
 	const struct frag_scaling *s;
+	uint64_t requests = 0;
 
-	if (!parts || !laws)
-		return;
 	for (size_t i = 0; i < p->parts_count; i++)
 		parts[i] = (struct part){ .value = p->parts[i].value,
 					  .trace = p->parts[i].recording.trace->name };
@@ -122,10 +124,9 @@ static void fill_matches(struct frag_prediction *p, struct scale *out, struct fr
 			parts[k].unmatched_count += s->unmatched[k];
 			parts[k].moved_count += s->moved[k];
 		}
-		out->requests_count += s->requests;
+		requests += s->requests;
 	}
-	out->recordings = (struct frag_rows){ parts, p->parts_count };
-	out->laws = (struct frag_rows){ laws, FRAG_SCALING_LAWS };
+	return requests;
 }
 
 static void remarks(const struct frag_prediction *p, const struct scale *out, struct frag_answer *a)
@@ -302,29 +303,21 @@ static int fill(struct frag_prediction *p, struct scale *out, struct frag_answer
 	size_t count = p->values_count * p->specs_count;
 	struct cell *cells = frag_answer_new(a, count, sizeof(*cells));
 	struct largest *largest = frag_answer_new(a, p->specs_count, sizeof(*largest));
+	struct part *parts = frag_answer_new(a, p->parts_count, sizeof(*parts));
+	struct law *laws = frag_answer_new(a, FRAG_SCALING_LAWS, sizeof(*laws));
+	uint64_t requests;
 	const struct frag_prediction_cell *first = p->cells,
 					  *last = &p->cells[count - p->specs_count];
 	bool grows = p->values_count > 1 && first->completed && last->completed && first->low_bytes;
 
-	FRAG_CHECK_ALLOC(cells && largest, "answer", err);
+	FRAG_CHECK_ALLOC(cells && largest && parts && laws, "answer", err);
 	for (size_t i = 0; i < count; i++)
 		cells[i] = cell_of(p, i / p->specs_count, i % p->specs_count, a);
 	for (size_t i = 0; i < p->specs_count; i++)
 		largest[i] = (struct largest){ frag_policy_spec_echo(p->specs[i]),
 					       p->largest_low[i], p->largest_high[i] };
-	*out = (struct scale){
-		.name = p->name,
-		.same_requests = frag_prediction_source(p, UINT32_MAX) == FRAG_PREDICTION_BEYOND,
-		.test = test_of(p, a),
-		.results = { cells, count },
-		.capacity_bytes = p->target->card.total_bytes,
-		.largest = { largest, p->specs_count },
-		.most = p->most,
-		.confirmed = p->confirmed ? p->confirmed_value : UINT64_MAX,
-		.confirm_runs = p->confirm_runs,
-		.growth = grows ? (double)last->high_bytes / (double)first->low_bytes : NAN,
-	};
-	fill_matches(p, out, a);
+	requests = fill_matches(p, parts, laws);
+	*out = FRAG_ROW_VALUES(scale, SCALE);
 	frag_answer_data(a, &frag_scale_shape, out);
 	frag_answer_csv(a, &cell_shape, cells, count);
 	return a->failed ? frag_fail_nomem(err, "answer") : 0;

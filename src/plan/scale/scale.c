@@ -2,8 +2,6 @@
 /* A program at a value that was not recorded; see scale.h. */
 #include "scale.h"
 
-#include "scale_match.h"
-
 static int check_part(const struct frag_scaling_part *p, struct frag_err *err)
 {
 	const struct frag_trace_dev *dev = p->dev;
@@ -91,7 +89,6 @@ static void count_laws(struct frag_scaling *s)
 		frag_scaling_size(s->values, sizes, s->count, s->base_part, s->values[s->base_part],
 				  FRAG_SCALING_LOW, &law);
 		s->laws[law]++;
-		s->law_bytes[law] += sizes[s->base_part];
 	}
 }
 

@@ -51,8 +51,7 @@ struct frag_scaling {
 	size_t count, base_part;
 	uint64_t *sizes; /* [requests of base][count], UINT64_MAX = not in that recording */
 	uint64_t requests;
-	uint64_t laws[FRAG_SCALING_LAWS];      /* number of requests */
-	uint64_t law_bytes[FRAG_SCALING_LAWS]; /* total bytes of these in base */
+	uint64_t laws[FRAG_SCALING_LAWS]; /* number of requests */
 	/* by recording, compared with base: requests that only one of the two has, and requests
 	 * that end at another place (checked only if all requests are the same) */
 	uint64_t unmatched[FRAG_SCALING_PARTS], moved[FRAG_SCALING_PARTS];
@@ -75,6 +74,25 @@ bool frag_scaling_exact(const struct frag_scaling *s, uint64_t value);
 int frag_scaling_dev(const struct frag_scaling *s, uint64_t value, enum frag_scaling_bound bound,
 		     struct frag_trace_dev *out, struct frag_err *err);
 void frag_scaling_dev_release(struct frag_trace_dev *dev);
+
+/* ---- inside: requests of two recordings, matched (scale_match.c), and the law of one ---- */
+
+struct frag_scale_item {
+	uint64_t bytes;
+	uint16_t pool, stream;
+};
+struct frag_scale_list { /* the requests of a device, in order */
+	struct frag_scale_item *items;
+	size_t count;
+};
+int frag_scale_list_make(const struct frag_trace_dev *dev, struct frag_scale_list *out,
+			 struct frag_err *err);
+void frag_scale_list_release(struct frag_scale_list *l);
+
+/* match[i]: the request of `other` that matches request i of base, SIZE_MAX = none; ascending. */
+int frag_scale_match(const struct frag_scale_list *base, uint64_t base_value,
+		     const struct frag_scale_list *other, uint64_t value, size_t *match,
+		     struct frag_err *err);
 
 /* The size of one request at `value` (scale_law.c); sizes as in struct frag_scaling. Rounds
  * fractions up. UINT64_MAX: too large. */

@@ -6,7 +6,7 @@
  * stretches of at most STRETCH left out, so that time and memory stay linear. Requests left out on
  * both sides between two matches are then matched in order, if their sizes allow.
  */
-#include "scale_match.h"
+#include "scale.h"
 
 #define STRETCH 400
 

@@ -16,8 +16,10 @@
  */
 #include <frag/plan.h>
 
+#include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/outfile.h"
 #include "step_plan.h"
 
 #define SIMILAR 0.98 /* steps that share this part of their requests count as the same */
@@ -287,8 +289,8 @@ static int make(struct step_maker *m, const struct frag_trace_dev *dev,
 	return step_place(m, opt->budget_ns, opt->watch, out, err);
 }
 
-int frag_step_plan_make_with(const struct frag_trace_dev *dev, const struct frag_step_options *opt,
-			     struct frag_step_plan *out, struct frag_err *err)
+int frag_step_plan_make(const struct frag_trace_dev *dev, const struct frag_step_options *opt,
+			struct frag_step_plan *out, struct frag_err *err)
 {
 	struct step_maker m = { 0 };
 	double slack = opt->slack;
@@ -310,13 +312,37 @@ int frag_step_plan_make_with(const struct frag_trace_dev *dev, const struct frag
 	return rc;
 }
 
-int frag_step_plan_make(const struct frag_trace_dev *dev, uint32_t train, double slack,
-			uint64_t budget_ns, const struct frag_watch *watch,
-			struct frag_step_plan *out, struct frag_err *err)
-{
-	const struct frag_step_options opt = {
-		.train = train, .slack = slack, .budget_ns = budget_ns, .watch = watch
-	};
+/* ---- the file that policy `planned` reads; see docs/choose.md ---------------------- */
 
-	return frag_step_plan_make_with(dev, &opt, out, err);
+int frag_step_plan_write(const struct frag_step_plan *p, const char *comment, const char *path,
+			 struct frag_err *err)
+{
+	struct frag_outfile out;
+	size_t at = 0;
+
+	FRAG_TRY(frag_outfile_open(&out, path, err));
+	fprintf(out.to,
+		"cufrag-plan 1\n# %s\n"
+		"reserve %" PRIu64 " prefix_marks %" PRIu32 " phase_marks %" PRIu32 " skip %" PRIu32
+		" phases %" PRIu32 " requests %zu\n",
+		comment, p->reserve_bytes, p->prefix_marks, p->phase_marks, p->skip, p->period + 1,
+		p->requests_count);
+	for (uint32_t k = 0; k <= p->period; k++) {
+		size_t end = at + p->phases[k];
+
+		fprintf(out.to, "phase %" PRIu32 "\n", p->phases[k]);
+		for (; at < end; at++)
+			if (p->offsets[at] == UINT64_MAX)
+				fprintf(out.to, "%" PRIu64 " -\n", p->bytes[at]);
+			else
+				fprintf(out.to, "%" PRIu64 " %" PRIu64 "\n", p->bytes[at],
+					p->offsets[at]);
+	}
+	return frag_outfile_commit(&out, err);
+}
+
+void frag_step_plan_release(struct frag_step_plan *p)
+{
+	FRAG_FREE(p->phases, p->bytes, p->offsets);
+	*p = (struct frag_step_plan){ 0 };
 }

@@ -12,15 +12,11 @@
 #include <string.h>
 
 #include "base/parallel.h"
+#include "lib/grow.h"
 #include "lib/random.h"
 #include "plan/probe.h"
-#include "tune_order.h"
 #include "tune_space.h"
 
-/* frag_tune_settings: events replayed, at most, but at least so many tries, and at most */
-#define SETTINGS_EVENTS 12000000ull
-#define SETTINGS_MIN 12ull
-#define SETTINGS_MAX 60ull
 #define NONE SIZE_MAX
 #define IDLE_STARTS_MAX \
 	64u /* random starts without a new setting, after which the space counts as
@@ -43,9 +39,6 @@ struct tune {
 	const struct frag_tune_options *opt;
 	struct entry *list;
 	size_t count, cap, evaluated;
-	/* echo -> index: open addressing, at most half full, NONE = empty */
-	size_t *map;
-	size_t map_size;
 	struct frag_ticks ticks;
 	uint64_t budget_left, rng;
 	struct frag_err err; /* error of the batch, from the first task that failed */
@@ -60,44 +53,13 @@ struct tune {
 
 /* ---- known settings -------------------------------------------------------------- */
 
-static uint64_t hash_text(const char *s)
+/* One after the other: next to the replay of a setting that is nothing. */
+static size_t find(const struct tune *t, const char *params)
 {
-	uint64_t h = 14695981039346656037ull; /* FNV-1a */
-
-	for (; *s; s++)
-		h = (h ^ (unsigned char)*s) * 1099511628211ull;
-	return h;
-}
-
-static size_t *map_slot(const struct tune *t, const char *params)
-{
-	size_t i = hash_text(params) & (t->map_size - 1);
-
-	while (t->map[i] != NONE && strcmp(t->list[t->map[i]].t.params, params) != 0)
-		i = (i + 1) & (t->map_size - 1);
-	return &t->map[i];
-}
-
-static int grow(struct tune *t, struct frag_err *err)
-{
-	size_t cap = t->cap ? 2 * t->cap : 256;
-	struct entry *list = frag_host_realloc(t->list, cap, sizeof(*list));
-	size_t *map = NULL;
-
-	if (list) {
-		t->list = list;
-		map = frag_host_alloc(4 * cap * sizeof(*map));
-	}
-	FRAG_CHECK_ALLOC(map, "tune", err);
-	frag_host_free(t->map);
-	t->map = map;
-	t->map_size = 4 * cap;
-	t->cap = cap;
-	for (size_t i = 0; i < t->map_size; i++)
-		map[i] = NONE;
 	for (size_t i = 0; i < t->count; i++)
-		*map_slot(t, t->list[i].t.params) = i;
-	return 0;
+		if (!strcmp(t->list[i].t.params, params))
+			return i;
+	return NONE;
 }
 
 static void entry_release(struct entry *e)
@@ -126,11 +88,10 @@ static int enter(struct tune *t, char *text, unsigned changed, size_t *at, struc
 {
 	struct entry e = { 0 };
 	int rc = text ? 0 : frag_fail_nomem(err, "tune");
-	size_t *slot;
 
 	*at = NONE;
-	if (!rc && t->count == t->cap)
-		rc = grow(t, err);
+	if (!rc)
+		rc = FRAG_GROW(t->list, t->count, t->cap, "tune", err);
 	if (rc || frag_policy_spec_parse(text, &e.spec, NULL)) {
 		frag_host_free(text);
 		return rc;
@@ -141,21 +102,15 @@ static int enter(struct tune *t, char *text, unsigned changed, size_t *at, struc
 		return 0;
 	}
 	rc = fill_entry(&e, text, changed, err);
-	if (rc) {
-		entry_release(&e);
-		return rc;
-	}
-	slot = map_slot(t, e.t.params);
-	if (*slot != NONE) {
-		*at = *slot;
-	} else if (t->budget_left) {
+	*at = rc ? NONE : find(t, e.t.params);
+	if (!rc && *at == NONE && t->budget_left) {
 		t->budget_left--;
-		*at = *slot = t->count;
+		*at = t->count;
 		t->list[t->count++] = e;
 		return 0;
 	}
 	entry_release(&e);
-	return 0;
+	return rc;
 }
 
 static int enter_code(struct tune *t, const struct frag_tune_space *s, uint64_t code, size_t *at,
@@ -271,6 +226,27 @@ static int evaluate(struct tune *t, struct frag_err *err)
 	return rc;
 }
 
+/* < 0: a is better. */
+static int compare(const struct frag_tune_try *a, const struct frag_tune_try *b,
+		   enum frag_tune_objective objective)
+{
+	int c = (int)b->completed - (int)a->completed;
+
+	if (!c)
+		c = FRAG_ORDER(a->refused_count, b->refused_count);
+	if (!c && objective == FRAG_TUNE_CARD)
+		c = FRAG_ORDER(a->capacity_bytes, b->capacity_bytes);
+	if (!c && objective == FRAG_TUNE_TIME)
+		c = FRAG_ORDER(a->driver_ns, b->driver_ns);
+	if (!c)
+		c = FRAG_ORDER(a->peak_reserved_bytes, b->peak_reserved_bytes);
+	if (!c && a->changed_count != b->changed_count)
+		c = a->changed_count < b->changed_count ? -1 : 1;
+	if (!c)
+		c = FRAG_ORDER(a->driver_ns, b->driver_ns);
+	return c ? c : strcmp(a->params, b->params);
+}
+
 /* ---- search ---------------------------------------------------------------------- */
 
 static int exhaust(struct tune *t, const struct frag_tune_space *s, struct frag_err *err)
@@ -304,8 +280,8 @@ static int step(struct tune *t, const struct frag_tune_space *s, uint64_t *code,
 			FRAG_TRY(enter_code(t, s, other, &at, err));
 			if (at == NONE || !t->list[at].done || at == best)
 				continue;
-			if (best != NONE && frag_tune_compare(&t->list[at].t, &t->list[best].t,
-							      t->opt->objective) > 0)
+			if (best != NONE &&
+			    compare(&t->list[at].t, &t->list[best].t, t->opt->objective) > 0)
 				continue;
 			best = at;
 			*code = other;
@@ -378,7 +354,38 @@ static int search(struct tune *t, struct frag_tune *out, struct frag_err *err)
 
 static int compare_entries(const void *a, const void *b, void *objective)
 {
-	return frag_tune_compare(a, b, *(const enum frag_tune_objective *)objective);
+	return compare(a, b, *(const enum frag_tune_objective *)objective);
+}
+
+/* Ascending by reserved bytes, each with less driver time than all before it. */
+static int find_front(struct frag_tune *out, struct frag_err *err)
+{
+	size_t n = 0;
+
+	FRAG_TRY_CALLOC(out->front, out->tries_count, "tune", err);
+	for (;;) {
+		const struct frag_tune_try *last = n ? &out->tries[out->front[n - 1]] : NULL;
+		size_t best = SIZE_MAX;
+
+		for (size_t i = 0; i < out->tries_count; i++) {
+			const struct frag_tune_try *t = &out->tries[i];
+
+			if (!t->completed || t->refused_count > out->tries[0].refused_count ||
+			    (last && t->driver_ns >= last->driver_ns))
+				continue;
+			if (best == SIZE_MAX ||
+			    FRAG_ORDER(t->peak_reserved_bytes,
+				       out->tries[best].peak_reserved_bytes) < 0 ||
+			    (t->peak_reserved_bytes == out->tries[best].peak_reserved_bytes &&
+			     t->driver_ns < out->tries[best].driver_ns))
+				best = i;
+		}
+		if (best == SIZE_MAX)
+			break;
+		out->front[n++] = best;
+	}
+	out->front_count = n;
+	return 0;
 }
 
 static int take_results(struct tune *t, struct frag_tune *out, struct frag_err *err)
@@ -401,14 +408,14 @@ static int take_results(struct tune *t, struct frag_tune *out, struct frag_err *
 	qsort_r(out->tries, out->tries_count, sizeof(*out->tries), compare_entries, &objective);
 	while (out->tries[out->baseline].params != baseline)
 		out->baseline++;
-	return frag_tune_front(out, err);
+	return find_front(out, err);
 }
 
 static void tune_close(struct tune *t)
 {
 	for (size_t i = 0; i < t->count; i++)
 		entry_release(&t->list[i]);
-	FRAG_FREE(t->list, t->map, t->bounds);
+	FRAG_FREE(t->list, t->bounds);
 }
 
 int frag_tune_run(const struct frag_plan_env *env, const struct frag_trace_dev *const *units,
@@ -427,23 +434,6 @@ int frag_tune_run(const struct frag_plan_env *env, const struct frag_trace_dev *
 	for (size_t u = 0; u < units_count; u++)
 		t.bounds[u] = frag_probe_peak_live(units[u], 512);
 	return search(&t, out, err) ?: take_results(&t, out, err);
-}
-
-int frag_tune_settings(const struct frag_plan_env *env, const struct frag_trace_dev *dev,
-		       uint64_t seed, struct frag_tune *out, struct frag_err *err)
-{
-	const char *const space = "pytorch";
-	uint64_t tries = SETTINGS_EVENTS / (dev->events_count + 1);
-	const struct frag_tune_options opt = {
-		.spaces = &space,
-		.spaces_count = 1,
-		.baseline = "pytorch",
-		.budget = FRAG_MIN(FRAG_MAX(tries, SETTINGS_MIN), SETTINGS_MAX),
-		.release = env->run.source_release ? env->run.source_release : dev->source_release,
-		.seed = seed,
-	};
-
-	return frag_tune_run(env, &dev, 1, &opt, out, err);
 }
 
 void frag_tune_release(struct frag_tune *t)

@@ -14,85 +14,77 @@
 /* ---- one setting ----------------------------------------------------------------- */
 
 #define SETTING(F, P, S) \
-	F(S, COUNT, rank, NULL, "1 = the best") \
-	F(S, TEXT, policy, NULL, "what --policy takes") \
-	F(S, TEXT, params, NULL, "with all its options") \
-	P(S, TEXT, shown, "setting", "the policy and its options") \
-	F(S, TEXT, conf, NULL, \
+	F(S, COUNT, rank, i + 1, NULL, "1 = the best") \
+	F(S, TEXT, policy, x->text, NULL, "what --policy takes") \
+	F(S, TEXT, params, x->params, NULL, "with all its options") \
+	P(S, TEXT, shown, \
+	  i != t->found.baseline ? x->params : frag_answer_print(a, "%s (baseline)", x->params), \
+	  "setting", "the policy and its options") \
+	F(S, TEXT, conf, x->conf, NULL, \
 	  "as PYTORCH_CUDA_ALLOC_CONF; null where PyTorch has no such setting") \
-	F(S, BOOL, completed, NULL, "every trace came to its end") \
-	F(S, COUNT, refused_count, "refused", \
+	F(S, BOOL, completed, x->completed, NULL, "every trace came to its end") \
+	F(S, COUNT, refused_count, x->refused_count | none, "refused", \
 	  "requests that were refused when recorded, and here again", .if_any = true) \
-	F(S, BYTES, peak_reserved_bytes, "reserved", "peak of the worst trace", \
-	  .none = "out of memory") \
-	F(S, RATIO, against_baseline_ratio, "against baseline", \
-	  "reserved / that of the baseline - 1", .unit = "%", .precision = 1, .sign = true, \
-	  .spare = 2) \
-	F(S, NS, modelled_ns, "driver time", "modelled driver time of all traces", .spare = 1) \
-	F(S, BYTES, min_capacity_bytes, "smallest card", "with --objective card", .if_any = true) \
-	F(S, BOOL, front, NULL, "no other setting reserves less and takes less driver time")
-FRAG_ROW(setting, "setting", SETTING, "one setting that was tried");
+	F(S, BYTES, peak_reserved_bytes, x->peak_reserved_bytes | none, "reserved", \
+	  "peak of the worst trace", .none = "out of memory") \
+	F(S, RATIO, against_baseline_ratio, \
+	  x->completed && base->completed && base->peak_reserved_bytes \
+		  ? (double)x->peak_reserved_bytes / (double)base->peak_reserved_bytes - 1 \
+		  : NAN, \
+	  "against baseline", "reserved / that of the baseline - 1", .unit = "%", .precision = 1, \
+	  .sign = true, .spare = 2) \
+	F(S, NS, modelled_ns, x->driver_ns | none, "driver time", \
+	  "modelled driver time of all traces", .spare = 1) \
+	F(S, BYTES, min_capacity_bytes, \
+	  t->options.objective == FRAG_TUNE_CARD ? x->capacity_bytes | none : UINT64_MAX, \
+	  "smallest card", "with --objective card", .if_any = true) \
+	F(S, BOOL, front, front, NULL, "no other setting reserves less and takes less driver time")
+FRAG_VALUED_ROW(setting, "setting", SETTING, "one setting that was tried");
 
 static struct setting setting_of(const struct frag_tuning *t, size_t i, struct frag_answer *a)
 {
 	const struct frag_tune_try *x = &t->found.tries[i];
 	const struct frag_tune_try *base = &t->found.tries[t->found.baseline];
-	struct setting row = {
-		.rank = i + 1,
-		.policy = x->text,
-		.params = x->params,
-		.shown = i != t->found.baseline ? x->params
-						: frag_answer_print(a, "%s (baseline)", x->params),
-		.conf = x->conf,
-		.completed = x->completed,
-		.peak_reserved_bytes = UINT64_MAX,
-		.modelled_ns = UINT64_MAX,
-		.refused_count = UINT64_MAX,
-		.min_capacity_bytes = UINT64_MAX,
-		.against_baseline_ratio = NAN,
-	};
+	uint64_t none = x->completed ? 0 : UINT64_MAX;
+	bool front = false;
 
 	for (size_t k = 0; k < t->found.front_count; k++)
-		row.front |= t->found.front[k] == i;
-	if (!x->completed)
-		return row;
-	row.peak_reserved_bytes = x->peak_reserved_bytes;
-	row.modelled_ns = x->driver_ns;
-	row.refused_count = x->refused_count;
-	if (t->options.objective == FRAG_TUNE_CARD)
-		row.min_capacity_bytes = x->capacity_bytes;
-	if (base->completed && base->peak_reserved_bytes)
-		row.against_baseline_ratio =
-			(double)x->peak_reserved_bytes / (double)base->peak_reserved_bytes - 1;
-	return row;
+		front |= t->found.front[k] == i;
+	return FRAG_ROW_VALUES(setting, SETTING);
 }
 
 /* ---- all of it ------------------------------------------------------------------- */
 
 #define TUNE_ROW(F, P, S) \
-	F(S, TEXTS, traces, NULL, "names of all devices of all traces") \
-	F(S, LIST, recordings, NULL, "results of each recording", .of = &frag_recorded_unit_shape) \
-	F(S, TEXTS, torch, NULL, \
+	F(S, TEXTS, traces, frag_unit_labels(a, &t->units), NULL, \
+	  "names of all devices of all traces") \
+	F(S, LIST, recordings, frag_recorded_unit_rows(a, &t->units), NULL, \
+	  "results of each recording", .of = &frag_recorded_unit_shape) \
+	F(S, TEXTS, torch, frag_release_rows(a, t->first_release, t->last_release), NULL, \
 	  "first and last release of PyTorch that may have made them; empty: not known") \
-	F(S, TEXT, objective, NULL, "peak, card or time") \
-	F(S, COUNT, seed, NULL, "of random choices") \
-	F(S, COUNT, budget, NULL, "settings to try in each space") \
-	F(S, BYTES, cap_bytes, NULL, "of --cap") \
-	F(S, BOOL, complete, NULL, "the search was not interrupted") \
-	F(S, BOOL, exhaustive, NULL, "every setting was tried") \
-	F(S, COUNT, space_count, NULL, "settings in the search space") \
-	F(S, COUNT, tried_count, NULL, "settings tried") \
-	F(S, OBJECT, best, NULL, "the best setting", .of = &setting_shape) \
-	F(S, OBJECT, pick, NULL, "the one to take: `simpler`, else `best`", .of = &setting_shape) \
-	F(S, OBJECT, baseline, NULL, "the setting that it is compared with", .of = &setting_shape) \
-	F(S, OBJECT, simpler, NULL, \
+	F(S, TEXT, objective, objectives[t->options.objective], NULL, "peak, card or time") \
+	F(S, COUNT, seed, t->target->seed, NULL, "of random choices") \
+	F(S, COUNT, budget, f->budget, NULL, "settings to try in each space") \
+	F(S, BYTES, cap_bytes, t->cap_bytes ?: UINT64_MAX, NULL, "of --cap") \
+	F(S, BOOL, complete, f->complete, NULL, "the search was not interrupted") \
+	F(S, BOOL, exhaustive, f->exhaustive, NULL, "every setting was tried") \
+	F(S, COUNT, space_count, f->space_count, NULL, "settings in the search space") \
+	F(S, COUNT, tried_count, f->tries_count, NULL, "settings tried") \
+	F(S, OBJECT, best, any ? &rows[0] : NULL, NULL, "the best setting", .of = &setting_shape) \
+	F(S, OBJECT, pick, simpler == SIZE_MAX ? (any ? &rows[0] : NULL) : &rows[simpler], NULL, \
+	  "the one to take: `simpler`, else `best`", .of = &setting_shape) \
+	F(S, OBJECT, baseline, any ? &rows[f->baseline] : NULL, NULL, \
+	  "the setting that it is compared with", .of = &setting_shape) \
+	F(S, OBJECT, simpler, simpler == SIZE_MAX ? NULL : &rows[simpler], NULL, \
 	  "the fewest options within 1 % of the best; null: the best itself", \
 	  .of = &setting_shape) \
-	F(S, LIST, front, NULL, \
+	F(S, LIST, front, FRAG_ROWS(front, f->front_count), NULL, \
 	  "settings that no other beats in both reserved memory and driver time", \
 	  .of = &setting_shape) \
-	F(S, LIST, tried, NULL, "all settings, the best first", .of = &setting_shape)
-FRAG_ROW_AS(, frag_tune_shape, tune, "tune", TUNE_ROW, "the settings that serve a trace best");
+	F(S, LIST, tried, FRAG_ROWS(rows, f->tries_count), NULL, "all settings, the best first", \
+	  .of = &setting_shape)
+FRAG_VALUED_ROW_AS(, frag_tune_shape, tune, "tune", TUNE_ROW,
+		   "the settings that serve a trace best");
 
 /* The simplest setting that comes within 1 % of the best: fewer options to explain, and less that
  * depends on this one trace. SIZE_MAX: the best is. */
@@ -122,33 +114,15 @@ static int fill(const struct frag_tuning *t, struct tune *out, struct frag_answe
 	const struct frag_tune *f = &t->found;
 	struct setting *rows = frag_answer_new(a, f->tries_count, sizeof(*rows));
 	struct setting *front = frag_answer_new(a, f->front_count, sizeof(*front));
-	size_t simpler;
+	bool any = f->tries_count > 0;
+	size_t simpler = any ? find_simpler(t) : SIZE_MAX;
 
 	FRAG_CHECK_ALLOC(rows && front, "answer", err);
 	for (size_t i = 0; i < f->tries_count; i++)
 		rows[i] = setting_of(t, i, a);
 	for (size_t i = 0; i < f->front_count; i++)
 		front[i] = rows[f->front[i]];
-	*out = (struct tune){ .traces = frag_unit_labels(a, &t->units),
-			      .recordings = frag_recorded_unit_rows(a, &t->units),
-			      .torch = frag_release_rows(a, t->first_release, t->last_release),
-			      .objective = objectives[t->options.objective],
-			      .seed = t->target->seed,
-			      .budget = f->budget,
-			      .cap_bytes = t->cap_bytes ?: UINT64_MAX,
-			      .complete = f->complete,
-			      .exhaustive = f->exhaustive,
-			      .space_count = f->space_count,
-			      .tried_count = f->tries_count,
-			      .front = { front, f->front_count },
-			      .tried = { rows, f->tries_count } };
-	if (f->tries_count) {
-		simpler = find_simpler(t);
-		out->best = &rows[0];
-		out->baseline = &rows[f->baseline];
-		out->simpler = simpler == SIZE_MAX ? NULL : &rows[simpler];
-		out->pick = out->simpler ? out->simpler : out->best;
-	}
+	*out = FRAG_ROW_VALUES(tune, TUNE_ROW);
 	frag_answer_data(a, &frag_tune_shape, out);
 	frag_answer_csv(a, &setting_shape, rows, f->tries_count);
 	return 0;

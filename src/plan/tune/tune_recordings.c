@@ -10,6 +10,10 @@
 #define BUDGET 800u /* settings */
 /* Driver calls of all replays; recordings have a few thousand each. */
 #define CALLS_MAX (1ull << 22)
+/* frag_tune_settings: events replayed, at most, but at least so many tries, and at most */
+#define SETTINGS_EVENTS 12000000ull
+#define SETTINGS_MIN 12ull
+#define SETTINGS_MAX 60ull
 
 /* The recorded settings if all traces agree on them, else PyTorch's defaults. New memory. */
 static int find_baseline(const struct frag_recordings *u, char **out, struct frag_err *err)
@@ -91,6 +95,23 @@ int frag_tuning_search(struct frag_tuning *t, unsigned threads, struct frag_err 
 	opt.seed = t->target->seed;
 	opt.release = t->first_release;
 	return run(t, &opt, threads, err);
+}
+
+int frag_tune_settings(const struct frag_plan_env *env, const struct frag_trace_dev *dev,
+		       uint64_t seed, struct frag_tune *out, struct frag_err *err)
+{
+	const char *const space = "pytorch";
+	uint64_t tries = SETTINGS_EVENTS / (dev->events_count + 1);
+	const struct frag_tune_options opt = {
+		.spaces = &space,
+		.spaces_count = 1,
+		.baseline = "pytorch",
+		.budget = FRAG_MIN(FRAG_MAX(tries, SETTINGS_MIN), SETTINGS_MAX),
+		.release = env->run.source_release ? env->run.source_release : dev->source_release,
+		.seed = seed,
+	};
+
+	return frag_tune_run(env, &dev, 1, &opt, out, err);
 }
 
 void frag_tuning_release(struct frag_tuning *t)

@@ -154,9 +154,7 @@ static int judge(const struct frag_layouts *x, size_t i, struct frag_target *tar
 		 struct frag_layout_result *out, struct frag_err *err)
 {
 	FRAG_AUTO(frag_fit_cards_release)
-	struct frag_fit_cards f = {
-		.target = target, .headroom = x->headroom, .borrows = true, .least = true
-	};
+	struct frag_fit_cards f = { .target = target, .headroom = x->headroom, .borrows = true };
 	size_t of[FRAG_LAYOUT_CARDS] = { 0 }, worst = 0;
 
 	for (size_t c = 0; c < x->cards_count; c++)

@@ -30,7 +30,7 @@
 #include "pretend/layout/axes.h"
 #include "pretend/layout/border.h"
 #include "pretend/layout/config.h"
-#include "plan/kvcache/engine_log.h"
+#include "plan/kvcache/kvcache.h"
 #include "pretend/start/start.h"
 #include "recording/policy_texts.h"
 

@@ -94,50 +94,6 @@ TEST(test_fit_not_monotonic)
 	}
 }
 
-/* Least minimum, peaks and cards are those of whole searches, with fewer probes. */
-TEST(test_fit_least)
-{
-	static const char *const policies[] = { "pytorch", "native",
-						"pytorch:expandable_segments:True",
-						"pytorch:max_split_size_mb:21" };
-	enum { POLICIES = FRAG_ARRAY_LEN(policies) };
-	struct frag_plan_env env = make_env(1);
-	struct frag_gpu gpu = { .name = "card", .context_bytes = CONTEXT };
-	const struct frag_gpu *gpus[] = { &gpu };
-
-	for (uint64_t seed = 1; seed < 9; seed++) {
-		struct frag_fit_task whole[POLICIES] = { 0 }, least[POLICIES];
-		FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
-		uint64_t min[2] = { UINT64_MAX, UINT64_MAX }, probes[2] = { 0 };
-
-		make_trace(&dev, seed, 2000, 30);
-		gpu.total_bytes = CONTEXT + (340 + 20 * seed) * MIB;
-		for (size_t i = 0; i < POLICIES; i++) {
-			whole[i].spec = must_parse_policy(policies[i]);
-			whole[i].dev = &dev;
-			least[i] = whole[i];
-		}
-		SUCCEEDS(frag_fit_run(&env, gpus, 1, whole, POLICIES, NULL));
-		SUCCEEDS(frag_fit_least(&env, gpus, 1, least, POLICIES, NULL));
-		for (size_t i = 0; i < POLICIES; i++) {
-			const struct frag_fit *a = &whole[i].fit, *b = &least[i].fit;
-
-			assert_true(b->complete && b->possible && !least[i].rc);
-			assert_true(a->ample_capacity_bytes == b->ample_capacity_bytes &&
-				    a->driver_ns == b->driver_ns);
-			assert_int_equal(whole[i].gpus, least[i].gpus);
-			assert_true(completes(policies[i], &dev, b->min_capacity_bytes));
-			min[0] = FRAG_MIN(min[0], a->min_capacity_bytes);
-			min[1] = FRAG_MIN(min[1], b->min_capacity_bytes);
-			probes[0] += a->probes_count;
-			probes[1] += b->probes_count;
-			frag_policy_spec_destroy((struct frag_policy_spec *)whole[i].spec);
-		}
-		assert_true(min[0] == min[1]);
-		assert_true(probes[1] < probes[0] / 2);
-	}
-}
-
 /* ---- tune ------------------------------------------------------------------------ */
 
 static void tune(const struct frag_trace_dev *dev, unsigned threads, uint64_t budget,

@@ -2,7 +2,6 @@
 /* Requests to a serving engine in files that lie, what engines print. Over time: tests/cli kvcache_*. */
 #include "test.h"
 
-#include "plan/kvcache/engine_log.h"
 #include "plan/kvcache/kvcache.h"
 
 static const char *path; /* of the file that is read */

@@ -150,9 +150,10 @@ static void plan_and_run(const struct frag_trace_dev *dev, uint64_t total,
 	const char *path = test_make_file("plan", "", 0);
 	struct frag_sim_config card = { .total_bytes = total };
 	struct frag_run_options opt = default_run();
+	struct frag_step_options steps = { .slack = -1, .budget_ns = 1000000000 };
 	char text[64];
 
-	SUCCEEDS(frag_step_plan_make(dev, 0, -1, 1000000000, NULL, plan, &test_err));
+	SUCCEEDS(frag_step_plan_make(dev, &steps, plan, &test_err));
 	SUCCEEDS(frag_step_plan_write(plan, "test", path, NULL));
 	snprintf(text, sizeof(text), "planned:plan=%s", path);
 	opt.check = true;
@@ -238,25 +239,25 @@ TEST(test_windows)
 	frag_step_plan_release(&plan);
 	opt.window_requests = 10;
 	opt.train = 2;
-	SUCCEEDS(frag_step_plan_make_with(&dev, &opt, &plan, NULL));
+	SUCCEEDS(frag_step_plan_make(&dev, &opt, &plan, NULL));
 	assert_int_equal(plan.requests_count, 20);
 	frag_step_plan_release(&plan);
 	opt.window_requests = 0;
 	for (size_t i = 0; i < dev.events_count; i++)
 		dev.events[i].time_us = 1000 + i;
 	opt.window_us = dev.events_count / 4;
-	SUCCEEDS(frag_step_plan_make_with(&dev, &opt, &plan, NULL));
+	SUCCEEDS(frag_step_plan_make(&dev, &opt, &plan, NULL));
 	assert_in_range(plan.steps_count, 4, 5);
 	assert_in_range(plan.requests_count, half * 3 / 5, half * 3 / 2);
 	frag_step_plan_release(&plan);
 	opt.train = 7;
-	assert_int_equal(frag_step_plan_make_with(&dev, &opt, &plan, &test_err), FRAG_EINPUT);
+	assert_int_equal(frag_step_plan_make(&dev, &opt, &plan, &test_err), FRAG_EINPUT);
 	for (size_t i = 0; i < dev.events_count; i++)
 		dev.events[i].time_us = i << 24;
 	opt.window_us = 1;
-	assert_int_equal(frag_step_plan_make_with(&dev, &opt, &plan, &test_err), FRAG_EUSAGE);
-	assert_int_equal(frag_step_plan_make(&none, 0, -1, 1000000, NULL, &plan, &test_err),
-			 FRAG_EINPUT);
+	assert_int_equal(frag_step_plan_make(&dev, &opt, &plan, &test_err), FRAG_EUSAGE);
+	opt = (struct frag_step_options){ .slack = -1, .budget_ns = 1000000 };
+	assert_int_equal(frag_step_plan_make(&none, &opt, &plan, &test_err), FRAG_EINPUT);
 }
 
 /* Events after the planned steps do not affect the plan: the same trace cut off there gives the same
