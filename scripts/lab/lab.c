@@ -45,8 +45,8 @@ static const char *const device_words[] = { "sim", "cuda", NULL };
 static const struct frag_arg options[] = {
 	{ FRAG_ARG_WORD, "device", AT(real), .words = device_words, .def = "cuda",
 	  .help = "sim: a dry run without a card" },
-	{ FRAG_ARG_OWN, "policies", AT(policies), .set = frag_policy_texts_set_list,
-	  .release = frag_policy_texts_reset, .value = "POLICIES",
+	{ FRAG_ARG_OWN, "policies", AT(policies), .set = frag_policy_texts_list,
+	  .release = frag_policy_texts_release, .value = "POLICIES",
 	  .help = "separated by ';' (default: all, those that take minutes only on short traces)" },
 	{ FRAG_ARG_TEXT, "cost", AT(cost), .value = "FILE",
 	  .help = "prices of the simulated card (default: the profile of the real one, else the "

@@ -272,7 +272,7 @@ static void plan_sees_a_part(void **state)
 	size_t allocs = 0, last;
 
 	SUCCEEDS(frag_resolve(t, 0, &h200, UINT64_MAX, &test_err));
-	SUCCEEDS(frag_step_plan_make_with(&dev, &opt, &whole, NULL));
+	SUCCEEDS(frag_step_plan_make(&dev, &opt, &whole, NULL));
 	assert_true(whole.trained_count < whole.steps_count);
 	opt.train = whole.trained_count;
 	for (size_t i = 0; i < dev.events_count && whole.windows; i++)
@@ -293,7 +293,7 @@ static void plan_sees_a_part(void **state)
 			dev.events_count = i + 1;
 	}
 	assert_true(dev.events_count < t->devs[0].events_count);
-	SUCCEEDS(frag_step_plan_make_with(&dev, &opt, &part, NULL));
+	SUCCEEDS(frag_step_plan_make(&dev, &opt, &part, NULL));
 	assert_true(part.steps_count < whole.steps_count);
 	assert_int_equal(part.requests_count, whole.requests_count);
 	assert_true(part.reserve_bytes == whole.reserve_bytes);
