@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What fuzz targets share: a broken promise ends the run, readers are fed from memory, others by a file in memory. */
+/* What fuzz targets share: a broken promise ends the run, files are in memory. */
 #ifndef FUZZ_H
 #define FUZZ_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts and small files that a user hands over, or that one command writes and another reads: each is refused with a
- * message, or its results are in range. */
+/* Small files of users and of other commands: refused with a message, or in range. */
 #include <math.h>
 
 #include <jansson.h>
@@ -127,7 +126,7 @@ void fuzz_store(const uint8_t *data, size_t size)
 	unlink(path);
 }
 
-/* ---- policies and sizes: what parses reads back from its own echo as the same echo ------------ */
+/* ---- policies and sizes: what parses reads back from its own echo as the same echo ---- */
 
 static void parse(const char *text)
 {
@@ -164,7 +163,7 @@ void fuzz_spec(const uint8_t *data, size_t size)
 		parse(text);
 }
 
-/* ---- a plan of steps, the results that `diff` compares, the note of a recording without a GPU --- */
+/* ---- a plan of steps, results that `diff` compares, the note of a recording without a GPU ---- */
 
 static void plan(const uint8_t *data, size_t size)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What reads recordings: .cft files, PyTorch's snapshots and the file beside them, logs of other tools. */
+/* What reads recordings: .cft, PyTorch's snapshots and the file beside them, logs of others. */
 #include <frag/trace.h>
 
 #include "trace/sidecar.h"
@@ -7,9 +7,9 @@
 
 extern const struct frag_reader_ops frag_reader_cft;
 
-/* ---- .cft: what reads well must write, read again as the same bytes, and come in order as it comes whole --------- */
+/* ---- .cft: what reads well writes as the same bytes again, and comes in order as it is ---- */
 
-/* Checksums would stop a fuzzer at the first changed byte: what is tested is everything behind them. */
+/* Checksums would stop a fuzzer at the first changed byte: they are made good. */
 static void sign(uint8_t *file, size_t size)
 {
 	struct frag_cft_block b;
@@ -75,7 +75,7 @@ void fuzz_cft(const uint8_t *data, size_t size)
 	frag_trace_destroy(t);
 }
 
-/* ---- snapshots: what reads well must be sound by the rules of .cft, whose writer checks every event --------------- */
+/* ---- snapshots: what reads well is sound by the rules of .cft, whose writer checks it ---- */
 
 static void check_dev(const struct frag_trace_dev *d)
 {
@@ -120,7 +120,7 @@ void fuzz_torch(const uint8_t *data, size_t size)
 	free(bytes);
 }
 
-/* ---- logs: every reader whose probe likes the bytes ---------------------------------------------------------------- */
+/* ---- logs: every reader whose probe likes the bytes ---- */
 
 void fuzz_logs(const uint8_t *data, size_t size)
 {
@@ -142,7 +142,7 @@ void fuzz_logs(const uint8_t *data, size_t size)
 	}
 }
 
-/* The file beside a snapshot: refused with a message, or everything that it gives is in its range. */
+/* The file beside a snapshot: refused with a message, or all of it is in its range. */
 void fuzz_sidecar(const uint8_t *data, size_t size)
 {
 	struct frag_trace_dev devs[2] = { { .ordinal = 0 }, { .ordinal = 1 } };

@@ -2,10 +2,10 @@
 /*
  * diagnose, explain and export from one end to the other: an answer, or an error that says why.
  *
- * "recording": a snapshot of PyTorch, settled, verified, diagnosed and exported, which meets histories that no
- * allocator ever made. "whole": logs that are sound and combine features: streams, pools, devices, stacks, steps, marks,
- * trims, refusals, a memory limit. The first bytes choose how many of each, the others the events, so a changed byte is
- * another log, never a damaged one.
+ * "recording": snapshots of PyTorch, which meet histories that no allocator ever made. "whole": logs
+ * that are sound and combine features: streams, pools, devices, stacks, steps, trims, refusals, a
+ * limit. Their first bytes choose how many of each, the others the events: a changed byte is another
+ * log, never a damaged one.
  */
 #include <frag/replay.h>
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Drives fuzz targets without libFuzzer: feeds every file, and every file of a folder, that the command line names, in
- * order of name; options of libFuzzer are passed over. Linked instead of libFuzzer's main in all variants but BUILD=fuzz,
- * so that each build replays the corpus.
+ * Drives a fuzz target without libFuzzer: feeds every file, and every file of a folder, that the
+ * command line names; options of libFuzzer are passed over. Each build but BUILD=fuzz has it.
  */
 #include <glob.h>
 #include <sys/stat.h>

@@ -208,7 +208,7 @@ def made(seed, count, streams=3, pools=2, most=4000, large=24, odd=6):
             rows += [f"free_completed,{block}" for block in waiting]
             live = [b for b in live if b not in waiting]
             waiting = []
-            rows.append(f"trim,0,0,0,{time},{rng.randrange(pools)}" if what < 4 else
+            rows.append(f"trim,0,0,0,{time},{rng.randrange(pools)}" if rng.randrange(3) else
                         f"refused,0,{1 + rng.randrange(1 << 46)},{rng.randrange(streams)},{time},0")
         elif not live or what < 500 and len(live) < most:
             size, pool = 1 + rng.randrange(1 << rng.randrange(1, large)), rng.randrange(20) == 0
@@ -216,7 +216,7 @@ def made(seed, count, streams=3, pools=2, most=4000, large=24, odd=6):
             rows.append("alloc," + live[-1])
         else:
             at = -1 - rng.randrange(min(len(live), 8 if rng.randrange(10) else len(live)))
-            kind = "_requested" if rng.randrange(20) == 0 else ""
+            kind = "_requested" if rng.randrange(5) == 0 else ""
             kind = "_completed" if live[at] in waiting else kind
             number, size, stream, _, pool = live[at].split(",")
             rows.append(f"free{kind},{number},{size},{stream},{time},{pool}")

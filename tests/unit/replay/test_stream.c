@@ -160,6 +160,23 @@ TEST(test_evidence)
 	check_evidence("traces/varlen.default.cft");
 }
 
+/* Of a file that ends too soon: everything before, then an error that stays. */
+TEST(test_error_stays)
+{
+	static char bytes[20000];
+	FRAG_AUTO(fclose_at) FILE *f = fopen("traces/gnn.default.cft", "rb");
+	FRAG_AUTO(frag_source_close_at) struct frag_source *src = NULL;
+	struct frag_batch b;
+	int rc;
+
+	assert_true(f && fread(bytes, 1, sizeof(bytes), f) == sizeof(bytes));
+	src = open_source(test_make_file("cut.cft", bytes, sizeof(bytes)));
+	while ((rc = frag_source_next(src, &b, &test_err)) == 1)
+		;
+	assert_int_equal(rc, FRAG_EINPUT);
+	FAILS(FRAG_EINPUT, "truncated", frag_source_next(src, &b, &test_err));
+}
+
 TEST(test_other_formats)
 {
 	struct frag_source *src = NULL;
