@@ -68,7 +68,7 @@ struct tree {
 	uint64_t *reasons; /* [sections][words] */
 	uint64_t *offsets; /* offsets of placed items */
 	size_t left_count; /* items to come */
-	uint64_t *undo;	   /* what was there before, in the order of the changes */
+	uint64_t *undo;	   /* the state before each change, in their order */
 	size_t undo_words, undo_cap;
 	uint64_t *conflicts; /* [levels + 1][words]: reasons why a level failed */
 	uint32_t *choices;   /* candidates, level by level */
