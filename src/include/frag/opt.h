@@ -42,36 +42,21 @@ struct frag_opt {
 #define FRAG_OPT_POW2 UINT64_MAX /* unit: a power of two */
 
 /* More fields may follow: .tune = "1,2,4", .unit = 512. */
+#define FRAG_OPT_AS_(t, k, s, f, h, ...) \
+	{ \
+		.type = FRAG_OPT_T_##t, .key = k, .offset = offsetof(s, f), .help = h, __VA_ARGS__ \
+	}
 #define FRAG_OPT_BYTES(k, s, f, d, lo, hi, h, ...) \
-	{ \
-		.type = FRAG_OPT_T_BYTES, .key = k, .offset = offsetof(s, f), .def = d, .min = lo, \
-		.max = hi, .help = h, __VA_ARGS__ \
-	}
+	FRAG_OPT_AS_(BYTES, k, s, f, h, .def = d, .min = lo, .max = hi, __VA_ARGS__)
 #define FRAG_OPT_UINT(k, s, f, d, lo, hi, h, ...) \
-	{ \
-		.type = FRAG_OPT_T_UINT, .key = k, .offset = offsetof(s, f), .def = d, .min = lo, \
-		.max = hi, .help = h, __VA_ARGS__ \
-	}
+	FRAG_OPT_AS_(UINT, k, s, f, h, .def = d, .min = lo, .max = hi, __VA_ARGS__)
 #define FRAG_OPT_DOUBLE(k, s, f, d, lo, hi, h, ...) \
-	{ \
-		.type = FRAG_OPT_T_DOUBLE, .key = k, .offset = offsetof(s, f), .fdef = d, \
-		.fmin = lo, .fmax = hi, .help = h, __VA_ARGS__ \
-	}
+	FRAG_OPT_AS_(DOUBLE, k, s, f, h, .fdef = d, .fmin = lo, .fmax = hi, __VA_ARGS__)
 #define FRAG_OPT_BOOL(k, s, f, d, h, ...) \
-	{ \
-		.type = FRAG_OPT_T_BOOL, .key = k, .offset = offsetof(s, f), .def = d, .max = 1, \
-		.help = h, __VA_ARGS__ \
-	}
+	FRAG_OPT_AS_(BOOL, k, s, f, h, .def = d, .max = 1, __VA_ARGS__)
 #define FRAG_OPT_ENUM(k, s, f, d, w, h, ...) \
-	{ \
-		.type = FRAG_OPT_T_ENUM, .key = k, .offset = offsetof(s, f), .def = d, .words = w, \
-		.help = h, __VA_ARGS__ \
-	}
-#define FRAG_OPT_STRING(k, s, f, d, h, ...) \
-	{ \
-		.type = FRAG_OPT_T_STRING, .key = k, .offset = offsetof(s, f), .sdef = d, \
-		.help = h, __VA_ARGS__ \
-	}
+	FRAG_OPT_AS_(ENUM, k, s, f, h, .def = d, .words = w, __VA_ARGS__)
+#define FRAG_OPT_STRING(k, s, f, d, h, ...) FRAG_OPT_AS_(STRING, k, s, f, h, .sdef = d, __VA_ARGS__)
 #define FRAG_OPT_END \
 	{ \
 		.type = FRAG_OPT_T_END \
