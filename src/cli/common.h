@@ -122,9 +122,9 @@ char *frag_cli_day(bool clock);
 /* Options that fill a struct frag_policy_texts; it is released after the command. */
 #define FRAG_CLI_POLICIES(name_, type, field, help_) \
 	{ \
-		FRAG_ARG_OWN, name_, FRAG_ARG_AT(type, field), .set = frag_policy_texts_list, \
-							       .release = frag_policy_texts_release, \
-							       .value = "POLICIES", .help = help_ \
+		FRAG_ARG_OWN, name_, FRAG_ARG_AT(type, field), \
+			.set = frag_policy_texts_list, .release = frag_policy_texts_release, \
+			.value = "POLICIES", .help = help_ \
 	}
 /* Its old name, for one policy. */
 #define FRAG_CLI_POLICY(type, field) \
