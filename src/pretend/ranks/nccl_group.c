@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-
 #define NCCL_ID_BYTES 128u
 
 /* Passed by value: 128 bytes on the stack. */
