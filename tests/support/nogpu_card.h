@@ -5,7 +5,7 @@
 
 #include "test.h"
 
-#include "pretend/card/entries.h"
+#include "pretend/card/nogpu.h"
 
 /* The pretended card gives addresses that AddressSanitizer keeps for itself: first in a test, before anything takes them. */
 #ifdef __SANITIZE_ADDRESS__

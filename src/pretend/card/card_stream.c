@@ -6,7 +6,6 @@
  * As on a card, waiting for captured work is refused and invalidates the capture.
  */
 #include "card_clock.h"
-#include "entries.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * are done only if small: decisions of programs depend on small tensors, and the weights of a large
  * model must not need host memory.
  */
-#include "entries.h"
+#include "nogpu.h"
 #include "lent.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The functions of entries.def, and helpers for their answers. */
-#include "entries.h"
+#include "nogpu.h"
 
 #include <stdio.h>
 #include <stdatomic.h>

@@ -8,7 +8,7 @@
  * A graph's handle begins with the number of its capture. During capture, the handle is the
  * stream's (card_stream.c).
  */
-#include "entries.h"
+#include "nogpu.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
  */
 #include "lent.h"
 
-#include "entries.h"
+#include "nogpu.h"
 
 #include <fcntl.h>
 #include <stdio.h>

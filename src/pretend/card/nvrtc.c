@@ -4,7 +4,7 @@
  * do nothing, and bypass the dispatcher, so what they store must be marked unknown (cubin.c): stale
  * memory would pass for computed values. The source shows what they store: NAME[...] = .
  */
-#include "entries.h"
+#include "nogpu.h"
 
 #include <ctype.h>
 #include <stdlib.h>

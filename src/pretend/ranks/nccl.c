@@ -15,7 +15,6 @@
 
 #include <string.h>
 
-#include "pretend/card/entries.h"
 #include "lib/grow.h"
 #include "pretend/talk/reduce.h"
 

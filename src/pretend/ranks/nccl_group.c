@@ -9,8 +9,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "pretend/card/entries.h"
-
 #define NCCL_ID_BYTES 128u
 
 /* Passed by value: 128 bytes on the stack. */

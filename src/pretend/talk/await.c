@@ -11,7 +11,7 @@
 #include <frag/clock.h>
 
 #include "lib/grow.h"
-#include "pretend/card/entries.h"
+#include "pretend/card/nogpu.h"
 
 #define NAP_FIRST_NS 20000u
 #define NAP_LAST_NS 1000000u
