@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a recording leaves open is found by following it: small histories made here.
- * Limits: tests/golden/run.py, too. */
+ * Limits: tests/golden/run.py, tests/cli limit_given. */
 #include "test.h"
 
 #include <frag/replay.h>
 
 #include "trace/build/build.h"
 #include "verify/resolve.h"
-#include "must.h"
 #include "raw_text.h"
 
 #define S 0x7f0000000000ull
@@ -166,20 +165,4 @@ TEST(test_cost_is_bounded)
 	assert_true(cost_of(raw, 0, &t) > 1000);
 	assert_false(t.stopped);
 	assert_int_equal(t.outcome, RESOLVE_SAME);
-}
-
-/* A wrong limit that is given, and nothing else may be tried: different. */
-TEST(test_given_limit)
-{
-	AUTO_TRACE t = must_read("traces/oomcap.default.cft");
-
-	SUCCEEDS(frag_settle(t, NULL, 8 * GIB, true, NULL));
-	assert_false(t->devs[0].settled.identical);
-	assert_int_equal(t->devs[0].settled.limit_source, FRAG_LIMIT_GIVEN);
-	assert_string_not_equal(t->devs[0].settled.difference, "");
-	/* anything else may: the one that was there is found */
-	SUCCEEDS(frag_settle(t, NULL, 8 * GIB, false, NULL));
-	assert_true(t->devs[0].settled.identical);
-	assert_true(t->devs[0].settled.limit_bytes < 8 * GIB);
-	assert_int_equal(t->devs[0].settled.refused_count, 9);
 }
