@@ -124,8 +124,9 @@ list_tests() {
 		printf 'script\t%s\t%s\n' "$name" "$(echo "tests/$name"/run.*) $b/cufrag$(cases_of "$mode" "$name")"
 	done
 	case $mode in quick | full | sanitize)
-		for name in tests/fuzz/corpus/*; do
-			name=${name##*/}
+		for name in tests/fuzz/corpus/*/; do
+			[ -d "$name" ] || continue
+			name=$(basename "$name")
 			printf 'fuzz\t%s\t%s\n' "fuzz/$name" "env FUZZ=$name $b/tests/fuzz/fuzz -runs=0 tests/fuzz/corpus/$name"
 		done ;;
 	esac
