@@ -12,9 +12,9 @@
 #include <jansson.h>
 
 #include <frag/base.h>
-#include <frag/torch.h>
 
 #include "base/clean.h"
+#include "trace_options.h"
 
 #define BYTES_MAX 65536u
 #define CARD_MAX (1ull << 50)
@@ -121,17 +121,6 @@ static int take_devices(const struct sidecar *s, const json_t *list, struct frag
 	return 0;
 }
 
-/* Files only tell some releases from others; this one does by name, where it can be one of them. */
-static void take_release(const char *text, struct frag_trace *trace)
-{
-	const struct frag_trace_settings *set = &trace->settings;
-	unsigned release;
-
-	if (text && set->torch_last && !frag_torch_parse(text, &release, NULL) &&
-	    release >= set->torch_first && release <= set->torch_last)
-		frag_trace_set_torch(trace, release, release);
-}
-
 int frag_sidecar_parse(const char *name, const char *text, size_t len, struct frag_trace *trace,
 		       struct frag_err *err)
 {
@@ -143,7 +132,7 @@ int frag_sidecar_parse(const char *name, const char *text, size_t len, struct fr
 	if (!root)
 		return frag_fail(err, FRAG_EINPUT, "'%.200s' is not JSON: %.120s, at byte %d", name,
 				 at.text, at.position);
-	take_release(json_string_value(json_object_get(root, "torch")), trace);
+	frag_trace_take_release(trace, json_string_value(json_object_get(root, "torch")));
 	devices = json_object_get(root, "devices");
 	if (!json_is_object(root) || json_integer_value(json_object_get(root, "cufrag_meta")) != 1)
 		return bad(&s, "it has no \"cufrag_meta\": 1, so it does not describe a "

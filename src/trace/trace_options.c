@@ -51,3 +51,13 @@ void frag_trace_set_torch(struct frag_trace *trace, unsigned first, unsigned las
 	for (uint32_t d = 0; d < trace->devs_count; d++)
 		trace->devs[d].source_release = last;
 }
+
+void frag_trace_take_release(struct frag_trace *trace, const char *text)
+{
+	const struct frag_trace_settings *set = &trace->settings;
+	unsigned release;
+
+	if (text && set->torch_last && !frag_torch_parse(text, &release, NULL) &&
+	    release >= set->torch_first && release <= set->torch_last)
+		frag_trace_set_torch(trace, release, release);
+}

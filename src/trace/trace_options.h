@@ -15,5 +15,7 @@ int frag_trace_options_parse(const char *text, struct frag_trace_options *out,
 			     struct frag_err *err);
 /* Puts the settings into the trace, read by the rules of its release. conf NULL: nothing. */
 int frag_trace_take_conf(struct frag_trace *trace, const char *conf, struct frag_err *err);
+/* Files only tell some releases from others; `text` (or NULL) names one, where it can be it. */
+void frag_trace_take_release(struct frag_trace *trace, const char *text);
 
 #endif

@@ -6,11 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <frag/torch.h>
-
 #include "lib/grow.h"
 #include "recording/recording.h"
 #include "trace/merge.h"
+#include "trace/trace_options.h"
 
 void frag_torch_parts_release(struct frag_torch_parts *p)
 {
@@ -95,18 +94,6 @@ static int list(struct frag_torch_parts *p, const char *folder, const struct fra
 	return 0;
 }
 
-/* The file tells some releases from others; the program said which it is. */
-static void take_release(struct frag_torch_part *part)
-{
-	const char *text = json_string_value(json_object_get(part->notes, "torch"));
-	const struct frag_trace_settings *s = &part->trace->settings;
-	unsigned release;
-
-	if (text && s->torch_last && !frag_torch_parse(text, &release, NULL) &&
-	    release >= s->torch_first && release <= s->torch_last)
-		frag_trace_set_torch(part->trace, release, release);
-}
-
 static int read_part(struct frag_torch_part *part, struct frag_err *err)
 {
 	char path[4500];
@@ -114,7 +101,8 @@ static int read_part(struct frag_torch_part *part, struct frag_err *err)
 
 	snprintf(path, sizeof(path), "%s.pickle", part->stem);
 	FRAG_TRY(frag_launch_read(path, &part->trace, err));
-	take_release(part);
+	frag_trace_take_release(part->trace, json_string_value(json_object_get(part->notes, "torc"
+											    "h")));
 	limit = json_object_get(part->notes, "limit_bytes");
 	if (json_is_integer(limit) && json_integer_value(limit) > 0) {
 		part->trace->settings.limit_bytes = (uint64_t)json_integer_value(limit);

@@ -15,6 +15,7 @@
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "recorder.h"
@@ -35,6 +36,77 @@ static struct {
 	size_t frames_count, waiting_count, waiting_cap;
 	char *(*demangle)(const char *, char *, size_t *, int *);
 } table;
+
+/* ---- callers ----
+ * cuDNN and cuBLAS allocate from the driver when a handle is made (cuBLAS 64 MiB on an H200), outside
+ * of a framework's pool, so a recording of the framework's requests must leave that out. After the
+ * frames of the recorder, CUPTI, the driver and the runtime, the stack has the caller: one of these
+ * libraries, or other code. A library linked statically into a program cannot be recognized. */
+
+#define CACHE_SIZE 256u
+
+enum kind {
+	KIND_OTHER,
+	KIND_PASSED, /* between the caller and us */
+	KIND_LIBRARY,
+};
+
+static const char *const passed[] = { "libcufrag_record.", "libcupti.", "libcuda.", "libcudart.",
+				      "libnvperf" };
+static const char *const libraries[] = { "libcublas",	"libcudnn",    "libcufft",    "libcurand",
+					 "libcusolver", "libcusparse", "libcutensor", "libnccl.",
+					 "libnvinfer",	"libnvjpeg",   "libnvshmem" };
+
+static bool begins_with_one(const char *name, const char *const *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strncmp(name, list[i], strlen(list[i])))
+			return true;
+	return false;
+}
+
+static enum kind look_up(void *frame, const char **path)
+{
+	const char *slash, *name;
+	Dl_info info;
+
+	*path = "";
+	if (!dladdr((char *)frame - 1, &info) || !info.dli_fname)
+		return KIND_OTHER;
+	slash = strrchr(info.dli_fname, '/');
+	name = slash ? slash + 1 : info.dli_fname;
+	*path = info.dli_fname;
+	if (begins_with_one(name, passed, sizeof(passed) / sizeof(*passed)))
+		return KIND_PASSED;
+	return begins_with_one(name, libraries, sizeof(libraries) / sizeof(*libraries))
+		       ? KIND_LIBRARY
+		       : KIND_OTHER;
+}
+
+/* The library that asked for itself, its path while it is loaded; NULL: the program or its framework
+ * did. frames: innermost first. Not under the lock. */
+static const char *origin_library(void *const *frames, int count)
+{
+	static _Thread_local struct {
+		void *frame;
+		const char *path;
+		enum kind kind;
+	} cache[CACHE_SIZE];
+
+	for (int i = 0; i < count; i++) {
+		size_t at = ((uintptr_t)frames[i] >> 2) % CACHE_SIZE;
+
+		if (cache[at].frame != frames[i]) {
+			cache[at].kind = look_up(frames[i], &cache[at].path);
+			cache[at].frame = frames[i];
+		}
+		if (cache[at].kind != KIND_PASSED)
+			return cache[at].kind == KIND_LIBRARY ? cache[at].path : NULL;
+	}
+	return NULL;
+}
+
+/* ---- stacks ---- */
 
 void frag_rec_stacks_begin(void)
 {
@@ -64,7 +136,7 @@ void frag_rec_stack_take(struct frag_rec_stack *s)
 		return;
 	s->count = backtrace(s->frames, table.on ? REC_FRAMES : ORIGIN_FRAMES);
 	if (table.apart)
-		s->library = frag_rec_origin_library(s->frames, s->count);
+		s->library = origin_library(s->frames, s->count);
 	if (!table.on)
 		s->count = 0;
 	if (!s->count)

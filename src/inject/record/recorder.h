@@ -101,12 +101,6 @@ uint32_t frag_rec_stack_number(const struct frag_rec_stack *s);
 /* Writes "#frame" lines of the addresses that are new. Not under the lock; one thread at a time. */
 void frag_rec_stacks_name(void);
 
-/* ---- callers (record_origin.c) ---------------------------------------------------------- */
-
-/* frames: innermost first. The library that asked for itself, its path while it is loaded; NULL:
- * the program or its framework did. Not under the lock. */
-const char *frag_rec_origin_library(void *const *frames, int count);
-
 /* ---- Python (record_python.c) ---------------------------------------------------------- */
 
 /* Looks for an interpreter in the process. Without one the others do nothing. */

@@ -64,8 +64,17 @@ int frag_log_init(struct frag_log *log, const char *place, const char *options,
 		  struct frag_err *err);
 /* Errors: FRAG_EINPUT with the line for an impossible entry, FRAG_ENOMEM. */
 int frag_log_add(struct frag_log *log, const struct frag_log_entry *e, struct frag_err *err);
-/* By time (of any unit), then by line: for files that are in no order of time. */
-void frag_log_sort(struct frag_log_entry *list, size_t count);
+
+/* Of files that are in no order of time: kept until the end. */
+struct frag_log_list {
+	struct frag_log_entry *entries; /* the owner frees them */
+	size_t count, cap;
+};
+int frag_log_later(struct frag_log_list *l, const struct frag_log_entry *e, struct frag_err *err);
+/* Adds all by time, then by line; times are divided by `unit` and shifted by `base_us` modulo 2^64. */
+int frag_log_add_sorted(struct frag_log *log, struct frag_log_list *l, uint64_t unit,
+			uint64_t base_us, struct frag_err *err);
+
 /* format: the reader's name. Errors: FRAG_EINPUT if there were no events. */
 int frag_log_finish(struct frag_log *log, const char *format, struct frag_trace **out,
 		    struct frag_err *err);
@@ -89,6 +98,21 @@ void frag_log_lines_release(struct frag_log_lines *l);
 
 /* Cuts off the next CSV field, without the blanks around it; NULL at the end of the line. */
 char *frag_log_next_field(char **at);
+/*
+ * Columns by their names: row c of names are those of column c, in any case of letters. Reads the
+ * header `text`, which it cuts up; at most FRAG_LOG_COLUMNS of its fields count. Returns a bit for
+ * each column that is there; the first one of a name counts.
+ */
+#define FRAG_LOG_COLUMNS 32u
+#define FRAG_LOG_NAMES 4u
+struct frag_log_columns {
+	const char *const (*names)[FRAG_LOG_NAMES];
+	unsigned names_count;
+	uint8_t list[FRAG_LOG_COLUMNS]; /* of the fields of a line; names_count: another one */
+	unsigned count;
+	unsigned by_first; /* a bit for each column that has the first of its names */
+};
+unsigned frag_log_header(struct frag_log_columns *c, char *text);
 /* "123" or "0x7f"; "(nil)" is 0. "" and NULL are FRAG_LOG_UNKNOWN. False: not a number. */
 bool frag_log_number(const char *text, uint64_t *out);
 

@@ -282,10 +282,25 @@ int frag_log_add(struct frag_log *log, const struct frag_log_entry *e, struct fr
 FRAG_COMPARE(by_time, struct frag_log_entry, FRAG_ORDER(x->time_us, y->time_us),
 	     FRAG_ORDER(x->line, y->line))
 
-void frag_log_sort(struct frag_log_entry *list, size_t count)
+int frag_log_later(struct frag_log_list *l, const struct frag_log_entry *e, struct frag_err *err)
 {
-	if (count)
-		qsort(list, count, sizeof(*list), by_time);
+	FRAG_TRY(FRAG_GROW(l->entries, l->count, l->cap, "entries", err));
+	l->entries[l->count++] = *e;
+	return 0;
+}
+
+int frag_log_add_sorted(struct frag_log *log, struct frag_log_list *l, uint64_t unit,
+			uint64_t base_us, struct frag_err *err)
+{
+	if (l->count)
+		qsort(l->entries, l->count, sizeof(*l->entries), by_time);
+	for (size_t i = 0; i < l->count; i++) {
+		struct frag_log_entry e = l->entries[i];
+
+		e.time_us = e.time_us / unit + base_us;
+		FRAG_TRY(frag_log_add(log, &e, err));
+	}
+	return 0;
 }
 
 /* ---- the trace ---------------------------------------------------------------------- */

@@ -87,6 +87,30 @@ char *frag_log_next_field(char **at)
 	return field;
 }
 
+unsigned frag_log_header(struct frag_log_columns *cs, char *text)
+{
+	unsigned seen = 0;
+	char *field;
+
+	for (cs->count = 0; cs->count < FRAG_LOG_COLUMNS && (field = frag_log_next_field(&text));) {
+		unsigned c, k = FRAG_LOG_NAMES;
+
+		for (c = 0; c < cs->names_count; c++) {
+			for (k = 0; k < FRAG_LOG_NAMES && cs->names[c][k]; k++)
+				if (!strcasecmp(field, cs->names[c][k]))
+					break;
+			if (k < FRAG_LOG_NAMES && cs->names[c][k])
+				break;
+		}
+		if (seen >> c & 1)
+			c = cs->names_count;
+		seen |= 1u << c;
+		cs->by_first |= k ? 0 : 1u << c;
+		cs->list[cs->count++] = (uint8_t)c;
+	}
+	return seen;
+}
+
 bool frag_log_number(const char *text, uint64_t *out)
 {
 	char *end;

@@ -16,7 +16,6 @@
 #include "trace/log/log.h"
 #include "trace/log/log_stacks.h"
 
-#define COLUMNS_MAX 32u
 #define LINE_MAX_BYTES 4096u
 
 enum column {
@@ -33,7 +32,7 @@ enum column {
 	OTHER = COLUMN_COUNT
 };
 
-static const char *const column_names[COLUMN_COUNT][4] = {
+static const char *const column_names[COLUMN_COUNT][FRAG_LOG_NAMES] = {
 	{ "action" },	     { "id", "address", "addr", "pointer" },
 	{ "size", "bytes" }, { "stream" },
 	{ "time_us" },	     { "device" },
@@ -45,35 +44,18 @@ struct reader {
 	struct frag_log log;
 	struct frag_log_lines lines;
 	struct frag_log_stacks *stacks; /* NULL: none */
-	enum column columns[COLUMNS_MAX];
-	unsigned columns_count;
+	struct frag_log_columns columns;
 };
-
-static enum column column_of(const char *name)
-{
-	for (unsigned c = 0; c < COLUMN_COUNT; c++)
-		for (unsigned k = 0; k < 4 && column_names[c][k]; k++)
-			if (!strcasecmp(name, column_names[c][k]))
-				return (enum column)c;
-	return OTHER;
-}
 
 /* Is it a header? Then the columns are its. Cuts the text up. */
 static bool read_header(struct reader *r, char *text)
 {
-	unsigned seen = 0;
-	char *field;
+	unsigned seen;
 
-	while ((field = frag_log_next_field(&text)) && r->columns_count < COLUMNS_MAX) {
-		enum column c = column_of(field);
-
-		if (c == ID && !(seen >> ID & 1))
-			r->log.numbered = !strcasecmp(field, column_names[ID][0]);
-		if (c != OTHER && seen >> c & 1)
-			c = OTHER;
-		seen |= 1u << c;
-		r->columns[r->columns_count++] = c;
-	}
+	r->columns =
+		(struct frag_log_columns){ .names = column_names, .names_count = COLUMN_COUNT };
+	seen = frag_log_header(&r->columns, text);
+	r->log.numbered = r->columns.by_first >> ID & 1;
 	return (seen >> ACTION & 1) && (seen >> ID & 1);
 }
 
@@ -81,8 +63,8 @@ static void columns_without_header(struct reader *r)
 {
 	r->log.numbered = true;
 	for (unsigned c = ACTION; c <= TIME; c++)
-		r->columns[c] = (enum column)c;
-	r->columns_count = TIME + 1;
+		r->columns.list[c] = (uint8_t)c;
+	r->columns.count = TIME + 1;
 }
 
 static int fail_line(const struct reader *r, const char *what, const char *field,
@@ -126,8 +108,8 @@ static int read_entry(struct reader *r, struct frag_err *err)
 
 	for (unsigned c = ID; c < COLUMN_COUNT; c++)
 		value[c] = FRAG_LOG_UNKNOWN;
-	for (unsigned k = 0; k < r->columns_count; k++) {
-		enum column c = r->columns[k];
+	for (unsigned k = 0; k < r->columns.count; k++) {
+		enum column c = r->columns.list[k];
 		char *field = frag_log_next_field(&at);
 
 		if (!field)
@@ -182,10 +164,9 @@ static int read_csv(struct frag_input *in, const char *options, struct frag_trac
 		    struct frag_err *err)
 {
 	struct reader r = { .lines = { .in = in } };
-	int rc;
+	int rc = frag_log_init(&r.log, "line", options, err) ?: read_lines(&r, err)
+		 ?: frag_log_finish(&r.log, "csv", out, err);
 
-	FRAG_TRY(frag_log_init(&r.log, "line", options, err));
-	rc = read_lines(&r, err) ?: frag_log_finish(&r.log, "csv", out, err);
 	if (!rc) {
 		rc = frag_log_stacks_finish(r.stacks, *out, err);
 		if (rc)

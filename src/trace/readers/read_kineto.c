@@ -11,7 +11,6 @@
 
 #include <jansson.h>
 
-#include "lib/grow.h"
 #include "trace/log/log.h"
 
 #define OBJECT_MAX_BYTES 65536u /* of one event; longer ones are not [memory] events */
@@ -20,8 +19,7 @@
 
 struct reader {
 	struct frag_input *in;
-	struct frag_log_entry *entries;
-	size_t entries_count, entries_cap;
+	struct frag_log_list list;
 	uint64_t base_us;
 	/* the scan */
 	unsigned char nest[DEPTH_MAX]; /* '{' or '[' */
@@ -81,9 +79,7 @@ static int take_event(struct reader *r, const json_t *o, struct frag_err *err)
 	e.action = bytes > 0 ? FRAG_LOG_ALLOC : FRAG_LOG_FREE;
 	e.bytes = (uint64_t)(bytes > 0 ? bytes : -bytes);
 	e.time_us = nanoseconds(o);
-	FRAG_TRY(FRAG_GROW(r->entries, r->entries_count, r->entries_cap, "entries", err));
-	r->entries[r->entries_count++] = e;
-	return 0;
+	return frag_log_later(&r->list, &e, err);
 }
 
 static int end_event(struct reader *r, struct frag_err *err)
@@ -191,18 +187,6 @@ static int scan(struct reader *r, struct frag_err *err)
 	return r->depth || r->in_string ? fail_scan(r, "the file is truncated", err) : 0;
 }
 
-static int hand_over(struct reader *r, struct frag_log *log, struct frag_err *err)
-{
-	frag_log_sort(r->entries, r->entries_count);
-	for (size_t i = 0; i < r->entries_count; i++) {
-		struct frag_log_entry e = r->entries[i];
-
-		e.time_us = e.time_us / 1000 + FRAG_MIN(r->base_us, UINT64_MAX / 2000);
-		FRAG_TRY(frag_log_add(log, &e, err));
-	}
-	return 0;
-}
-
 static int read_kineto(struct frag_input *in, const char *options, struct frag_trace **out,
 		       struct frag_err *err)
 {
@@ -214,13 +198,15 @@ static int read_kineto(struct frag_input *in, const char *options, struct frag_t
 		rc = frag_fail_nomem(err, "event");
 	if (!rc)
 		rc = scan(&r, err);
-	if (!rc && !r.entries_count)
+	if (!rc && !r.list.count)
 		rc = frag_fail(err, FRAG_EINPUT,
 			       "a Chrome trace without [memory] events of a CUDA device; record it "
 			       "with profile_memory=True");
 	if (!rc)
-		rc = hand_over(&r, &log, err) ?: frag_log_finish(&log, "kineto", out, err);
-	FRAG_FREE(r.entries, r.text);
+		rc = frag_log_add_sorted(&log, &r.list, 1000,
+					 FRAG_MIN(r.base_us, UINT64_MAX / 2000), err)
+			     ?: frag_log_finish(&log, "kineto", out, err);
+	FRAG_FREE(r.list.entries, r.text);
 	return rc;
 }
 

@@ -18,7 +18,6 @@
 #include <sqlite3.h>
 
 #include "base/scratch.h"
-#include "lib/grow.h"
 #include "trace/log/log.h"
 
 #define MAGIC "SQLite format 3"
@@ -33,8 +32,7 @@ struct reader {
 	FILE *spool; /* a copy, if the input is not a plain file; already unlinked */
 	sqlite3 *db;
 	int64_t budget; /* units of steps that are left */
-	struct frag_log_entry *entries;
-	size_t entries_count, entries_cap;
+	struct frag_log_list list;
 };
 
 static int fail_sql(const struct reader *r, struct frag_err *err)
@@ -239,9 +237,7 @@ static int take_row(struct reader *r, sqlite3_stmt *st, struct frag_err *err)
 	e.bytes = oper && !bytes ? FRAG_LOG_UNKNOWN : (uint64_t)bytes;
 	if (sqlite3_column_type(st, 7) == SQLITE_INTEGER)
 		e.stream = (uint64_t)sqlite3_column_int64(st, 7);
-	FRAG_TRY(FRAG_GROW(r->entries, r->entries_count, r->entries_cap, "entries", err));
-	r->entries[r->entries_count++] = e;
-	return 0;
+	return frag_log_later(&r->list, &e, err);
 }
 
 static int read_rows(struct reader *r, struct frag_err *err)
@@ -267,16 +263,6 @@ static int read_rows(struct reader *r, struct frag_err *err)
 	return rc == SQLITE_DONE ? 0 : fail_sql(r, err);
 }
 
-static int hand_over(struct reader *r, struct frag_log *log, struct frag_err *err)
-{
-	frag_log_sort(r->entries, r->entries_count);
-	for (size_t i = 0; i < r->entries_count; i++) {
-		r->entries[i].time_us /= 1000;
-		FRAG_TRY(frag_log_add(log, &r->entries[i], err));
-	}
-	return 0;
-}
-
 static int read_nsys(struct frag_input *in, const char *options, struct frag_trace **out,
 		     struct frag_err *err)
 {
@@ -285,13 +271,13 @@ static int read_nsys(struct frag_input *in, const char *options, struct frag_tra
 	int rc;
 
 	FRAG_TRY(frag_log_init(&log, "row", options, err));
-	rc = open_database(&r, err) ?: read_rows(&r, err) ?: hand_over(&r, &log, err);
-	if (!rc)
-		rc = frag_log_finish(&log, "nsys", out, err);
+	rc = open_database(&r, err) ?: read_rows(&r, err)
+				    ?: frag_log_add_sorted(&log, &r.list, 1000, 0, err)
+				    ?: frag_log_finish(&log, "nsys", out, err);
 	sqlite3_close(r.db);
 	if (r.spool)
 		fclose(r.spool);
-	frag_host_free(r.entries);
+	frag_host_free(r.list.entries);
 	return rc;
 }
 
