@@ -211,9 +211,6 @@ static inline bool frag_cft_is_free(unsigned kind)
 	return kind >= FRAG_EV_FREE && kind <= FRAG_EV_FREE_COMPLETED;
 }
 
-int frag_cft_coder_create(struct frag_cft_coder **out, struct frag_err *err);
-void frag_cft_coder_destroy(struct frag_cft_coder *c);
-
 /*
  * Packs the first events of ev[count] as one block and steps the model; *taken
  * of them, at least one. Errors: FRAG_EINPUT where an event breaks the rules of a

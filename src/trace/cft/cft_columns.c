@@ -60,11 +60,6 @@ void frag_cft_packer_release(struct frag_cft_packer *p)
 	memset(p, 0, sizeof(*p));
 }
 
-void frag_cft_packer_clear(struct frag_cft_packer *p)
-{
-	p->len = 0;
-}
-
 static int grow(unsigned char **buf, size_t *cap, size_t need, struct frag_err *err)
 {
 	return frag_grow_to(buf, need, cap, 1, "trace column", err);

@@ -21,8 +21,8 @@
 #define FRAG_CFT_COLUMN_MAX (1u << 20) /* values in a column, and so in a block */
 
 struct frag_cft_packer {
-	unsigned char *out; /* packed columns so far */
-	size_t len, cap;
+	unsigned char *out;    /* packed columns so far */
+	size_t len, cap;       /* len 0: begin again */
 	unsigned char *planes; /* scratch */
 	size_t planes_cap;
 	void *zstd; /* ZSTD_CCtx */
@@ -30,8 +30,6 @@ struct frag_cft_packer {
 
 int frag_cft_packer_init(struct frag_cft_packer *p, struct frag_err *err);
 void frag_cft_packer_release(struct frag_cft_packer *p);
-/* Empties the output, keeps the memory. */
-void frag_cft_packer_clear(struct frag_cft_packer *p);
 /* values: count x width bytes. Errors: FRAG_ENOMEM. */
 int frag_cft_pack_raw(struct frag_cft_packer *p, const void *values, size_t count, unsigned width,
 		      struct frag_err *err);

@@ -5,17 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-int frag_cft_coder_create(struct frag_cft_coder **out, struct frag_err *err)
-{
-	*out = frag_host_alloc(sizeof(**out));
-	return *out ? 0 : frag_fail_nomem(err, "trace block");
-}
-
-void frag_cft_coder_destroy(struct frag_cft_coder *c)
-{
-	frag_host_free(c);
-}
-
 /* ---- tables of distinct values ------------------------------------------------- */
 
 static int compare_pairs(const void *x, const void *y)

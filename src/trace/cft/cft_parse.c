@@ -406,11 +406,11 @@ int frag_cft_parser_open(struct frag_cft_parser *p, struct frag_input *in, struc
 	memset(p, 0, sizeof(*p));
 	p->in = in;
 	FRAG_TRY(frag_cft_unpacker_init(&p->unpacker, err));
-	FRAG_TRY(frag_cft_coder_create(&p->coder, err));
 	FRAG_TRY(grow_payload(p, FRAG_CFT_BATCH, err));
 	p->scratch = frag_host_alloc(FRAG_CFT_BATCH * sizeof(*p->scratch));
+	p->coder = frag_host_alloc(sizeof(*p->coder));
 	p->trace = frag_host_calloc(1, sizeof(*p->trace));
-	FRAG_CHECK_ALLOC(p->scratch && p->trace, "trace", err);
+	FRAG_CHECK_ALLOC(p->scratch && p->coder && p->trace, "trace", err);
 	FRAG_TRY(read_preamble(p, err));
 	FRAG_TRY(read_head(p, &head, err));
 	FRAG_TRY(read_strings(p, head.strings_count, err));
@@ -429,8 +429,7 @@ int frag_cft_parser_open(struct frag_cft_parser *p, struct frag_input *in, struc
 void frag_cft_parser_release(struct frag_cft_parser *p)
 {
 	frag_trace_destroy(p->trace);
-	FRAG_FREE(p->declared, p->payload, p->scratch, p->cards);
-	frag_cft_coder_destroy(p->coder);
+	FRAG_FREE(p->declared, p->payload, p->scratch, p->cards, p->coder);
 	frag_cft_unpacker_release(&p->unpacker);
 	memset(p, 0, sizeof(*p));
 }

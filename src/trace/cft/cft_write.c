@@ -45,7 +45,7 @@ static int put_block(struct writer *w, unsigned type, unsigned dev, size_t count
 	b.checksum = frag_cft_checksum(&b, w->packer.out, w->blocks++);
 	fwrite(&b, sizeof(b), 1, w->to);
 	fwrite(w->packer.out, 1, w->packer.len, w->to);
-	frag_cft_packer_clear(&w->packer);
+	w->packer.len = 0;
 	return 0;
 }
 
@@ -269,9 +269,9 @@ static int begin_writer(struct writer *w, const struct frag_trace *t, FILE *to,
 	w->to = to;
 	FRAG_TRY(check(t, err));
 	FRAG_TRY(frag_cft_packer_init(&w->packer, err));
-	FRAG_TRY(frag_cft_coder_create(&w->coder, err));
+	w->coder = frag_host_alloc(sizeof(*w->coder));
 	w->scratch = frag_host_alloc(FRAG_CFT_BATCH * sizeof(*w->scratch));
-	FRAG_CHECK_ALLOC(w->scratch, "trace block", err);
+	FRAG_CHECK_ALLOC(w->coder && w->scratch, "trace block", err);
 	fwrite(FRAG_CFT_MAGIC, 1, FRAG_CFT_MAGIC_BYTES, w->to);
 	fwrite(preamble, sizeof(preamble), 1, w->to);
 	FRAG_TRY(put_head(w, t, err));
@@ -286,8 +286,7 @@ static int begin_writer(struct writer *w, const struct frag_trace *t, FILE *to,
 
 static void release_writer(struct writer *w)
 {
-	frag_host_free(w->scratch);
-	frag_cft_coder_destroy(w->coder);
+	FRAG_FREE(w->scratch, w->coder);
 	frag_cft_packer_release(&w->packer);
 	memset(w, 0, sizeof(*w));
 }
