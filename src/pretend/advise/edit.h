@@ -16,7 +16,7 @@
 
 #include <frag/plan.h>
 
-#include "advice.h"
+#include "change_advice.h"
 #include "answer/textbuf.h"
 #include "recording/recording.h"
 #include "recording/sites.h"

@@ -13,7 +13,7 @@
 #ifndef FRAG_ADVISE_TRIAL_H
 #define FRAG_ADVISE_TRIAL_H
 
-#include "pretend/advise/advice.h"
+#include "pretend/advise/change_advice.h"
 #include "answer/answer.h"
 #include "pretend/start/start.h"
 #include "recording/recording.h"

@@ -4,8 +4,8 @@
  *
  * Ownership: an advice owns its texts: frag_advices_release. Bytes.
  */
-#ifndef FRAG_ADVISE_ADVICE_H
-#define FRAG_ADVISE_ADVICE_H
+#ifndef FRAG_ADVISE_CHANGE_ADVICE_H
+#define FRAG_ADVISE_CHANGE_ADVICE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,7 +25,7 @@ struct frag_advice_cost {
 	double seconds; /* modelled time of both, by a roofline of the card */
 };
 
-/* Memory over time of one run, downsampled to the maxima of windows (curve.c). */
+/* Memory over time of one run, downsampled to the maxima of windows (change_advice.c). */
 #define FRAG_CURVE_POINTS 256u
 struct frag_curve_sample {
 	uint64_t time_us, requested, active, reserved;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The texts of an advice, and its curve; see advice.h. */
-#include "advice.h"
+/* The texts of an advice, and its curve; see change_advice.h. */
+#include "change_advice.h"
 
 #include <string.h>
 
