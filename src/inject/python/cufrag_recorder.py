@@ -173,9 +173,10 @@ class Recorder:
         """Reports loaded modules of installed packages to cufrag_fork_server.py: at the program's first
         use of a card, and at its end."""
         names = [n for n, m in list(sys.modules.items()) if is_installed(getattr(getattr(m, "__spec__", None), "origin", None))]
-        with open("%s.%d" % (path, os.getpid()), "w") as f:
-            f.write("\n".join(n for n in names if not n.startswith("cufrag") and n == sys.modules[n].__spec__.name))
-        os.replace("%s.%d" % (path, os.getpid()), path)
+        with contextlib.suppress(OSError):  # no room: the next run loads its modules itself
+            with open("%s.%d" % (path, os.getpid()), "w") as f:
+                f.write("\n".join(n for n in names if not n.startswith("cufrag") and n == sys.modules[n].__spec__.name))
+            os.replace("%s.%d" % (path, os.getpid()), path)
 
     def tell_late_modules(self):
         if protocol.NOGPU_MODULES:

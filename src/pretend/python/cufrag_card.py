@@ -171,11 +171,15 @@ class Card:
 
     def let_threads_rest(self):
         """autograd's threads still clean up after the last backward pass, and NCCL's watchdogs look
-        at finished collectives every 0.1 s; PyTorch aborts if one does so during exit. A real card
-        takes long enough, this one does not."""
+        every 0.1 s for collectives that are finished; PyTorch aborts if one does so during exit. A
+        real card takes long enough. This one does not, and its clock would stand still."""
         if self.torch.cuda.is_initialized():
             distributed = self.torch.distributed
-            time.sleep(0.3 if distributed.is_available() and distributed.is_initialized() else 0.1)
+            watched = distributed.is_available() and distributed.is_initialized()
+            if watched:
+                self.library().frag_nogpu_wait_idle()
+                self.library().frag_nogpu_host_takes(ctypes.c_uint64(100000000))
+            time.sleep(0.3 if watched else 0.1)
 
     is_steering = staticmethod(cufrag_steer.is_steering)
 
