@@ -242,7 +242,7 @@ __attribute__((visibility("default"))) void frag_nogpu_host_takes(uint64_t ns);
 /* The driver loads code when the card is idle, and the host waits for that: at the first kernel of
  * a source file (lazy loading), and when cuBLAS makes a handle. Measured on H100s
  * (results/nogpu/ranks.md). */
-void frag_nogpu_wait_idle(void);
+__attribute__((visibility("default"))) void frag_nogpu_wait_idle(void);
 __attribute__((visibility("default"))) const _Atomic bool *frag_nogpu_streams(void);
 
 /* ---- libraries */
