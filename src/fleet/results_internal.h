@@ -8,6 +8,8 @@
 
 #include <sqlite3.h>
 
+#include <stddef.h>
+
 #include <frag/error.h>
 
 struct frag_store {

@@ -41,8 +41,8 @@ void frag_advice_leave_out(struct frag_advice *x, const char *why)
 
 void frag_advices_release(struct frag_advice *list, size_t n)
 {
-	for (struct frag_advice *x = list; x < list + n; x++) {
-		const char **texts[] = TEXTS(x);
+	for (size_t k = 0; k < n; k++) {
+		const char **texts[] = TEXTS(&list[k]);
 
 		for (size_t i = 0; i < FRAG_ARRAY_LEN(texts); i++)
 			frag_host_free((void *)(uintptr_t)*texts[i]);

@@ -46,11 +46,21 @@ enum frag_layout_way frag_layout_forks_way(const struct frag_layout_forks *f,
 	return x->results[point].anew || f->way == FRAG_LAYOUT_TRIAL ? FRAG_LAYOUT_ANEW : f->way;
 }
 
+static bool same_on_card(const struct frag_layout_on_card *a, const struct frag_layout_on_card *b)
+{
+	return a->completes == b->completes && a->roomy == b->roomy &&
+	       !strcmp(a->setting, b->setting) &&
+	       a->peak_reserved_bytes == b->peak_reserved_bytes && a->room_bytes == b->room_bytes &&
+	       a->rank == b->rank;
+}
+
 static bool same(const struct frag_layout_result *a, const struct frag_layout_result *b)
 {
-	return !memcmp(a->cards, b->cards, sizeof(a->cards)) && a->status == b->status &&
-	       a->min_bytes == b->min_bytes && a->rank == b->rank && a->ranks == b->ranks &&
-	       a->free_bytes == b->free_bytes && a->step_us == b->step_us &&
+	for (size_t c = 0; c < FRAG_LAYOUT_CARDS; c++)
+		if (!same_on_card(&a->cards[c], &b->cards[c]))
+			return false;
+	return a->status == b->status && a->min_bytes == b->min_bytes && a->rank == b->rank &&
+	       a->ranks == b->ranks && a->free_bytes == b->free_bytes && a->step_us == b->step_us &&
 	       a->events == b->events && !memcmp(a->kinds, b->kinds, sizeof(a->kinds));
 }
 

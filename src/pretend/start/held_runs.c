@@ -200,11 +200,13 @@ static void exempt_own(const char *file, char *list, size_t cap)
 {
 	const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
 	const char *dot = strrchr(name, '.');
-	FRAG_AUTO_FREE char *folder =
-		strndup(slash ? file : ".", slash ? (size_t)(name - file) : 1);
-	FRAG_AUTO_FREE char *full = folder ? realpath(folder, NULL) : NULL;
+	FRAG_AUTO_FREE char *full = NULL;
 	size_t n = strlen(list);
+	char folder[4096];
 
+	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(name - file) : 1,
+		 slash ? file : ".");
+	full = realpath(folder, NULL);
 	if (full)
 		snprintf(list + n, cap - n, ":%s/%.*s", full,
 			 dot ? (int)(dot + 1 - name) : (int)strlen(name), name);

@@ -71,11 +71,15 @@ static ssize_t stored_read(void *ctx, void *dst, size_t cap)
 
 	if (first || src->fd < 0) {
 		n = (ssize_t)FRAG_MIN(cap, first ? src->raw_end - src->raw_at : src->mem_left);
-		if (n)
-			memcpy(dst, first ? src->raw + src->raw_at : src->mem, (size_t)n);
-		src->raw_at += first ? (size_t)n : 0;
-		src->mem += first ? 0 : n;
-		src->mem_left -= first ? 0 : (size_t)n;
+		if (!n)
+			return 0;
+		memcpy(dst, first ? src->raw + src->raw_at : src->mem, (size_t)n);
+		if (first) {
+			src->raw_at += (size_t)n;
+		} else {
+			src->mem += n;
+			src->mem_left -= (size_t)n;
+		}
 		return n;
 	}
 	do

@@ -339,16 +339,17 @@ TEST(advice)
 	section->results[4].policy_flags |= FRAG_POLICY_STACK;
 	frag_section_advice(section, &a);
 	assert_int_equal(a.live, SIZE_MAX);
-	assert_in(frag_section_answer(section, &texts),
-		  ". 'buddy' would do with 6 GiB, but is another allocator");
+	assert_in(frag_section_answer(section, &texts), ". 'buddy' would do with 6 GiB, but is "
+							"another allocator");
 	/* what a shell would take apart is quoted */
 	rename_to(&section->results[1], "pytorch:roundup_power2_divisions:[256:1,>:8]");
 	assert_string_equal(frag_section_export(section, &texts),
-			    "export PYTORCH_CUDA_ALLOC_CONF='roundup_power2_divisions:[256:1,>:8]'");
+			    "export "
+			    "PYTORCH_CUDA_ALLOC_CONF='roundup_power2_divisions:[256:1,>:8]'");
 	/* a plan has seen the future: it is named, never advised, unless nothing else completes */
 	rename_to(&section->results[4], "planned");
-	assert_in(frag_section_answer(section, &texts),
-		  ". 'planned' would do with 6 GiB, but has seen the first steps in advance");
+	assert_in(frag_section_answer(section, &texts), ". 'planned' would do with 6 GiB, but has "
+							"seen the first steps in advance");
 	assert_null(frag_section_planned(section, &texts));
 	section->results[4].plan = frag_host_strdup("first 3 of 6 steps");
 	assert_string_equal(frag_section_planned(section, &texts),
