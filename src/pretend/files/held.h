@@ -68,7 +68,7 @@ int frag_held_may_change(const struct place *p);
 /* Hides the name on disk. */
 void frag_held_hide(const char *user);
 bool frag_held_is_hidden(const char *user);
-/* From the first change on, paths that are only read are looked up, too. */
+/* Invalidates cached lookups. */
 void frag_held_changed(void);
 void frag_held_up(const char *user, char *up);
 /* Are there visible entries both on disk and in up, or hidden ones? */
@@ -78,8 +78,6 @@ bool frag_held_is_empty(const char *user);
 void frag_held_strip(char *path);
 /* Counts bytes that the program wrote. False: over the limit (errno = ENOSPC). */
 bool frag_held_count(int fd, size_t bytes);
-/* Notes a descriptor opened for reading (read_files.c). Keeps errno. */
-void frag_read_file(int fd);
 char *const *frag_held_variables(char *const *given, size_t n, char **all);
 
 static inline void *frag_next(void **function, const char *name)

@@ -8,6 +8,8 @@
 #include <sys/sendfile.h>
 #include <sys/uio.h>
 
+#include "read_files.h"
+
 /* Resolves "/proc/self/fd/N" to the file's path. */
 static const char *behind_descriptor(const char *path, char *target)
 {

@@ -8,11 +8,14 @@
 #include <sys/mman.h>
 
 #define LINKS_MAX 40
+#define CLEAN_SLOTS 4096u
 
 struct frag_held_state *frag_held;
 
 static char root[2048], not_held[8192]; /* without trailing slashes; each entry ends with ':' */
 static size_t root_len;
+/* Cache of folders without held entries: hashes of path and number of changes. */
+static uint64_t clean[CLEAN_SLOTS];
 
 FRAG_EXPORT void cufrag_held_into(const char *folder);
 
@@ -261,14 +264,59 @@ bool frag_held_find_fd(struct place *p, int fd)
 	       strncmp(path, root, root_len) && frag_held_find(p, AT_FDCWD, path, false);
 }
 
+/* For a path that is only read: is its folder known to have no held entries? Then only the last
+ * component can be a symbolic link. */
+static uint64_t *folder_slot(int dir, const char *path, uint64_t *key)
+{
+	const char *slash = strrchr(path, '/');
+	char here[PATH_MAX];
+	uint64_t hash = 0x9e3779b97f4a7c15u * (frag_held->changes + 1);
+
+	if (*path != '/') {
+		if (!begin_at(here, dir))
+			return NULL;
+		for (const char *c = here; *c; c++)
+			hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
+	}
+	for (const char *c = path; slash && c <= slash; c++)
+		hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
+	*key = hash | 1;
+	return &clean[(hash ^ hash >> 29) % CLEAN_SLOTS];
+}
+
+static void learn(const struct place *p, uint64_t *slot, uint64_t key)
+{
+	char name[2 * PATH_MAX], folder[PATH_MAX];
+	struct stat st;
+
+	strcpy(folder, p->user);
+	*strrchr(folder, '/') = '\0';
+	frag_held_up(folder, name);
+	if (!look(name, &st))
+		return;
+	name_in("gone", folder, name);
+	if (look(name, &st) && errno == ENOENT)
+		__atomic_store_n(slot, key, __ATOMIC_RELAXED);
+}
+
 static const char *path_to_read(struct place *p, int *dir, const char *path, bool links)
 {
+	uint64_t *slot, key;
+	char link[PATH_MAX];
 	int before = errno;
-	bool found = frag_held->changes && frag_held_find(p, *dir, path, links);
 
-	errno = before;
-	if (!found)
+	if (!frag_held->changes || (*path == '/' && is_exempt(path)))
 		return path;
+	slot = folder_slot(*dir, path, &key);
+	if (slot && __atomic_load_n(slot, __ATOMIC_RELAXED) == key && !frag_held->links &&
+	    path[strlen(path) - 1] != '/' &&
+	    (!links || FRAG_SYS(readlinkat, *dir, path, link, sizeof(link)) < 0))
+		return errno = before, path;
+	if (!frag_held_find(p, *dir, path, links))
+		return errno = before, path;
+	if (slot && *p->user)
+		learn(p, slot, key);
+	errno = before;
 	*dir = AT_FDCWD;
 	return p->hidden || (p->in_up && !p->on_disk) ? p->up : *p->user ? p->user : "/";
 }
@@ -456,7 +504,8 @@ int frag_held_copy(struct place *p, bool empty)
 		rc = put(several ? shared : made, p->up);
 	FRAG_SYS(unlinkat, AT_FDCWD, made, 0);
 	frag_held->links += several;
-	frag_held_changed();
+	if (!frag_held->changes)
+		frag_held_changed();
 	p->in_up = !rc;
 	p->on_disk = false;
 	return rc ? -1 : 0;
@@ -483,7 +532,8 @@ int frag_held_make_room(struct place *p)
 	if (frag_held_may_change(&folder) || frag_held_copy_folder(folder.user))
 		return -1;
 	frag_held_up(p->user, p->up);
-	frag_held_changed();
+	if (!frag_held->changes)
+		frag_held_changed();
 	return 0;
 }
 

@@ -7,9 +7,20 @@
  *
  * cufrag reuses a recording while these are unchanged (src/pretend/start/kept.c).
  */
-#include "held.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "read_files.h"
 #include "protocol_list.inc"
 
+#define FRAG_EXPORT __attribute__((visibility("default")))
 #define SEEN_SLOTS 16384u /* a full table only repeats lines */
 
 FRAG_EXPORT void cufrag_read_files_into(const char *name);
