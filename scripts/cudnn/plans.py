@@ -31,8 +31,7 @@ sys.path.insert(0, os.path.join(HERE, "../../src/pretend/python"))
 import questions as drawn
 import cufrag_planner as planner
 
-SEED = 919
-CHUNK = 250
+SEED, CHUNK = 919, 250
 TENSOR_CORES = 1 << planner.TENSOR_CORES
 H200 = {"maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "regsPerBlock": 65536, "multiProcessorCount": 132,
         "warpSize": 32, "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 232448, "reservedSharedMemoryPerBlock": 1024,
@@ -125,6 +124,7 @@ def checksum(questions):
 
 
 def main(path, count=200000, seconds=540, workers=16):
+    assert importlib.util.find_spec("torch") and os.path.exists("/dev/nvidiactl"), "this needs PyTorch and a card"
     until, questions, lines = time.time() + float(seconds), list(drawn.questions(SEED, int(count))), []
     some = [questions[at:at + CHUNK] for at in range(0, len(questions), CHUNK)]
     pools = [multiprocessing.Pool(int(workers), start, (kind,)) for kind in (Card, NoCard)]
