@@ -1,4 +1,4 @@
-"""DistributedDataParallel's first buckets are gone before new ones come."""
+"""DistributedDataParallel's first buckets are gone before new ones come, not so since PyTorch 2.11."""
 from support.ranks import begin, card, end, expect, torch
 
 # python:
@@ -11,6 +11,8 @@ from support.ranks import begin, card, end, expect, torch
 #   match("the peak may be up to .* MiB higher", 1)
 #   assert [p[0] for p in peaks()] == roles[:1] * 2, (roles, peaks())
 begin()
+# two H200s, CUDA 13.0, PyTorch 2.11, torchrun: 36 of 40 times the old bucket was still there, else 2 or 0 units
+wanted = 4 if [int(n) for n in torch.__version__.split(".")[:2]] >= [2, 11] else 3
 kept = []
 for n in range(6):
     before = torch.cuda.memory_allocated()
@@ -20,6 +22,6 @@ for n in range(6):
     model(x).sum().backward()
     loss = model(x).sum()
     if n:  # with the first come the workspaces of libraries
-        expect("weight, gradient and bucket %d" % n, (torch.cuda.memory_allocated() - before) >> 24, 3)
+        expect("weight, gradient and bucket %d" % n, (torch.cuda.memory_allocated() - before) >> 24, wanted)
     loss.backward()
 end()
