@@ -84,7 +84,7 @@ def charts(folder, name, prefix, results, advice):
 
 
 def tables(out, root):
-    """Every row of every table is as wide as its head, and none has a number that is none; results.csv is results.json."""
+    """Every row of every table is as wide as its head, and its numbers can be parsed; results.csv is results.json."""
     for path in sorted(f for f in os.listdir(out) if f.endswith(".csv")):
         with open(os.path.join(out, path), newline="", encoding="utf-8") as f:
             head, *lines = csv.reader(f)

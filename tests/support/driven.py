@@ -17,7 +17,7 @@ class Wrong(Exception):
 
 
 def total(text, find):
-    """4K, 3*256, 1M+1, 10ms-1, with words that find(word) knows; None if it is none."""
+    """4K, 3*256, 1M+1, 10ms-1, with words that find(word) knows; None if it is no number."""
 
     def one(part):
         number = re.fullmatch(r"(0x[0-9a-f]+|\d+)([KMGT]|us|ms|s)?", part)

@@ -43,7 +43,7 @@ struct frag_input_source {
 	const struct frag_archive_lib *lib;
 	struct archive *archive;      /* NULL: plain */
 	unsigned char *raw;	      /* [RAW_BYTES]: the first bytes; later compressed ones */
-	size_t raw_at, raw_end;	      /* of the first bytes, those that nobody took yet */
+	size_t raw_at, raw_end;	      /* first bytes that were not read yet */
 	struct frag_gzip_check *gzip; /* NULL: not gzip */
 	struct frag_appended_read *growing; /* NULL: no recording that grows */
 

@@ -1,4 +1,4 @@
-"""What lay in the memory before is not taken for what is there; results that are not computed
+"""Old contents of memory are not taken for values; results that are not computed
 fill no pages of the host."""
 import resource
 from support.small import cuda, torch

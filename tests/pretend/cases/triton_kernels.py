@@ -1,4 +1,4 @@
-"""What Triton's kernels would write is not what was there before; what they only read is."""
+"""Memory that Triton's kernels would write has unknown values; other memory keeps its own."""
 import triton
 import triton.language as tl
 from support.small import cuda, torch

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulated card, in TAP: card.py BUILD/tests/drivers
 
-card_*.cases call by call; what a real driver did (h200_*.inc); random calls against lists of what
-there is. A line of a case is a call and what came of it: an address or a number, which may be a
+card_*.cases call by call; what a real driver did (h200_*.inc); random calls against lists of live
+blocks. A line of a case is a call and what came of it: an address or a number, which may be a
 sum of names, or how it failed. Of several calls in a line ("call; call") the last one answers, and
 those before must succeed. CASES_REWRITE=1 writes the answers anew. Calls:
 
@@ -281,7 +281,7 @@ def test_recorded_pools(driver):
 
 
 def test_recorded_streams(driver):
-    """On several streams of an idle card, none of them the default one."""
+    """On several streams of an idle card, without the default stream."""
     for name in ("four_streams", "synced_streams"):
         card = Card(driver, 150109880320, 0, idle=1)
         pool = card.must("pool", ANY, 1)

@@ -6,7 +6,7 @@ A change is a file NAME.py of this folder, found there, with
     NUMERICS = "…"            what becomes numerically different; missing where nothing does
     GROUP = "optimizer"       changes of one group are not tried together; may be missing
     INSIDE = True             it acts within the model, perhaps in what torch.compile makes of it, as those of GROUP "blocks"; may be missing
-    UNTIMED = True            the time of its run says nothing of the program's; may be missing
+    UNTIMED = True            its modelled time does not hold for the program; may be missing
     def applies(seen):        None: nothing to do here; (what, where), or with numerics of its own: a sentence, and "train.py:41";
                               raises Left(why) where it cannot be tried. Asked at the end of the run as it is (seen: seen.py)
     def most(seen):           the change has a number, {n} in its sentence: 2 unless that is not enough for a card, at most this; may be missing

@@ -41,7 +41,7 @@ def compiles_frames():
     change, context = getattr(frames, "set_eval_frame", lambda callback: None), getattr(getattr(torch, "_guards", None), "TracingContext", None)
     tracing = getattr(context, "try_get", None) or getattr(context, "get", None) or (lambda: None)
 
-    def asked():  # older releases say what was there before
+    def asked():  # older releases return the old callback
         callback = change(None)
         change(callback)
         return callback or tracing()
