@@ -11,7 +11,7 @@ from support.ranks import begin, card, end, expect, torch
 #   match("the peak may be up to .* MiB higher", 1)
 #   assert [p[0] for p in peaks()] == roles[:1] * 2, (roles, peaks())
 begin()
-# two H200s, CUDA 13.0, PyTorch 2.11, torchrun: 36 of 40 times the old bucket was still there, else 2 or 0 units
+# two H200s, CUDA 13.0, PyTorch 2.11: 36 of 40 times the old bucket was there, else 2 or 0
 wanted = 4 if [int(n) for n in torch.__version__.split(".")[:2]] >= [2, 11] else 3
 kept = []
 for n in range(6):
