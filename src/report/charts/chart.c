@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #define FRAG_ENTRY(name) extern const struct frag_chart_ops frag_chart_##name;
 #include "chart_list.inc"
@@ -16,13 +17,17 @@ static const struct frag_chart_ops *const by_name[] = {
 #undef FRAG_ENTRY
 };
 
+static bool precedes(const struct frag_chart_ops *a, const struct frag_chart_ops *b)
+{
+	return a->rank < b->rank || (a->rank == b->rank && strcmp(a->name, b->name) < 0);
+}
+
 const struct frag_chart_ops *frag_chart_next(const struct frag_chart_ops *last)
 {
 	const struct frag_chart_ops *next = NULL;
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(by_name); i++)
-		if ((!last || by_name[i]->rank > last->rank) &&
-		    (!next || by_name[i]->rank < next->rank))
+		if ((!last || precedes(last, by_name[i])) && (!next || precedes(by_name[i], next)))
 			next = by_name[i];
 	return next;
 }
