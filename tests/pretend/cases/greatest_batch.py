@@ -1,6 +1,7 @@
 """The greatest batch that fits, by fit and by scale: greatest_batch.py BATCH."""
 from support.small import encoder, sys, train
 
+# needs: tool gnuplot
 # run: fit --capacity 1200M --context 512M --vary {b}=1..64 -- {b}
 # python:
 #   best = int(re.search("^answer: of {b} = .*, (\d+) is the greatest", log, re.M)[1])
