@@ -157,9 +157,10 @@ static int alloc(struct frag_equal *e, uint32_t stream, struct frag_block *out,
 		 struct frag_err *err)
 {
 	enum frag_class cls = FRAG_CLASS_HIT;
-	struct slot *s = NULL;
+	struct slot *s;
 
-	FRAG_TRY((e->queues ? take_first : take_lowest)(e, stream, &s, &cls, err));
+	FRAG_TRY(e->queues ? take_first(e, stream, &s, &cls, err)
+			   : take_lowest(e, stream, &s, &cls, err));
 	e->idle_count -= is_idle(e, s->chunk);
 	s->chunk->free_count--;
 	s->state = FRAG_STATE_LIVE;
