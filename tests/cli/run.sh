@@ -206,8 +206,8 @@ run_case() {
 		[ "$tool" = cc ] && tool=$cc
 		command -v "$tool" > /dev/null || { skipped=$((skipped + 1)); echo "skipped: $name: no $tool"; return; }
 	done
-	if [ $pretends -eq 0 ] && cat "$script" "$cases/$name".std* |
-		grep -qE -e '"?--no-gpu|(cufrag|"\$CUFRAG"|help) (-q )?(layout|advise)|^  (layout|advise) '; then
+	if [ $pretends -eq 0 ] && grep -qsE -e '"?--no-gpu|(cufrag|"\$CUFRAG"|help) (-q )?(layout|advise)|^  (layout|advise) ' \
+		"$script" "$cases/$name".std*; then
 		skipped=$((skipped + 1))
 		echo "skipped: $name: built without the pretended card"
 		return

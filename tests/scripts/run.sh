@@ -72,8 +72,9 @@ test_record_without_cuda_writes_nothing() {
 # ---- which ranks are alike (cufrag_roles.py), by the groups that a job of 8 makes: FSDP 2 x CP 2 in two stages, then CP alone
 
 test_roles_are_stages_and_parts_of_a_sequence() {
-	command -v python3 > /dev/null || return $SKIP
-	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=${program%/cufrag}/share/cufrag/inject python3 - <<- 'END' > roles || return
+	local inject=${program%/cufrag}/share/cufrag/inject
+	command -v python3 > /dev/null && [ -e "$inject/cufrag_roles.py" ] || return $SKIP
+	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$inject python3 - <<- 'END' > roles || return
 		import types
 		import cufrag_roles as roles
 		def stands(world, lists, stage_lists):

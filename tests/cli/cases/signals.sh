@@ -1,5 +1,5 @@
-# every command that writes files, ended by a signal at any of its steps, or by a limit on the length of
-# files: existing files are complete, no temporary file is left, here and where temporary files go
+# commands that write files, also record --no-gpu, ended by a signal at any step, or by a limit on
+# the length of files: existing files are complete, no temporary file is left here or in TMPDIR
 # needs: cc python3 gnuplot
 . "$DATA/made.sh"
 library signal_at.so "$DATA/signal_at.c"
