@@ -3,6 +3,7 @@ import os
 import shutil
 import tempfile
 
+import cufrag_protocol as protocol
 from cufrag_hooks import hook, replace
 
 
@@ -14,10 +15,9 @@ def write_beside(card, module):
     original = module.serialize_file
 
     def serialize_file(tensors, filename, *args, **kwargs):
-        held = os.environ.get("CUFRAG_HELD")
-        if not held:
+        if not protocol.HELD:
             return original(tensors, filename, *args, **kwargs)
-        with tempfile.TemporaryDirectory(dir=os.path.dirname(held)) as folder:
+        with tempfile.TemporaryDirectory(dir=os.path.dirname(protocol.HELD)) as folder:
             name = os.path.join(folder, "file")
             original(tensors, name, *args, **kwargs)
             shutil.move(name, os.fspath(filename))
