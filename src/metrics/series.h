@@ -48,8 +48,10 @@ static inline void frag_series_add(struct frag_recorder *rec, uint64_t event, ui
 {
 	struct frag_window *w = &rec->now;
 
-	if (FRAG_UNLIKELY(rec->filled == rec->per_window))
+	if (FRAG_UNLIKELY(rec->filled == rec->per_window)) {
 		frag_series_roll(rec, event, time_us);
+		w->reserved_last = ~reserved;
+	}
 	rec->filled++;
 	w->last_event = event;
 	w->last_us = time_us;
@@ -60,7 +62,12 @@ static inline void frag_series_add(struct frag_recorder *rec, uint64_t event, ui
 		w->name##_min = name; \
 	if (name > w->name##_max) \
 		w->name##_max = name;
-	FRAG_SERIES_LIST(FRAG_X_)
+	FRAG_X_(requested)
+	FRAG_X_(allocated)
+	FRAG_X_(active)
+	if (reserved != w->reserved_last) {
+		FRAG_X_(reserved)
+	}
 #undef FRAG_X_
 }
 

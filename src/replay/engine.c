@@ -4,13 +4,14 @@
  *
  * Per event: one call of the policy, one record in the live table, one add to the time series. No
  * allocation, no hash look-up, no clock call (host latency is sampled every SAMPLE_EVERY-th call,
- * and only on request). engine_quick.c handles spans of plain allocs and frees; this file handles
- * every kind of event.
+ * and only on request).
  */
 #include "run.h"
 #include "lib/grow.h"
 
 #include <frag/clock.h>
+
+#define HOT __attribute__((always_inline)) inline
 
 #define SAMPLE_EVERY 61 /* prime, so that sampling does not align with the trace's own rhythm */
 
@@ -46,18 +47,17 @@ static void pending_remove(struct frag_run *run, uint32_t slot)
 		run->pending_last = s->prev;
 }
 
-static int free_block(struct frag_run *run, struct frag_run_slot *s)
+static HOT int free_block(struct frag_run *run, struct frag_run_slot *s, bool careful)
 {
 	uint64_t before = run->dev->driver_ns;
 	int rc;
 
-	if (FRAG_UNLIKELY(run->contents != NULL))
+	if (careful && run->contents)
 		FRAG_TRY(frag_contents_free(run->contents, (uint32_t)(s - run->slots), &s->b,
 					    run->events, run->err));
 	s->state = SLOT_EMPTY;
 	run->frees++;
-	run->ops++;
-	if (FRAG_UNLIKELY(run->sample == 1)) {
+	if (careful && run->sample == 1) {
 		uint64_t t0 = frag_clock_ns();
 
 		rc = run->policy.ops->free(run->policy.self, &s->b, run->err);
@@ -65,7 +65,7 @@ static int free_block(struct frag_run *run, struct frag_run_slot *s)
 		run->sample = SAMPLE_EVERY;
 	} else {
 		rc = run->policy.ops->free(run->policy.self, &s->b, run->err);
-		run->sample -= run->sample != 0;
+		run->sample -= careful && run->sample;
 	}
 	if (FRAG_LIKELY(run->dev->driver_ns == before))
 		run->free_zero++;
@@ -77,7 +77,7 @@ static int free_block(struct frag_run *run, struct frag_run_slot *s)
 static int complete(struct frag_run *run, uint32_t slot)
 {
 	pending_remove(run, slot);
-	return free_block(run, &run->slots[slot]);
+	return free_block(run, &run->slots[slot], true);
 }
 
 static int complete_held(struct frag_run *run)
@@ -100,38 +100,37 @@ void frag_run_sync(void *ctx)
 	int rc = complete_held(run);
 
 	run->syncs++;
-	run->seen_calls = FRAG_RUN_LOOK_AGAIN;
 	while (!rc && run->pending_first != FRAG_NO_SLOT)
 		rc = complete(run, run->pending_first);
 	if (rc && !run->upcall_rc)
 		run->upcall_rc = rc;
 }
 
-static void let_go(struct frag_run *run, struct frag_run_slot *s)
+static HOT void let_go(struct frag_run *run, struct frag_run_slot *s)
 {
 	run->requested -= s->b.requested;
-	run->bound -= frag_round_up(s->b.requested, 512);
+	run->bound -= (s->b.requested + 511) & ~511ull;
 	run->allocated -= s->b.granted;
 }
 
 /* ---- allocations ---- */
 
-void frag_run_note_class(struct frag_run *run, unsigned cls, uint64_t driver_ns)
+static HOT void note_class(struct frag_run *run, unsigned cls, uint64_t driver_ns)
 {
 	if (FRAG_LIKELY(!driver_ns))
 		run->class_zero[cls]++;
 	else
 		frag_hist_add(&run->r.alloc_modelled_ns[cls], driver_ns);
-	run->retries += cls == FRAG_CLASS_RELEASE;
 }
 
-static int ask(struct frag_run *run, const struct frag_event *e, struct frag_block *b)
+static HOT int ask(struct frag_run *run, const struct frag_event *e, struct frag_block *b,
+		   bool careful)
 {
 	struct frag_request req = { .bytes = e->bytes, .stream = e->stream, .pool = e->pool };
 	uint64_t before = run->dev->driver_ns;
 	int rc;
 
-	if (FRAG_UNLIKELY(run->sample == 1)) {
+	if (careful && run->sample == 1) {
 		uint64_t t0 = frag_clock_ns(), ns;
 
 		rc = run->policy.ops->alloc(run->policy.self, &req, b, run->err);
@@ -140,14 +139,13 @@ static int ask(struct frag_run *run, const struct frag_event *e, struct frag_blo
 		run->sample = SAMPLE_EVERY;
 	} else {
 		rc = run->policy.ops->alloc(run->policy.self, &req, b, run->err);
-		run->sample -= run->sample != 0;
+		run->sample -= careful && run->sample;
 	}
 	/* after the call, because a policy may write the whole block */
 	b->stream = e->stream;
 	b->requested = e->bytes;
 	if (FRAG_LIKELY(rc >= 0))
-		frag_run_note_class(run, rc ? FRAG_CLASS_REFUSED : b->cls,
-				    run->dev->driver_ns - before);
+		note_class(run, rc ? FRAG_CLASS_REFUSED : b->cls, run->dev->driver_ns - before);
 	return rc;
 }
 
@@ -161,7 +159,7 @@ static void look_refused(struct frag_run *run, uint64_t time_us, struct frag_los
 }
 
 /* An alloc that could not be served: drops its slot, and stops the run if required. */
-void frag_run_dropped(struct frag_run *run, const struct frag_event *e)
+static void drop(struct frag_run *run, const struct frag_event *e)
 {
 	run->slots[e->slot].state = SLOT_DROPPED;
 	run->stopped = !run->opt.skip_oom;
@@ -176,42 +174,47 @@ void frag_run_dropped(struct frag_run *run, const struct frag_event *e)
 	look_refused(run, e->time_us, &run->r.oom.at);
 }
 
-static int do_alloc(struct frag_run *run, const struct frag_event *e)
+/* A block that completes within this call passes on its slot. */
+static int ask_held(struct frag_run *run, const struct frag_event *e, struct frag_run_slot *s)
+{
+	struct frag_block b = { 0 };
+	int rc = ask(run, e, &b, true), held;
+
+	if (rc >= 0) {
+		held = complete_held(run);
+		rc = held ? held : rc;
+	}
+	s->b = b;
+	return rc;
+}
+
+static HOT int do_alloc(struct frag_run *run, const struct frag_event *e, bool careful)
 {
 	struct frag_run_slot *s = &run->slots[e->slot];
+	uint64_t bytes = e->bytes;
 	int rc;
 
 	if (FRAG_UNLIKELY(run->restored && e->flags & FRAG_EVF_INITIAL))
 		return 0;
 	if (FRAG_UNLIKELY(s->state == SLOT_HELD)) {
-		/* a block that completes within this call passes on its slot */
-		struct frag_block b = { 0 };
-
-		rc = ask(run, e, &b);
-		if (rc >= 0) {
-			int held = complete_held(run);
-
-			rc = held ? held : rc;
-		}
-		s->b = b;
+		rc = ask_held(run, e, s);
 	} else {
 		FRAG_ASSERT(s->state == SLOT_EMPTY || s->state == SLOT_DROPPED);
-		rc = ask(run, e, &s->b);
+		rc = ask(run, e, &s->b, careful);
 	}
 	if (FRAG_UNLIKELY(rc)) {
 		if (rc != FRAG_OOM)
 			return rc;
-		frag_run_dropped(run, e);
+		drop(run, e);
 		return 0;
 	}
-	if (FRAG_UNLIKELY(run->contents != NULL))
+	if (careful && run->contents)
 		FRAG_TRY(frag_contents_alloc(run->contents, e->slot, &s->b, run->events, run->err));
 	s->state = SLOT_LIVE;
 	run->allocs++;
-	run->ops++;
-	run->requested += e->bytes;
+	run->requested += bytes;
 	run->allocated += s->b.granted;
-	run->bound += ((uint64_t)e->bytes + 511) & ~511ull;
+	run->bound += (bytes + 511) & ~511ull;
 	if (run->bound > run->peak_bound)
 		run->peak_bound = run->bound;
 	return 0;
@@ -242,7 +245,7 @@ static int note_refused(struct frag_run *run, const struct frag_event *e, bool s
 static int do_refused(struct frag_run *run, const struct frag_event *e)
 {
 	struct frag_block b = { 0 };
-	int rc = ask(run, e, &b);
+	int rc = ask(run, e, &b, true);
 
 	if (!rc || rc == FRAG_OOM) {
 		int noted = note_refused(run, e, !rc);
@@ -269,7 +272,7 @@ static int do_free_requested(struct frag_run *run, const struct frag_event *e)
 		return 0; /* dropped */
 	let_go(run, s);
 	if (run->opt.free_at_request)
-		return free_block(run, s);
+		return free_block(run, s, true);
 	if (run->policy.ops->free_requested)
 		run->policy.ops->free_requested(run->policy.self, &s->b);
 	pending_add(run, e->slot);
@@ -293,7 +296,7 @@ static int do_free_completed(struct frag_run *run, const struct frag_event *e)
 	return 0;
 }
 
-static int do_free(struct frag_run *run, const struct frag_event *e)
+static HOT int do_free(struct frag_run *run, const struct frag_event *e, bool careful)
 {
 	struct frag_run_slot *s = &run->slots[e->slot];
 
@@ -302,7 +305,7 @@ static int do_free(struct frag_run *run, const struct frag_event *e)
 		return 0;
 	}
 	let_go(run, s);
-	return free_block(run, s);
+	return free_block(run, s, careful);
 }
 
 static int do_trim(struct frag_run *run, const struct frag_event *e)
@@ -322,33 +325,21 @@ static int do_mark(struct frag_run *run, const struct frag_event *e)
 	return 0;
 }
 
+/* The other kinds of event. */
 static int dispatch(struct frag_run *run, const struct frag_event *e)
 {
-	int rc;
-
 	switch (e->kind) {
-	case FRAG_EV_ALLOC:
-		rc = do_alloc(run, e);
-		break;
-	case FRAG_EV_FREE:
-		return do_free(run, e);
 	case FRAG_EV_FREE_REQUESTED:
 		return do_free_requested(run, e);
 	case FRAG_EV_FREE_COMPLETED:
 		return do_free_completed(run, e);
 	case FRAG_EV_TRIM:
-		rc = do_trim(run, e);
-		break;
+		return do_trim(run, e);
 	case FRAG_EV_REFUSED:
-		rc = do_refused(run, e);
-		break;
+		return do_refused(run, e);
 	default:
 		return do_mark(run, e);
 	}
-	/* this policy did not synchronise where the recorded one did, so complete it now */
-	if (FRAG_UNLIKELY(run->held_count) && !rc)
-		rc = complete_held(run);
-	return rc ? rc : run->upcall_rc;
 }
 
 /* ---- metrics after an event ---- */
@@ -410,38 +401,45 @@ void frag_run_look(struct frag_run *run, uint64_t time_us, struct frag_loss *out
 	out->largest_free_bytes = u.largest_free_bytes;
 }
 
-/* Samples the use of the bytes if event e was the last of a window. */
-void frag_run_sample_loss(struct frag_run *run, const struct frag_event *e)
+/* Samples the use of the bytes: event e was the last of a window. */
+static void sample_loss(struct frag_run *run, const struct frag_event *e)
 {
 	struct frag_loss loss;
 
-	if (!frag_series_want_loss(&run->rec) || !run->opt.losses)
+	if (!run->opt.losses)
 		return;
 	frag_run_loss(run, run->rec.now.last_event, e->time_us, &loss);
 	frag_series_add_loss(&run->rec, &loss);
 }
 
-void frag_run_after(struct frag_run *run, const struct frag_event *e)
+static HOT void after(struct frag_run *run, const struct frag_event *e)
 {
 	uint64_t reserved = run->dev->reserved_bytes - run->start_reserved;
 	uint64_t active = run->allocated + run->waiting;
 	uint64_t us = e->time_us;
 
 	if (us != run->last_us) {
-		double dt = us > run->last_us ? (double)(us - run->last_us) : 0;
-
 		/* the previous state lasted until now; accurate enough at us resolution */
-		run->active_time += dt * (double)active;
-		run->reserved_time += dt * (double)reserved;
+		if (us > run->last_us) {
+			double dt = (double)(int64_t)(us - run->last_us);
+
+			run->active_time += dt * (double)(int64_t)active;
+			run->reserved_time += dt * (double)(int64_t)reserved;
+		}
 		run->last_us = us;
 	}
 	if (FRAG_UNLIKELY(reserved > run->peak_reserved))
 		note_peak(run, us);
 	frag_series_add(&run->rec, run->events, us, run->requested, run->allocated, active,
 			reserved);
-	frag_run_sample_loss(run, e);
-	run->seen_calls = run->dev->driver_calls;
-	run->seen_ns = run->dev->driver_ns;
+	if (FRAG_UNLIKELY(frag_series_want_loss(&run->rec)))
+		sample_loss(run, e);
+}
+
+/* Events that complete what is held: the others are frees and marks. */
+static bool is_request(const struct frag_event *e)
+{
+	return e->kind == FRAG_EV_ALLOC || e->kind == FRAG_EV_TRIM || e->kind == FRAG_EV_REFUSED;
 }
 
 static int synchronise(struct frag_run *run)
@@ -454,22 +452,30 @@ static int synchronise(struct frag_run *run)
 	return 0;
 }
 
-/* One event of any kind. */
-static int step(struct frag_run *run, const struct frag_event *e)
+/* One event of any kind. careful: with what is rarely asked for; false, a constant, leaves it out. */
+static HOT int step(struct frag_run *run, const struct frag_event *e, bool careful)
 {
-	uint64_t sync_every = run->opt.sync_every, ops = run->ops;
+	uint64_t sync_every = run->opt.sync_every, ops = run->allocs + run->frees;
+	int rc;
 
 	FRAG_ASSERT(e->slot < run->slots_count || e->kind >= FRAG_EV_TRIM);
 	run->dev->now_ns = (uint64_t)e->time_us * 1000; /* else 40 bits wide */
-	if (FRAG_UNLIKELY(run->contents != NULL))
+	if (careful && run->contents)
 		frag_contents_pace(run->contents, e->time_us);
-	FRAG_TRY(dispatch(run, e));
-	if (FRAG_UNLIKELY(sync_every && ops / sync_every != run->ops / sync_every))
+	rc = e->kind == FRAG_EV_ALLOC  ? do_alloc(run, e, careful)
+	     : e->kind == FRAG_EV_FREE ? do_free(run, e, careful)
+				       : dispatch(run, e);
+	/* this policy did not synchronise where the recorded one did, so complete it now */
+	if (FRAG_UNLIKELY(run->held_count) && !rc && is_request(e))
+		rc = complete_held(run);
+	if (FRAG_UNLIKELY(rc || run->upcall_rc))
+		return rc ? rc : run->upcall_rc;
+	if (careful && sync_every && ops / sync_every != (run->allocs + run->frees) / sync_every)
 		FRAG_TRY(synchronise(run));
-	frag_run_after(run, e);
-	if (FRAG_UNLIKELY(run->opt.check) && run->policy.ops->check)
+	after(run, e);
+	if (careful && run->opt.check && run->policy.ops->check)
 		FRAG_TRY(run->policy.ops->check(run->policy.self, run->err));
-	if (FRAG_UNLIKELY(run->events == run->stop_at)) {
+	if (careful && run->events == run->stop_at) {
 		frag_run_look(run, e->time_us, &run->peak);
 		run->stopped = true;
 	}
@@ -477,23 +483,16 @@ static int step(struct frag_run *run, const struct frag_event *e)
 	return 0;
 }
 
-static int feed(struct frag_run *run, const struct frag_event *events, size_t count)
+static int feed(struct frag_run *run, const struct frag_event *e, const struct frag_event *end)
 {
-	const struct frag_event *end = events + count;
-
-	run->careful = run->contents || run->opt.check || run->opt.sync_every || run->retrace.trace;
-	/* other code may have used the device between the batches */
-	run->seen_calls = FRAG_RUN_LOOK_AGAIN;
-	run->seen_ns = run->dev->driver_ns;
-	while (events != end && !run->stopped) {
-		int rc;
-
-		events += frag_run_quick(run, events, (size_t)(end - events), &rc);
-		if (rc)
-			return rc;
-		if (events != end && !run->stopped)
-			FRAG_TRY(step(run, events++));
+	if (run->contents || run->opt.check || run->opt.sync_every || run->sample ||
+	    run->stop_at != UINT64_MAX) {
+		for (; e != end && !run->stopped; e++)
+			FRAG_TRY(step(run, e, true));
+		return 0;
 	}
+	for (; e != end && !run->stopped; e++)
+		FRAG_TRY(step(run, e, false));
 	return 0;
 }
 
@@ -505,7 +504,7 @@ int frag_run_feed(struct frag_run *run, const struct frag_event *events, size_t 
 	int rc;
 
 	run->err = err ? err : &local;
-	rc = feed(run, events, count);
+	rc = feed(run, events, events + count);
 	run->host_ns += frag_clock_ns() - t0;
 	if (rc < 0 && err)
 		frag_err_prefix(err, "policy '%s', event %llu", run->policy.ops->name,

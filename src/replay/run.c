@@ -268,7 +268,7 @@ static void fill_metrics(struct frag_run *run)
 	m->ooms_count = run->ooms;
 	m->refused_again_count = run->refused_again;
 	m->granted_refusals_count = run->granted_refusals;
-	m->retries_count = run->retries;
+	m->retries_count = run->r.alloc_modelled_ns[FRAG_CLASS_RELEASE].count;
 	m->driver_calls_count = run->dev->driver_calls;
 	m->modelled_ns = run->dev->driver_ns;
 	m->host_ns = run->host_ns;

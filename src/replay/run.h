@@ -49,18 +49,13 @@ struct frag_run {
 	double active_time, reserved_time; /* integrals over recorded time, B * us */
 	uint64_t last_us, start_reserved;
 
-	/* The device's number of calls after the last event: while it is the same, the device has
-	 * not changed. FRAG_RUN_LOOK_AGAIN: check the device in any case. */
-	uint64_t seen_calls, seen_ns;
-	bool careful; /* every event needs extra work: no quick loop */
-
 	struct frag_recorder rec;
 	struct frag_loss peak;
 	bool peak_stale;  /* `peak` was skipped to save walks: a second pass takes it */
 	uint64_t stop_at; /* take `peak` after this event and stop; UINT64_MAX = never */
 	uint64_t walk_cost;
 
-	uint64_t events, ops, allocs, frees, ooms, refused_again, granted_refusals, retries, steps;
+	uint64_t events, allocs, frees, ooms, refused_again, granted_refusals, steps;
 	uint64_t syncs; /* number of calls of the policy's "wait for everything" */
 	uint64_t class_zero[FRAG_CLASS_COUNT], free_zero; /* calls without the driver */
 	uint64_t host_ns;
@@ -90,20 +85,6 @@ int frag_run_counters(const struct frag_run *run, struct frag_counter **out, str
 void frag_run_loss(struct frag_run *run, uint64_t event, uint64_t time_us, struct frag_loss *out);
 /* The same at the current event, including figures that need a walk. */
 void frag_run_look(struct frag_run *run, uint64_t time_us, struct frag_loss *out);
-
-#define FRAG_RUN_LOOK_AGAIN UINT64_MAX
-
-/*
- * engine_quick.c: plain allocs and frees as long as nothing special happens. Handles at most
- * `count` events and returns their number; *rc: result of the last.
- */
-size_t frag_run_quick(struct frag_run *run, const struct frag_event *events, size_t count, int *rc);
-/* Functions of engine.c for engine_quick.c: the state after an event into the metrics; the use of
- * the bytes at the end of a window; the class of an alloc; an alloc that could not be served. */
-void frag_run_after(struct frag_run *run, const struct frag_event *e);
-void frag_run_sample_loss(struct frag_run *run, const struct frag_event *e);
-void frag_run_note_class(struct frag_run *run, unsigned cls, uint64_t driver_ns);
-void frag_run_dropped(struct frag_run *run, const struct frag_event *e);
 
 /* Completes all pending frees: the policy's "wait for everything". */
 void frag_run_sync(void *run);
