@@ -300,13 +300,7 @@ static int pt_free(void *self, const struct frag_block *block, struct frag_err *
 		pt_use_down(a, b, true);
 	}
 	b = set_free(a, b, &near_count, &near_bytes);
-	if (b->ranged) {
-		const struct pt_block *p = b->prev, *n = b->next;
-
-		if (n && n->state == PT_UNMAPPED ? n->bound != PT_BOUND_UNKNOWN
-						 : p && p->state == PT_UNMAPPED)
-			pt_room_grown(b);
-	} else {
+	if (!b->ranged) {
 		stays = pt_is_split(b);
 		count_inactive(a, b->kind, stays - near_count,
 			       stays * (int64_t)b->size - near_bytes);

@@ -8,7 +8,6 @@
  *   pt_block.c    blocks, sets and segments as objects
  *   pt_segment.c  new segments, giving memory back, garbage collection
  *   pt_range.c    expandable segments
- *   pt_room.c     finding room in them
  *   pt_stat.c     memory_stats()
  *   pt_restore.c     starting from the state of a recording
  *   pt_walk.c     visit, check, usage
@@ -97,8 +96,6 @@ struct pt_seg {
 	uint64_t page;	   /* 0: cudaMalloc'd */
 	uint64_t *handles; /* expandable: by page, 0 = not mapped; grows to the highest used */
 	size_t handles_count;
-	uint64_t *max; /* expandable: see pt_room.c; max[leaves + page] */
-	size_t leaves;
 	struct pt_set *set;
 	uint64_t rank;		    /* of a block: this plus address / 512; see pt_rank_at */
 	uint8_t kind;		    /* of its pool */
@@ -126,10 +123,7 @@ struct pt_block {
 		uint64_t requested; /* while live or waiting */
 		uint64_t gc_base;   /* while free: pool->calls when it was put into `free` */
 	};
-	union {
-		uint64_t releasable; /* while free: bytes that a release would give back */
-		uint64_t bound;	     /* while unmapped: see pt_room.c */
-	};
+	uint64_t releasable; /* while free: bytes that a release would give back */
 	struct pt_set *set;
 	struct pt_seg *seg;
 };
@@ -505,20 +499,17 @@ int pt_pages_map(struct pt *a, struct pt_seg *g, frag_addr_t addr, uint64_t byte
 int pt_pages_unmap(struct pt *a, struct pt_seg *g, frag_addr_t addr, uint64_t bytes, uint64_t *done,
 		   struct frag_err *err);
 
-/* pt_room.c: the unmapped blocks of a set. */
+/* An unmapped block from now on (no longer). pre of insert: pt_room, in no set. */
+static inline void pt_unmapped_insert(struct pt_block *b)
+{
+	b->state = PT_UNMAPPED;
+	frag_bset_insert(&b->set->unmapped, 0, b->addr, b);
+}
 
-#define PT_BOUND_UNKNOWN UINT64_MAX
-/* Unmapped from now on (no longer). pre of insert: pt_room, in no set. */
-void pt_unmapped_insert(struct pt_block *b);
-void pt_unmapped_erase(struct pt_block *b);
-/* First run of idle blocks, in address order of its unmapped part, that is long enough. */
-struct pt_block *pt_room_find(struct pt_set *set, uint64_t size);
-/* The free block `b` is new or longer, or has taken the place of an unmapped one. */
-void pt_room_grown(struct pt_block *b);
-/* Before pages of the unmapped block `u` are mapped, up to `end`. */
-int pt_room_pages(struct pt_block *u, frag_addr_t end, struct frag_err *err);
-/* For `check`: NULL, or what is broken. O(pages). */
-const char *pt_room_broken(const struct pt_seg *g);
+static inline void pt_unmapped_erase(struct pt_block *b)
+{
+	frag_bset_erase(&b->set->unmapped, 0, b->addr);
+}
 
 /*
  * pt_learn.c: a restored state in which the order of equals is not known. Of the free blocks

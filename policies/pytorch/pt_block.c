@@ -175,6 +175,6 @@ void pt_seg_drop(struct pt *a, struct pt_seg *g)
 {
 	FRAG_UNLINK(a->segs, g);
 	a->segs_count--;
-	FRAG_FREE(g->handles, g->max);
+	frag_host_free(g->handles);
 	frag_slab_free(&a->segments, g);
 }

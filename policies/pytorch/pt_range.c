@@ -141,7 +141,6 @@ static int map_front(struct pt *a, struct pt_block *u, uint64_t bytes, struct fr
 	struct pt_block *rest;
 
 	FRAG_TRY(pt_room(a, 2, err));
-	FRAG_TRY(pt_room_pages(u, addr + mapped, err));
 	FRAG_TRY(pt_pages_map(a, g, addr, mapped, err));
 	pt_unmapped_erase(u);
 	if (mapped < u->size) {
@@ -153,7 +152,6 @@ static int map_front(struct pt *a, struct pt_block *u, uint64_t bytes, struct fr
 	merge_free(a, u, u->prev);
 	merge_free(a, u, u->next);
 	pt_free_insert(a, u);
-	pt_room_grown(u);
 	a->total += mapped;
 	pt_up2(a, u->kind, PT_RESERVED_BYTES, (int64_t)mapped);
 	a->st.num_device_alloc++;
@@ -161,10 +159,39 @@ static int map_front(struct pt *a, struct pt_block *u, uint64_t bytes, struct fr
 	return 0;
 }
 
+static bool idle(const struct pt_block *b)
+{
+	return b && (b->state == PT_FREE || b->state == PT_UNMAPPED);
+}
+
+static struct pt_block *unmapped_from(const struct pt_set *set, frag_addr_t addr)
+{
+	return frag_bset_value(frag_bset_lower(&set->unmapped, 0, addr));
+}
+
+/* The lowest unmapped block that is long enough with the idle blocks around it: these are free and
+ * unmapped in turn. Returns where they begin. As the source does, it looks at all of them. */
+static struct pt_block *find_room(const struct pt_set *set, uint64_t size)
+{
+	struct pt_block *u = unmapped_from(set, 0), *b;
+
+	while (u) {
+		struct pt_block *start = idle(u->prev) ? u->prev : u;
+		uint64_t sum = 0;
+
+		for (b = start; idle(b) && sum < size; b = b->next)
+			sum += b->size;
+		if (sum >= size)
+			return start;
+		u = unmapped_from(set, b ? b->addr : u->seg->base + u->seg->bytes);
+	}
+	return NULL;
+}
+
 int pt_range_get(struct pt *a, struct pt_set *set, uint64_t size, struct pt_block **out,
 		 struct frag_err *err)
 {
-	struct pt_block *c = pt_room_find(set, size);
+	struct pt_block *c = find_room(set, size);
 
 	if (!c && a->release >= FRAG_TORCH_SINCE_RANGE_FITS &&
 	    size > pt_range_bytes(a, set->pool->small))

@@ -213,7 +213,6 @@ static int restore_run(struct restoring *s, const struct frag_initial_segment *s
 				 "initial segment 0x%llx does not fit the page grid of its "
 				 "reservation",
 				 (unsigned long long)sg->addr);
-	FRAG_TRY(pt_room_pages(u, sg->addr + sg->bytes, s->err));
 	FRAG_TRY(pt_pages_map(s->a, g, sg->addr, sg->bytes, s->err));
 	FRAG_TRY(cut_run(s, u, sg->addr, sg->bytes, &before, &after));
 	last = before;

@@ -115,7 +115,7 @@ static void count_sets(const struct pt *a, struct tally *t)
 
 static int check_seg(const struct pt_seg *g, struct tally *t, struct frag_err *err)
 {
-	const char *broken = g->page ? pt_room_broken(g) : NULL;
+	const char *broken = NULL;
 
 	for (const struct pt_block *b = g->first; b && !broken; b = b->next) {
 		bool is_free = b->state == PT_FREE, unmapped = b->state == PT_UNMAPPED;
