@@ -7,7 +7,6 @@ where (CASES_REWRITE=1 writes that again). Lines that begin with "!" go in front
 
     !options device=0   the reader's options
     !escapes            the file holds C's escapes
-    !attack             and every cut, flipped byte and failing allocation (pickles)
 
 Pickles are written as text, in the words of three dialects: Python's protocol 4, its protocol 2,
 and libtorch:
@@ -204,7 +203,7 @@ def answer_sidecar(driver, call, _):
     return said(driver, "sidecar")
 
 
-def snapshot(driver, body, options, attack):
+def snapshot(driver, body, options):
     """However it is written, it reads the same; libtorch remembers no lists and dicts. Where an
     error is differs."""
     answers = []
@@ -212,20 +211,18 @@ def snapshot(driver, body, options, attack):
         put(Pickle(dialect, body).data)
         answers.append(re.sub(r"at \d+: ", "at 0: ", said(driver, "snapshot", options), count=1))
         assert not re.match(r"at \d", answers[-1]) or "'snapshot'" in answers[-1], answers[-1]
-        if attack:
-            assert driver.ask("attack", int(dialect == PYTHON))[0] == 0
     assert len(set(answers)) == 1, answers
     return answers[0]
 
 
 def answer_snapshot(driver, text):
-    options, found, body = directives(text)
-    return snapshot(driver, body, options, "!attack" in found)
+    options, _, body = directives(text)
+    return snapshot(driver, body, options)
 
 
 def answer_snapshot_line(driver, call, _):
     options, bar, body = call.partition(" | ")
-    return snapshot(driver, body if bar else call, options if bar else "", False)
+    return snapshot(driver, body if bar else call, options if bar else "")
 
 
 def unpickled(driver, data):
