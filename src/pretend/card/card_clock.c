@@ -61,7 +61,7 @@ const _Atomic bool *frag_nogpu_streams(void)
 	return &streams_matter;
 }
 
-static void not_before(_Atomic uint64_t *at, uint64_t ns)
+void clock_join(_Atomic uint64_t *at, uint64_t ns)
 {
 	uint64_t now = *at;
 
@@ -69,28 +69,14 @@ static void not_before(_Atomic uint64_t *at, uint64_t ns)
 	}
 }
 
-void clock_join(struct moment *m, const struct moment *other)
+void clock_wait(uint64_t ns)
 {
-	not_before(&m->ns, other->ns);
-	not_before(&m->awaits, other->awaits);
+	clock_join(&host_ns, ns);
 }
 
-/* Waits for other ranks until its time is known. */
-int clock_settle(struct moment *m, enum nogpu_patience how)
+void frag_nogpu_stream_awaits(void *stream, uint64_t ns)
 {
-	uint64_t awaits = m->awaits, ns = 0;
-	int rc = awaits ? frag_nogpu_ranks.settle_until(awaits, how, &ns) : NOGPU_OK;
-
-	if (!rc && awaits) {
-		not_before(&m->ns, ns);
-		atomic_compare_exchange_strong(&m->awaits, &awaits, 0);
-	}
-	return rc;
-}
-
-void frag_nogpu_stream_awaits(void *stream, uint64_t ns, uint64_t number)
-{
-	clock_join(&clock_stream(stream)->busy, &(struct moment){ ns, number });
+	clock_join(&clock_stream(stream)->busy_ns, ns);
 }
 
 /* Returns when the work begins, 0 in a capture. */
@@ -102,30 +88,18 @@ static uint64_t keep_busy(void *stream, uint64_t ns, uint64_t on_host_ns)
 	host_ns += on_host_ns;
 	if (s->capture)
 		return 0;
-	not_before(&s->busy.ns, host_ns);
-	return atomic_fetch_add(&s->busy.ns, ns);
+	clock_join(&s->busy_ns, host_ns);
+	return atomic_fetch_add(&s->busy_ns, ns);
 }
 
 uint64_t frag_nogpu_sent(void *stream, uint64_t bytes, uint64_t *begins)
 {
 	const uint64_t ns = LINK_NS + bytes / LINK_BYTES_PER_NS;
-	uint64_t at;
+	const uint64_t at = keep_busy(stream, ns, 0);
 
-	if (begins)
-		(void)clock_settle(&clock_stream(stream)->busy, NOGPU_TRY);
-	at = keep_busy(stream, ns, 0);
 	if (begins)
 		*begins = at;
 	return ns;
-}
-
-/* Advances the host's clock to the end of this moment. */
-int clock_wait(struct moment *m, enum nogpu_patience how)
-{
-	int rc = clock_settle(m, how);
-
-	not_before(&host_ns, rc ? 0 : m->ns);
-	return rc;
 }
 
 uint64_t frag_nogpu_now(void)
@@ -135,7 +109,7 @@ uint64_t frag_nogpu_now(void)
 
 uint64_t frag_nogpu_done(void *stream)
 {
-	return FRAG_MAX(host_ns, clock_stream(stream)->busy.ns);
+	return FRAG_MAX(host_ns, clock_stream(stream)->busy_ns);
 }
 
 /* Bytes per ns measured on an H200 (results/nogpu/durations.md); for pinned memory of older cards,
@@ -153,7 +127,7 @@ void frag_nogpu_copied(void *stream, uint64_t bytes, bool to_card, bool pinned)
 {
 	keep_busy(stream, COPY_NS + bytes / copied_per_ns(to_card, pinned), COPY_HOST_NS);
 	if (!pinned && (!to_card || bytes > STAGED_BYTES))
-		(void)clock_wait(&clock_stream(stream)->busy, NOGPU_TRY);
+		clock_wait(clock_stream(stream)->busy_ns);
 }
 
 /* Total modelled work of the card, seen by programs that time their kernels (values/clock.cpp). */
@@ -179,22 +153,6 @@ uint64_t clock_worked(void)
 
 /* ---- the host waits ------------------------------------------------------------------- */
 
-static void all_done(struct moment *m)
-{
-	NOGPU_LOCKED;
-
-	for (const struct stream *s = streams; s; s = s->next)
-		clock_join(m, &s->busy);
-}
-
-int clock_wait_all(enum nogpu_patience how)
-{
-	struct moment all = { 0 };
-
-	all_done(&all);
-	return clock_wait(&all, how);
-}
-
 void frag_nogpu_host_takes(uint64_t ns)
 {
 	if (streams_matter)
@@ -203,12 +161,14 @@ void frag_nogpu_host_takes(uint64_t ns)
 
 void frag_nogpu_wait_idle(void)
 {
-	if (streams_matter)
-		(void)clock_wait_all(NOGPU_TRY);
+	NOGPU_LOCKED;
+
+	for (const struct stream *s = streams_matter ? streams : NULL; s; s = s->next)
+		clock_wait(s->busy_ns);
 }
 
-bool clock_poll(struct moment *m)
+bool clock_poll(uint64_t ns)
 {
 	host_ns += ASK_NS;
-	return m->ns <= host_ns && !clock_settle(m, NOGPU_TRY) && m->ns <= host_ns;
+	return ns <= host_ns;
 }

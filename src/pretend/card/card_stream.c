@@ -15,8 +15,8 @@
 
 struct event {
 	uint64_t capture; /* capture of its stream when it was recorded */
-	struct moment done;
-	uint64_t at_ns; /* host clock */
+	uint64_t done_ns; /* on the modelled clock */
+	uint64_t at_ns;	  /* host clock */
 	uint64_t worked_ns;
 };
 
@@ -151,9 +151,7 @@ NOGPU_ENTRY(int, cudaEventRecord, (void *event, void *stream))
 	struct event *e = event;
 
 	e->capture = clock_stream(stream)->capture;
-	e->done.ns = frag_nogpu_now();
-	e->done.awaits = 0;
-	clock_join(&e->done, &clock_stream(stream)->busy);
+	e->done_ns = frag_nogpu_done(stream);
 	e->at_ns = frag_clock_ns();
 	e->worked_ns = clock_worked();
 	return NOGPU_OK;
@@ -184,7 +182,7 @@ NOGPU_ENTRY(int, cudaStreamWaitEvent, (void *stream, void *event, unsigned flags
 	     s && e->capture && !clock_stream(stream)->capture; s = s->next)
 		if (s->capture == e->capture) /* the capture is active */
 			take_part(clock_stream(stream), e->capture, s->lost);
-	clock_join(&clock_stream(stream)->busy, &e->done);
+	clock_join(&clock_stream(stream)->busy_ns, e->done_ns);
 	return NOGPU_OK;
 }
 
@@ -211,20 +209,24 @@ NOGPU_ENTRY(int, cudaStreamSynchronize, (void *stream))
 	if (s->capture && lose_capture(s->capture))
 		return frag_nogpu_error(NOGPU_CAPTURE_UNSUPPORTED);
 	frag_nogpu_pools_wait(stream, false);
-	return frag_nogpu_error(clock_wait(&s->busy, NOGPU_WAIT));
+	clock_wait(s->busy_ns);
+	return NOGPU_OK;
 }
 NOGPU_ENTRY(int, cudaEventSynchronize, (struct event * event))
 {
 	if (event->capture && lose_capture(event->capture))
 		return frag_nogpu_error(NOGPU_CAPTURED_EVENT);
-	return frag_nogpu_error(clock_wait(&event->done, NOGPU_WAIT));
+	clock_wait(event->done_ns);
+	return NOGPU_OK;
 }
 NOGPU_ENTRY(int, cudaDeviceSynchronize, (void))
 {
 	if (lose_capture(0))
 		return frag_nogpu_error(NOGPU_CAPTURE_UNSUPPORTED);
 	frag_nogpu_pools_wait(NULL, true);
-	return frag_nogpu_error(clock_wait_all(NOGPU_WAIT));
+	frag_nogpu_wait_idle();
+	return frag_nogpu_error(frag_nogpu_ranks.settle_all ? frag_nogpu_ranks.settle_all()
+							    : NOGPU_OK);
 }
 /*
  * NCCL's watchdog polls ten times a second and releases the tensors of finished work: on average
@@ -244,7 +246,7 @@ static bool is_watchdog(void)
 	return !strcmp(name, "pt_nccl_watchdg");
 }
 
-static bool watchdog_sees(struct event *e)
+static bool watchdog_sees(const struct event *e)
 {
 	static _Thread_local uint64_t seen_host_ns, since_ns;
 	const uint64_t host = frag_nogpu_now(), now = frag_clock_ns();
@@ -252,8 +254,7 @@ static bool watchdog_sees(struct event *e)
 	if (host != seen_host_ns || frag_nogpu_ranks.waiting)
 		since_ns = now;
 	seen_host_ns = host;
-	return now - since_ns > STILL_NS || (!clock_settle(&e->done, NOGPU_LOOK) &&
-					     e->done.ns <= host - FRAG_MIN(host, WATCH_NS));
+	return now - since_ns > STILL_NS || e->done_ns <= host - FRAG_MIN(host, WATCH_NS);
 }
 
 NOGPU_ENTRY(int, cudaEventQuery, (struct event * event))
@@ -262,7 +263,7 @@ NOGPU_ENTRY(int, cudaEventQuery, (struct event * event))
 		return frag_nogpu_error(NOGPU_CAPTURED_EVENT);
 	if (!*frag_nogpu_streams())
 		return NOGPU_OK;
-	if (clock_works() ? clock_poll(&event->done) : !is_watchdog() || watchdog_sees(event))
+	if (clock_works() ? clock_poll(event->done_ns) : !is_watchdog() || watchdog_sees(event))
 		return NOGPU_OK;
 	return NOGPU_NOT_READY;
 }

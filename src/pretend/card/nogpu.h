@@ -273,19 +273,15 @@ uint32_t frag_nogpu_origin(const void *p, uint64_t bytes);
 void frag_nogpu_origin_set(const void *p, uint64_t bytes, uint32_t origin, bool lower);
 /* Moves memory into a file, as lent_give does (lent.h), with the origins of its values. */
 bool frag_nogpu_lend(void *p, uint64_t bytes, int fd, uint64_t offset);
-/* The stream's later work begins after `ns`, and (number > 0) after transfers up to this one. */
-void frag_nogpu_stream_awaits(void *stream, uint64_t ns, uint64_t number);
-
-/* How long to wait for other ranks: not at all; unless they wait for this one; to the end. */
-enum nogpu_patience { NOGPU_LOOK, NOGPU_TRY, NOGPU_WAIT };
+/* The stream's later work begins after `ns`. */
+void frag_nogpu_stream_awaits(void *stream, uint64_t ns);
 
 /* Set by ranks/ when it is loaded; NULL without it. They return 0, or an error of CUDA's. */
 struct nogpu_ranks {
 	/* Waits until no data of other ranks is awaited at [p, p + bytes). */
 	int (*settle)(const void *p, uint64_t bytes);
-	/* Waits for transfers up to this number; *ns becomes at least their end. NOGPU_NOT_READY: one
-	 * has not come. */
-	int (*settle_until)(uint64_t number, enum nogpu_patience how, uint64_t *ns);
+	/* Waits until nothing is awaited. */
+	int (*settle_all)(void);
 	/* Called at each launch: kernels of PyTorch's symmetric memory communicate. */
 	int (*symmetric)(const void *function, void **parameters, void *stream);
 	_Atomic unsigned waiting; /* threads that wait for other ranks to begin a transfer */

@@ -78,7 +78,7 @@ int nccl_give_all(struct comm *c, enum talk_call call, const void *from, uint64_
 
 static struct awaited *await_calls(struct comm *c, enum talk_call call, size_t parts)
 {
-	struct awaited *a = transfer_new(c->talk, call, parts);
+	struct awaited *a = await_new(c->talk, call, parts);
 
 	if (a) {
 		a->plays = c->plays;

@@ -5,9 +5,10 @@
  *	NAME.R		empty; the first file of a member, and locked by the process of rank R while it is one
  *	NAME.R.P.0	messages of rank R for rank P: a struct head, then its bytes if carried, and so on
  *	NAME.R.P.1	the same for sends
- *	PID.waits	"pid number file bytes": PID waits for that process, to write more than `bytes` into
- *			this file; a new number for each wait
- *	R.present	pid of the process of the job's rank R, even if it joins no communicator
+ *	PID.waits	"pid file bytes": PID waits for that process, to write more than `bytes` into this
+ *			file
+ *	R.present	empty, and locked by the process of the job's rank R, even if it joins no
+ *			communicator
  *
  * Each file has one writer. The reader of NAME.R.P.N punches holes where it has read.
  */
@@ -127,6 +128,21 @@ static bool read_text(const char *path, char *text, size_t room)
 	return n > 0;
 }
 
+/* The process that holds the lock of a file; 0: none any more; -1: there is no file. pre: it is not
+ * this one, which would lose its lock. */
+static long owner_of(const char *path)
+{
+	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	long pid = -1;
+
+	if (fd >= 0 && !fcntl(fd, F_GETLK, &lock))
+		pid = lock.l_type == F_UNLCK ? 0 : lock.l_pid;
+	if (fd >= 0)
+		close(fd);
+	return pid;
+}
+
 /* ---- the end of the recording -------------------------------------------------------------- */
 
 static char *_Atomic watched;
@@ -235,20 +251,9 @@ bool talk_say(struct talk *t, int peer, enum talk_call call, const void *data, u
  * zombie). 0: it has ended; -1: it has not started, or is this process. */
 static long pid_of(const struct talk *t, int peer)
 {
-	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
 	char path[PATH_ROOM];
-	long pid = -1;
-	int fd;
 
-	if (peer == t->rank)
-		return -1;
-	in_folder(path, "%s.%d", t->name, peer);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd >= 0 && !fcntl(fd, F_GETLK, &lock))
-		pid = lock.l_type == F_UNLCK ? 0 : lock.l_pid;
-	if (fd >= 0)
-		close(fd);
-	return pid;
+	return peer == t->rank ? -1 : owner_of(in_folder(path, "%s.%d", t->name, peer));
 }
 
 static bool read_at(int fd, void *to, size_t bytes, uint64_t at)
@@ -333,12 +338,11 @@ enum talk_answer talk_hear(struct talk *t, int peer, enum talk_call call, struct
 
 void talk_waits(struct talk *t, int peer, enum talk_call call)
 {
-	static _Atomic unsigned long number;
 	char path[PATH_ROOM], text[200];
 
 	in_folder(path, "%d.waits", (int)getpid());
-	snprintf(text, sizeof(text), "%ld %lu %s.%d.%d.%d %" PRIu64, pid_of(t, peer), ++number,
-		 t->name, peer, t->rank, call == TALK_SEND, line_of(t, peer, call)->heard);
+	snprintf(text, sizeof(text), "%ld %s.%d.%d.%d %" PRIu64, pid_of(t, peer), t->name, peer,
+		 t->rank, call == TALK_SEND, line_of(t, peer, call)->heard);
 	(void)write_text(path, text, NULL);
 }
 
@@ -350,60 +354,46 @@ void talk_waits_end(void)
 }
 
 /* The process that this one waits for. 0: none, or its message is there. */
-static long next_of(long pid, uint64_t *chain)
+static long next_of(long pid)
 {
 	char path[PATH_ROOM], text[200], file[100];
-	unsigned long number;
 	uint64_t heard;
 	struct stat st;
 
 	if (!read_text(in_folder(path, "%ld.waits", pid), text, sizeof(text)) ||
-	    sscanf(text, "%ld %lu %99s %" SCNu64, &pid, &number, file, &heard) != 4)
+	    sscanf(text, "%ld %99s %" SCNu64, &pid, file, &heard) != 3)
 		return 0;
-	*chain = *chain * 1000003 + number;
 	return !stat(in_folder(path, "%s", file), &st) && (uint64_t)st.st_size > heard ? 0 : pid;
 }
 
-uint64_t talk_circle(struct talk *t, int peer)
+bool talk_circle(struct talk *t, int peer)
 {
-	uint64_t chain = 1;
 	long pid = pid_of(t, peer);
 
-	for (int i = 0; pid > 0 && i < CIRCLE_MOST; i++, pid = next_of(pid, &chain))
-		if (pid == getpid())
-			return chain;
-	return 0;
+	for (int i = 0; pid > 0 && pid != getpid() && i < CIRCLE_MOST; i++)
+		pid = next_of(pid);
+	return pid == getpid();
 }
 
 /* ---- ranks that never come ---------------------------------------------------------------- */
 
-/* pid of a rank of the job. 0: it has ended; -1: it has not started. */
-static long present(long rank)
-{
-	char path[PATH_ROOM], text[64];
-	long pid;
-
-	if (!read_text(in_folder(path, "%ld.present", rank), text, sizeof(text)))
-		return -1;
-	pid = strtol(text, NULL, 10);
-	return kill((pid_t)pid, 0) && errno == ESRCH ? 0 : pid;
-}
+static bool present; /* this process has the lock of its rank's file */
 
 void frag_nogpu_present(void)
 {
 	const char *rank = getenv("RANK");
-	char path[PATH_ROOM], text[64];
+	char path[PATH_ROOM];
 
-	if (!talk_possible() || !rank ||
-	    present(atol(rank)) > 0) /* child processes inherit its number */
+	if (!talk_possible() || !rank || present)
 		return;
-	snprintf(text, sizeof(text), "%d", (int)getpid());
-	(void)write_text(in_folder(path, "%ld.present", atol(rank)), text, NULL);
+	in_folder(path, "%d.present", atoi(rank));
+	if (owner_of(path) <= 0) /* child processes inherit its number */
+		present = write_text(path, "", &(int){ 0 });
 }
 
 static bool is_member(const struct talk *t, long pid)
 {
-	bool found = pid == getpid();
+	bool found = false;
 
 	for (int i = 0; !found && i < t->ranks; i++)
 		found = pid_of(t, i) == pid;
@@ -412,11 +402,12 @@ static bool is_member(const struct talk *t, long pid)
 
 bool talk_never(struct talk *t, int peer)
 {
-	const char *world = getenv("WORLD_SIZE");
-	bool never = world && pid_of(t, peer) < 0;
+	const char *world = getenv("WORLD_SIZE"), *rank = getenv("RANK");
+	bool never = world && rank && pid_of(t, peer) < 0;
+	char path[PATH_ROOM];
 
-	for (long i = 0; never && i < atol(world); i++) {
-		long pid = present(i);
+	for (int i = 0; never && i < atoi(world); i++) {
+		long pid = i == atoi(rank) ? 0 : owner_of(in_folder(path, "%d.present", i));
 
 		never = !pid || (pid > 0 && is_member(t, pid));
 	}
