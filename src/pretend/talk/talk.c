@@ -25,7 +25,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #define CIRCLE_MOST 4096 /* processes to follow */
@@ -41,7 +40,7 @@ struct head {
 #define KINDS 2 /* of files to a rank: collectives, sends */
 
 struct line {
-	int out, in;	  /* descriptors, -1: not open yet */
+	FILE *out, *in;	  /* NULL: not open yet */
 	uint64_t heard;	  /* bytes read of `in` */
 	uint64_t punched; /* bytes punched out */
 };
@@ -83,12 +82,16 @@ static struct line *line_of(struct talk *t, int peer, enum talk_call call)
 	return &t->lines[KINDS * peer + (call == TALK_SEND)];
 }
 
-static int open_file(const struct talk *t, int from, int to, enum talk_call call, int flags)
+/* Opens it if it is not open; NULL: there is none. */
+static FILE *file_of(FILE **kept, const struct talk *t, int from, int to, enum talk_call call,
+		     const char *mode)
 {
 	char path[PATH_ROOM];
 
-	in_folder(path, "%s.%d.%d.%d", t->name, from, to, call == TALK_SEND);
-	return open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (!*kept)
+		*kept = fopen(in_folder(path, "%s.%d.%d.%d", t->name, from, to, call == TALK_SEND),
+			      mode);
+	return *kept;
 }
 
 /* Writes a short text atomically; if asked for, *kept is an open descriptor, locked by this process
@@ -194,8 +197,6 @@ struct talk *talk_join(const char *name, int ranks, int rank)
 	snprintf(t->name, sizeof(t->name), "%s", name);
 	t->ranks = ranks;
 	t->rank = rank;
-	for (int i = 0; i < KINDS * ranks; i++)
-		t->lines[i].out = t->lines[i].in = -1;
 	if (write_text(in_folder(path, "%s.%d", name, rank), "", &t->lock))
 		return t;
 	frag_host_free(t);
@@ -205,34 +206,14 @@ struct talk *talk_join(const char *name, int ranks, int rank)
 void talk_leave(struct talk *t)
 {
 	for (int i = 0; t && i < KINDS * t->ranks; i++) {
-		if (t->lines[i].out >= 0)
-			close(t->lines[i].out);
-		if (t->lines[i].in >= 0)
-			close(t->lines[i].in);
+		if (t->lines[i].out)
+			fclose(t->lines[i].out);
+		if (t->lines[i].in)
+			fclose(t->lines[i].in);
 	}
 	if (t)
 		close(t->lock);
 	frag_host_free(t);
-}
-
-/* Writes all, because a partial message would misalign all later ones. */
-static bool write_all(int fd, struct iovec *part, int count)
-{
-	while (count) {
-		ssize_t n = writev(fd, part, count);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return false;
-		for (; count && (size_t)n >= part->iov_len; part++, count--)
-			n -= (ssize_t)part->iov_len;
-		if (count) {
-			part->iov_base = (char *)part->iov_base + n;
-			part->iov_len -= (size_t)n;
-		}
-	}
-	return true;
 }
 
 bool talk_say(struct talk *t, int peer, enum talk_call call, const void *data, uint64_t bytes,
@@ -240,11 +221,10 @@ bool talk_say(struct talk *t, int peer, enum talk_call call, const void *data, u
 {
 	struct line *l = line_of(t, peer, call);
 	struct head head = { bytes, origin, data && bytes <= TALK_BYTES_MAX, call, start };
-	struct iovec part[2] = { { &head, sizeof(head) }, { (void *)(uintptr_t)data, bytes } };
+	FILE *out = file_of(&l->out, t, t->rank, peer, call, "ae");
 
-	if (l->out < 0)
-		l->out = open_file(t, t->rank, peer, call, O_WRONLY | O_CREAT | O_APPEND);
-	return l->out >= 0 && write_all(l->out, part, head.carried && bytes ? 2 : 1);
+	return out && fwrite(&head, sizeof(head), 1, out) == 1 &&
+	       (!head.carried || fwrite(data, 1, bytes, out) == bytes) && !fflush(out);
 }
 
 /* pid of a rank, from the owner of its lock file (the lock ends with the process, even as a
@@ -256,20 +236,6 @@ static long pid_of(const struct talk *t, int peer)
 	return peer == t->rank ? -1 : owner_of(in_folder(path, "%s.%d", t->name, peer));
 }
 
-static bool read_at(int fd, void *to, size_t bytes, uint64_t at)
-{
-	for (size_t done = 0; done < bytes;) {
-		ssize_t n = pread(fd, (char *)to + done, bytes - done, (off_t)(at + done));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		done += (size_t)n;
-	}
-	return true;
-}
-
 /* Punches out what was read; file systems without holes keep it to the end. */
 static void give_back(struct line *l)
 {
@@ -277,8 +243,8 @@ static void give_back(struct line *l)
 
 	if (whole - l->punched < FRAG_MIB)
 		return;
-	(void)fallocate(l->in, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)l->punched,
-			(off_t)(whole - l->punched));
+	(void)fallocate(fileno(l->in), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			(off_t)l->punched, (off_t)(whole - l->punched));
 	l->punched = whole;
 }
 
@@ -288,8 +254,8 @@ static bool take(struct line *l, struct talk_message *out)
 	struct head head;
 	uint64_t left;
 
-	if (fstat(l->in, &st) || (uint64_t)st.st_size < l->heard + sizeof(head) ||
-	    !read_at(l->in, &head, sizeof(head), l->heard))
+	if (fstat(fileno(l->in), &st) || (uint64_t)st.st_size < l->heard + sizeof(head) ||
+	    fseeko(l->in, (off_t)l->heard, SEEK_SET) || fread(&head, sizeof(head), 1, l->in) != 1)
 		return false;
 	left = (uint64_t)st.st_size - l->heard - sizeof(head);
 	if (head.carried && (head.bytes > TALK_BYTES_MAX || left < head.bytes))
@@ -300,8 +266,7 @@ static bool take(struct line *l, struct talk_message *out)
 				      .start = head.start };
 	if (head.carried) {
 		out->data = frag_host_calloc(1, FRAG_MAX(head.bytes, 1u));
-		out->carried =
-			out->data && read_at(l->in, out->data, head.bytes, l->heard + sizeof(head));
+		out->carried = out->data && fread(out->data, 1, head.bytes, l->in) == head.bytes;
 	}
 	l->heard += sizeof(head) + (head.carried ? head.bytes : 0);
 	give_back(l);
@@ -312,9 +277,7 @@ static bool next_message(struct talk *t, int peer, enum talk_call call, struct t
 {
 	struct line *l = line_of(t, peer, call);
 
-	if (l->in < 0)
-		l->in = open_file(t, peer, t->rank, call, O_RDWR);
-	return l->in >= 0 && take(l, out);
+	return file_of(&l->in, t, peer, t->rank, call, "r+e") && take(l, out);
 }
 
 enum talk_answer talk_hear(struct talk *t, int peer, enum talk_call call, struct talk_message *out)
