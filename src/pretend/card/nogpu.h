@@ -221,7 +221,7 @@ __attribute__((visibility("default"))) void frag_nogpu_clear(void *p, uint64_t b
 bool frag_nogpu_shared(const void *p, uint64_t bytes);
 __attribute__((visibility("default"))) bool frag_nogpu_foreign(const void *p);
 void frag_nogpu_unshare(void *p, uint64_t bytes);
-/* ---- time: the modelled clock of all kernels so far (card_clock.c) */
+/* ---- time: the modelled clock of all kernels so far (card_stream.c) */
 
 /* Adds an operator of this length to a stream, and all so far; is it called by C++, in a backward
  * pass, or by Python? Bytes sent to other ranks and awaited from them; the first call makes streams
