@@ -3,7 +3,6 @@
  * Virtual memory management, as PyTorch's expandable segments use it: reservations, physical
  * handles, mappings. The top bits of a handle are its card; the simulated device keeps the rest.
  */
-#include "lent.h"
 #include "nogpu.h"
 
 #include <fcntl.h>
@@ -15,7 +14,7 @@
 
 #define DEVICE_SHIFT 56
 #define HANDLE_MASK ((1ull << DEVICE_SHIFT) - 1)
-/* Memory of another process: mapping it takes addresses but no memory of this card (as in ipc.c).
+/* Memory of another process: mapping it takes addresses but no memory of this card (as in lent.c).
  * Low bits: 1 + the descriptor of its file. */
 #define FOREIGN (1ull << (DEVICE_SHIFT - 1))
 static unsigned foreign_maps;

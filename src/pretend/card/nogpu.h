@@ -216,7 +216,7 @@ void frag_nogpu_mark_begun(void);
 /* Drops the whole pages there: they read as zeros and take no host memory. */
 void frag_nogpu_forget(void *p, uint64_t bytes);
 __attribute__((visibility("default"))) void frag_nogpu_clear(void *p, uint64_t bytes);
-/* Memory whose pages may be shared with another process; with one that lent them (lent.h); makes
+/* Memory whose pages may be shared with another process; with one that lent them; makes
  * whole pages private again. */
 bool frag_nogpu_shared(const void *p, uint64_t bytes);
 __attribute__((visibility("default"))) bool frag_nogpu_foreign(const void *p);
@@ -258,11 +258,7 @@ int frag_nogpu_kernel_of(void **out, const void *module, const char *name);
 int frag_nogpu_registers(const void *handle);
 int frag_nogpu_frame_bytes(const void *handle);
 #define NOGPU_USUAL_REGISTERS 32 /* if unknown */
-/* The source of code compiled at run time (nvrtc.c), NULL: other code. The parameters that one of
- * its kernels stores to, as a bit set. */
-#define NOGPU_CUBIN_BYTES 64u /* a single byte would mean PTX only */
-const char *frag_nogpu_source_of(const void *image);
-uint64_t frag_nogpu_stored_by(const char *source, const char *kernel);
+#define NOGPU_CUBIN_BYTES 64u /* of code compiled at run time: a single byte would mean PTX only */
 
 /* Values at `to` now are those of `from`, NULL: of the host (copy.c). */
 void frag_nogpu_arrived(const void *to, const void *from, uint64_t bytes);
@@ -271,8 +267,28 @@ enum { NOGPU_UNKNOWN = 0, NOGPU_COMPUTED = 4 };
 uint32_t frag_nogpu_origin(const void *p, uint64_t bytes);
 /* lower: never raises the storage's origin. */
 void frag_nogpu_origin_set(const void *p, uint64_t bytes, uint32_t origin, bool lower);
-/* Moves memory into a file, as lent_give does (lent.h), with the origins of its values. */
+
+/* ---- memory shared with other processes (lent.c) */
+
+#define LENT_PAGE 4096u
+/* A sparse file for offsets below `room`. -1: none. */
+int lent_file(uint64_t room);
+/* Moves whole pages of this process, with their contents, into the file; the second, with the origins
+ * of their values. */
+bool lent_give(void *p, uint64_t bytes, int fd, uint64_t offset);
 bool frag_nogpu_lend(void *p, uint64_t bytes, int fd, uint64_t offset);
+/* Maps whole pages of another process's file; zeros if that fails. */
+void lent_take(void *to, uint64_t bytes, int fd, uint64_t offset);
+/* Number of shared ranges: while it is 0, callers can skip the other calls. */
+const _Atomic size_t *frag_nogpu_lent(void);
+/* The process that owns shared memory. 0: not shared, or this one. */
+long lent_owner(const void *p);
+/* The least known origin in the range. False: not shared. lower: never raises an origin. */
+__attribute__((visibility("default"))) bool frag_nogpu_lent_origin(const void *p, uint64_t bytes,
+								   uint32_t *origin);
+__attribute__((visibility("default"))) void
+frag_nogpu_lent_origin_set(const void *p, uint64_t bytes, uint32_t origin, bool lower);
+
 /* The stream's later work begins after `ns`. */
 void frag_nogpu_stream_awaits(void *stream, uint64_t ns);
 
@@ -349,7 +365,7 @@ int frag_nogpu_arch_of(const struct frag_nogpu_fatbin *f);
  * is loaded. */
 const char *frag_nogpu_name_of(const void *function);
 /* Registers per thread of the kernel with that mangled name (NULL: unknown); how many blocks with
- * so many registers a multiprocessor runs at once, at least one (occupancy.c). */
+ * so many registers a multiprocessor runs at once, at least one. */
 int frag_nogpu_registers_by_name(const char *name);
 int frag_nogpu_blocks_per_sm(int registers, int threads, uint64_t shared_bytes);
 /* True once for each source file: at the launch of its first kernel. */

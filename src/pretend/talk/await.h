@@ -37,7 +37,7 @@ struct awaited {
 	struct awaited *next;
 	struct talk *talk;
 	enum talk_call call;
-	bool lent;   /* shared memory is in use until this is over (lent.h) */
+	bool lent;   /* shared memory is in use until this is over (lent.c) */
 	bool plays;  /* ranks play others, whose parts may have other sizes */
 	bool late;   /* await_begin has returned without it */
 	bool absent; /* a sender made no progress for long */
