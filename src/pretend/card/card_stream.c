@@ -28,6 +28,7 @@ struct stream {
 };
 
 struct nogpu_ranks frag_nogpu_ranks;
+void (*frag_nogpu_pools_wait)(void *stream, bool all);
 static struct stream default_stream;
 static struct stream *streams = &default_stream; /* list of all; nothing is removed */
 
@@ -369,7 +370,8 @@ NOGPU_ENTRY(int, cudaStreamSynchronize, (void *stream))
 
 	if (s->capture && lose_capture(s->capture))
 		return frag_nogpu_error(NOGPU_CAPTURE_UNSUPPORTED);
-	frag_nogpu_pools_wait(stream, false);
+	if (frag_nogpu_pools_wait)
+		frag_nogpu_pools_wait(stream, false);
 	host_waits(s->busy_ns);
 	return NOGPU_OK;
 }
@@ -384,7 +386,8 @@ NOGPU_ENTRY(int, cudaDeviceSynchronize, (void))
 {
 	if (lose_capture(0))
 		return frag_nogpu_error(NOGPU_CAPTURE_UNSUPPORTED);
-	frag_nogpu_pools_wait(NULL, true);
+	if (frag_nogpu_pools_wait)
+		frag_nogpu_pools_wait(NULL, true);
 	frag_nogpu_wait_idle();
 	return frag_nogpu_error(frag_nogpu_ranks.settle_all ? frag_nogpu_ranks.settle_all()
 							    : NOGPU_OK);

@@ -163,8 +163,8 @@ bool frag_nogpu_range_put(const void *base, uint64_t bytes, int device);
 bool frag_nogpu_range_take(const void *base, uint64_t *bytes, int *device);
 /* Frees a block of a pool (mempool.c); false: not from a pool. pre: locked. */
 bool frag_nogpu_pool_give(void *at, void *stream);
-/* The program waits for a stream of the current card, or for all. */
-void frag_nogpu_pools_wait(void *stream, bool all);
+/* The program waits for a stream of the current card, or for all: set at a pool's first block. */
+extern void (*frag_nogpu_pools_wait)(void *stream, bool all);
 /* Needs that make the driver move the current card's local memory (local.c). */
 enum nogpu_local {
 	NOGPU_LOCAL_ASSERTS,

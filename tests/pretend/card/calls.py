@@ -13,7 +13,7 @@ Beside calls:
     times N: LINE              the line so many times
     define NAME LINE           "NAME A B" is this line with A for $1 and B for $2
     yes CALL · v <- CALL       it returns true, as 1; what it returns, of 64 bits
-    set NAME=VALUE · unset NAME  the environment
+    set NAME=VALUE · unset NAME  the environment; card NAME: one of CARDS
     v = 1 2 3 · *ADDR = 1 2 3  numbers of 32 bits; longs ADDR 1 2 3: of 64
     v · v.2 · a < b            what is in it; 1 if it is less
     ints ADDR N · sizes ADDR N · byte ADDR AT · float ADDR · text ADDR · null v
@@ -43,6 +43,11 @@ from driven import Skipped, Wrong, cases, in_lines, main, total  # noqa: E402
 MIB = 1 << 20
 SMALL = ("name=Small card;total=4294967296;context=536870912;libraries=0;count=3;cc=8.9;sms=58;"
          "nvlink=0")
+CARDS = {
+    "h100": "name=NVIDIA H100 80GB HBM3;total=4294967296;context=524288000;count=2;cc=9.0;sms=132",
+    "a10": "name=A10;total=23696375808;context=524288000;cc=8.6;sms=72;nvlink=0",
+    "a100": "name=NVIDIA A100-SXM4-80GB;total=42949672960;context=524288000;cc=8.0;sms=108",
+    "h200": "name=H200;total=150109880320;cc=9.0;sms=132"}
 # that no group counts on (beside.c)
 OF_RANKS = "total=1073741824;name=c;cc=8.0;sms=10;libraries=0"
 LETTER = struct.Struct("9Q")
@@ -123,6 +128,9 @@ class Calls:
         """False: it is none of these lines."""
         if word == "set":
             os.environ.update([rest[0].split("=", 1)])
+        elif word == "card":
+            os.environ["CUFRAG_NOGPU"] = CARDS[rest[0]]
+            del os.environ["CUDA_VISIBLE_DEVICES"]
         elif word == "unset":
             os.environ.pop(rest[0], None)
         elif word == "rest":
