@@ -99,7 +99,8 @@ struct nogpu_card {
 	int major, minor, sms;
 	uint64_t l2_bytes;
 	int bus_bits, clock_khz;
-	bool nvlink; /* between the cards of a machine */
+	bool nvlink;  /* between the cards of a machine */
+	bool in_full; /* --values computed */
 	/* by compute capability */
 	int threads_per_sm, blocks_per_sm;
 	uint64_t shared_per_sm_bytes, shared_per_block_bytes;
