@@ -12,7 +12,6 @@ import bisect
 import collections
 import csv
 import itertools
-import json
 import math
 import os
 import subprocess
@@ -287,7 +286,7 @@ def question_of(shape, name):
 
 def measured(library, step=1):
     """Beside what PyTorch took for every STEP-th of 2,600 convolutions on an H200, in three passes each."""
-    asks, rows = planner.Planner(library, json.dumps(asked.H200)), []
+    asks, rows = planner.Planner(library, asked.H200), []
     with open(os.path.join(HERE, "../../results/nogpu/convolutions.csv"), encoding="ascii") as f:
         for at, row in enumerate(csv.DictReader(f)):
             q, without = question_of(row["shape"], row["pass"]), row["shape"].startswith("fp32")
