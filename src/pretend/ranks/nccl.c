@@ -211,8 +211,8 @@ static int receive(struct comm *c, enum talk_call call, void *to, uint64_t bytes
 	return nccl_begin(a, stream);
 }
 
-/* What a part without a message gets: what this rank gives its peer, or what that sends besides, whose
- * player it is. NULL: nothing. */
+/* The data for a part without a message: this rank gives it to the peer, or the peer, which plays that
+ * rank, sends it in another part. NULL: none. */
 static const void *given_for(const struct part *wanted)
 {
 	for (size_t i = 0; i < group.count; i++) {

@@ -11,7 +11,7 @@
  * and advances the stream's clock. So all times are known, and do not depend on the speed of
  * processes. Only where a sender waits for this process (NCCL's calls do not block, so a program may
  * receive first and send later) or makes no progress is the transfer late: it ends on the clock as if
- * the senders had begun with this rank, and who needs the data waits.
+ * the senders had begun with this rank, and the host waits when it needs the data.
  *
  * Invariant: transfers from one rank in one communicator complete in the order in which they began.
  */

@@ -125,7 +125,7 @@ class Calls:
             *map(ctypes.c_uint64, (handle, self.number(at), 0, self.number(name))))
 
     def prepares(self, word, rest):
-        """False: it is none of these lines."""
+        """True: it was such a line, and is done."""
         if word == "set":
             os.environ.update([rest[0].split("=", 1)])
         elif word == "card":
@@ -200,7 +200,7 @@ class Calls:
         return self.number(word) < self.number(rest[1]) if rest else self.number(word)
 
     def answer_one(self, line, expected):
-        """What comes of it; "": it succeeded."""
+        """Its answer; "": it succeeded."""
         word, *rest = (a or b for a, b in re.findall(r'"([^"]*)"|(\S+)', line))
         self.variable("elapsed")[0] = int(1000 * (time.monotonic() - self.begun))
         if self.prepares(word, rest):
