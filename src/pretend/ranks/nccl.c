@@ -242,7 +242,8 @@ static int end_group(void)
 		if (!p->awaited)
 			continue;
 		p->awaited->ns = ns;
-		rc = nccl_begin(p->awaited, p->stream) ?: rc;
+		if (nccl_begin(p->awaited, p->stream))
+			rc = NCCL_SYSTEM_ERROR;
 	}
 	for (size_t i = 0; i < group.count && frag_nogpu_copies(bytes, NOGPU_COPY_MAX); i++) {
 		const struct part *p = &group.list[i];

@@ -3,10 +3,11 @@
  * See talk.h. In the folder, for a communicator NAME:
  *
  *	NAME.R		empty; the first file of a member, and locked by the process of rank R while it is one
- *	NAME.R.P.0	messages of rank R for rank P: a struct head, then its bytes if carried, and so on
+ *	NAME.R.P.0	messages of rank R for rank P: the head of a struct talk_message, then its bytes if
+ *			carried, and so on
  *	NAME.R.P.1	the same for sends
- *	PID.waits	"pid file bytes": PID waits for that process, to write more than `bytes` into this
- *			file
+ *	PID.waits	a link to "pid file bytes": PID waits for that process, to write more than `bytes`
+ *			into this file
  *	R.present	empty, and locked by the process of the job's rank R, even if it joins no
  *			communicator
  *
@@ -21,6 +22,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,13 +31,7 @@
 
 #define CIRCLE_MOST 4096 /* processes to follow */
 #define PATH_ROOM 4300
-
-struct head {
-	uint64_t bytes;
-	uint32_t origin, carried;
-	uint64_t call; /* enum talk_call */
-	uint64_t start;
-};
+#define HEAD_BYTES offsetof(struct talk_message, data)
 
 #define KINDS 2 /* of files to a rank: collectives, sends */
 
@@ -94,41 +90,22 @@ static FILE *file_of(FILE **kept, const struct talk *t, int from, int to, enum t
 	return *kept;
 }
 
-/* Writes a short text atomically; if asked for, *kept is an open descriptor, locked by this process
- * (not its children). */
-static bool write_text(const char *path, const char *text, int *kept)
+/* Makes an empty file, locked by this process (not its children) before anybody sees it. Its
+ * descriptor, which stays open, or -1. */
+static int make_locked(const char *path)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-	static _Atomic unsigned writes;
+	static _Atomic unsigned count;
 	char temp[PATH_ROOM + 32];
-	size_t len = strlen(text);
 	int fd;
-	bool ok;
 
-	snprintf(temp, sizeof(temp), "%s.%d.%u", path, getpid(), ++writes);
+	snprintf(temp, sizeof(temp), "%s.%d.%u", path, getpid(), ++count);
 	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return false;
-	ok = write(fd, text, len) == (ssize_t)len && (!kept || !fcntl(fd, F_SETLK, &lock)) &&
-	     !rename(temp, path);
-	if (ok && kept)
-		*kept = fd;
-	else
-		close(fd);
-	return ok;
-}
-
-static bool read_text(const char *path, char *text, size_t room)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, room - 1);
-
+	if (fd >= 0 && !fcntl(fd, F_SETLK, &lock) && !rename(temp, path))
+		return fd;
 	if (fd >= 0)
 		close(fd);
-	if (n < 0)
-		return false;
-	text[n] = '\0';
-	return n > 0;
+	return -1;
 }
 
 /* The process that holds the lock of a file; 0: none any more; -1: there is no file. pre: it is not
@@ -197,7 +174,8 @@ struct talk *talk_join(const char *name, int ranks, int rank)
 	snprintf(t->name, sizeof(t->name), "%s", name);
 	t->ranks = ranks;
 	t->rank = rank;
-	if (write_text(in_folder(path, "%s.%d", name, rank), "", &t->lock))
+	t->lock = make_locked(in_folder(path, "%s.%d", name, rank));
+	if (t->lock >= 0)
 		return t;
 	frag_host_free(t);
 	return NULL;
@@ -220,10 +198,11 @@ bool talk_say(struct talk *t, int peer, enum talk_call call, const void *data, u
 	      uint32_t origin, uint64_t start)
 {
 	struct line *l = line_of(t, peer, call);
-	struct head head = { bytes, origin, data && bytes <= TALK_BYTES_MAX, call, start };
+	struct talk_message head = { bytes, start, call, origin, data && bytes <= TALK_BYTES_MAX,
+				     NULL };
 	FILE *out = file_of(&l->out, t, t->rank, peer, call, "ae");
 
-	return out && fwrite(&head, sizeof(head), 1, out) == 1 &&
+	return out && fwrite(&head, HEAD_BYTES, 1, out) == 1 &&
 	       (!head.carried || fwrite(data, 1, bytes, out) == bytes) && !fflush(out);
 }
 
@@ -251,24 +230,21 @@ static void give_back(struct line *l)
 static bool take(struct line *l, struct talk_message *out)
 {
 	struct stat st;
-	struct head head;
 	uint64_t left;
 
-	if (fstat(fileno(l->in), &st) || (uint64_t)st.st_size < l->heard + sizeof(head) ||
-	    fseeko(l->in, (off_t)l->heard, SEEK_SET) || fread(&head, sizeof(head), 1, l->in) != 1)
+	if (fstat(fileno(l->in), &st) || (uint64_t)st.st_size < l->heard + HEAD_BYTES ||
+	    fseeko(l->in, (off_t)l->heard, SEEK_SET) || fread(out, HEAD_BYTES, 1, l->in) != 1)
 		return false;
-	left = (uint64_t)st.st_size - l->heard - sizeof(head);
-	if (head.carried && (head.bytes > TALK_BYTES_MAX || left < head.bytes))
+	left = (uint64_t)st.st_size - l->heard - HEAD_BYTES;
+	if (out->carried && (out->bytes > TALK_BYTES_MAX || left < out->bytes)) {
+		out->carried = 0;
 		return false;
-	*out = (struct talk_message){ .bytes = head.bytes,
-				      .origin = head.origin,
-				      .call = (enum talk_call)head.call,
-				      .start = head.start };
-	if (head.carried) {
-		out->data = frag_host_calloc(1, FRAG_MAX(head.bytes, 1u));
-		out->carried = out->data && fread(out->data, 1, head.bytes, l->in) == head.bytes;
 	}
-	l->heard += sizeof(head) + (head.carried ? head.bytes : 0);
+	l->heard += HEAD_BYTES + (out->carried ? out->bytes : 0);
+	if (out->carried) {
+		out->data = frag_host_calloc(1, FRAG_MAX(out->bytes, 1u));
+		out->carried = out->data && fread(out->data, 1, out->bytes, l->in) == out->bytes;
+	}
 	give_back(l);
 	return true;
 }
@@ -282,18 +258,13 @@ static bool next_message(struct talk *t, int peer, enum talk_call call, struct t
 
 enum talk_answer talk_hear(struct talk *t, int peer, enum talk_call call, struct talk_message *out)
 {
+	long pid;
+
 	if (next_message(t, peer, call, out))
 		return TALK_HERE;
-	switch (pid_of(t, peer)) {
-	case 0:
-		break;
-	case -1:
-		if (t->abandoned)
-			return TALK_ENDED;
-		/* fall through */
-	default:
+	pid = pid_of(t, peer);
+	if (pid > 0 || (pid < 0 && !t->abandoned))
 		return TALK_NOT_YET;
-	}
 	return next_message(t, peer, call, out) ? TALK_HERE : TALK_ENDED; /* its last one */
 }
 
@@ -306,7 +277,8 @@ void talk_waits(struct talk *t, int peer, enum talk_call call)
 	in_folder(path, "%d.waits", (int)getpid());
 	snprintf(text, sizeof(text), "%ld %s.%d.%d.%d %" PRIu64, pid_of(t, peer), t->name, peer,
 		 t->rank, call == TALK_SEND, line_of(t, peer, call)->heard);
-	(void)write_text(path, text, NULL);
+	unlink(path);
+	(void)!symlink(text, path);
 }
 
 void talk_waits_end(void)
@@ -322,9 +294,10 @@ static long next_of(long pid)
 	char path[PATH_ROOM], text[200], file[100];
 	uint64_t heard;
 	struct stat st;
+	ssize_t n = readlink(in_folder(path, "%ld.waits", pid), text, sizeof(text) - 1);
 
-	if (!read_text(in_folder(path, "%ld.waits", pid), text, sizeof(text)) ||
-	    sscanf(text, "%ld %99s %" SCNu64, &pid, file, &heard) != 3)
+	text[FRAG_MAX(n, 0)] = '\0';
+	if (sscanf(text, "%ld %99s %" SCNu64, &pid, file, &heard) != 3)
 		return 0;
 	return !stat(in_folder(path, "%s", file), &st) && (uint64_t)st.st_size > heard ? 0 : pid;
 }
@@ -351,7 +324,7 @@ void frag_nogpu_present(void)
 		return;
 	in_folder(path, "%d.present", atoi(rank));
 	if (owner_of(path) <= 0) /* child processes inherit its number */
-		present = write_text(path, "", &(int){ 0 });
+		present = make_locked(path) >= 0;
 }
 
 static bool is_member(const struct talk *t, long pid)

@@ -33,11 +33,11 @@ enum talk_call {
 
 struct talk_message {
 	uint64_t bytes; /* size of the tensor */
+	uint64_t start; /* of the operation, on the modelled clock (card_stream.c) */
 	enum talk_call call;
 	uint32_t origin;  /* of the values: values/values.h, enum Origin */
 	uint32_t carried; /* 1: data has the values */
 	void *data;	  /* NULL: not carried; free with frag_host_free */
-	uint64_t start;	  /* of the operation, on the modelled clock (card_stream.c) */
 };
 
 enum talk_answer { TALK_HERE, TALK_NOT_YET, TALK_ENDED };
