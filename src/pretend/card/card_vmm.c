@@ -64,7 +64,7 @@ NOGPU_ENTRY(int, cuMemAddressReserve,
 	void *p;
 
 	*out = NULL;
-	if (!sim || frag_dev_reserve(sim, bytes, 0, &addr, NULL))
+	if (frag_dev_reserve(sim, bytes, 0, &addr, NULL))
 		return NOGPU_OUT_OF_MEMORY;
 	p = frag_nogpu_out(device, NOGPU_RESERVATIONS, addr);
 	if (frag_nogpu_owner((char *)p + bytes) == device &&
@@ -104,18 +104,15 @@ NOGPU_ENTRY(int, cuMemCreate,
 	    (uint64_t * out, size_t bytes, const struct allocation_prop *prop, uint64_t flags))
 {
 	NOGPU_LOCKED;
-	int rc = NOGPU_OUT_OF_MEMORY, device = prop->location_id;
-	struct frag_device *sim;
+	int rc, device = prop->location_id;
 	uint64_t handle;
 
 	if (device < 0 || device >= frag_nogpu_visible())
 		return NOGPU_INVALID_DEVICE;
 	if (prop->handle_types & FABRIC)
 		return NOGPU_NOT_SUPPORTED; /* as on a machine without IMEX: programs take files then */
-	sim = frag_nogpu_sim(device);
 	frag_nogpu_mark_begun();
-	if (sim)
-		rc = answer(frag_dev_create(sim, bytes, &handle, NULL));
+	rc = answer(frag_dev_create(frag_nogpu_sim(device), bytes, &handle, NULL));
 	if (rc)
 		return rc;
 	*out = handle | (uint64_t)device << DEVICE_SHIFT;

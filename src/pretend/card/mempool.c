@@ -70,8 +70,6 @@ static void wait_for(void *stream, bool all)
 	NOGPU_LOCKED;
 	struct frag_device *sim = frag_nogpu_sim(frag_nogpu_device());
 
-	if (!sim)
-		return;
 	if (all)
 		frag_dev_sync_all(sim, NULL);
 	else
@@ -92,9 +90,8 @@ static int take(struct pool *p, void **out, uint64_t bytes, void *stream)
 	frag_nogpu_mark_begun();
 	frag_nogpu_streams_begin();
 	frag_nogpu_pools_wait = wait_for;
-	if (sim)
-		sim->now_ns = frag_nogpu_now();
-	if (!sim || (!p->id && frag_dev_mempool_create(sim, &attr, &p->id, NULL)) ||
+	sim->now_ns = frag_nogpu_now();
+	if ((!p->id && frag_dev_mempool_create(sim, &attr, &p->id, NULL)) ||
 	    frag_addr_map_reserve(&owners) ||
 	    frag_dev_mempool_alloc(sim, p->id, units, number_of(stream), &addr, NULL))
 		return NOGPU_OUT_OF_MEMORY;

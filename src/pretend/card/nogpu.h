@@ -143,9 +143,9 @@ extern pthread_mutex_t frag_nogpu_mutex;
 #define NOGPU_LOCKED FRAG_LOCKED(&frag_nogpu_mutex)
 
 struct frag_device;
-/* The simulated device behind card `ordinal`; NULL: no memory or no address space. pre: locked. */
+/* The simulated device behind card `ordinal`. pre: locked. */
 struct frag_device *frag_nogpu_sim(int ordinal);
-/* The same, for calls that only affect addresses. pre: locked. */
+/* The same, for calls that only affect addresses; NULL: no memory, or no address space. pre: locked. */
 struct frag_device *frag_nogpu_places(int ordinal);
 /* The host's address space, as the driver of one card sees it (host_space.c); repeats new mappings and
  * unmappings in its simulated device. pre: locked. */
