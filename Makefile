@@ -284,6 +284,13 @@ INJECT_TOP   += $(sort $(wildcard src/pretend/python/*.py src/pretend/python/*.c
 INJECT_DIRS  += src/pretend/python/cufrag_changes src/pretend/python/hooks src/pretend/bin src/pretend/values
 endif
 INJECT_FILES := $(INJECT_TOP) $(sort $(wildcard $(foreach d,$(INJECT_DIRS),$(d)/*.py $(d)/py.typed $(d)/nvidia-smi $(d)/*.cpp $(d)/*.h $(d)/*.csv)))
+objects_of = $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard $(1))))
+link_shared = $(Q)$(CC) $(OLD_LD) -shared $(if $(filter release,$(BUILD)),-Wl$(comma)--strip-debug) -Wl,-soname,$(@F) \
+	$(or $(LDFLAGS_$(BUILD)),-Wl$(comma)-z$(comma)defs)
+# the pretended card, with the simulated device behind it; tests load it with a sanitizer, too
+$(OUT)/libcufrag_nogpu.so: $(call objects_of,src/pretend/card/*.c src/pretend/libraries/*.c src/pretend/ranks/*.c src/pretend/talk/*.c) $(B)/libcufrag.a
+	$(call say,LD,$@)
+	$(link_shared) -Wl,--exclude-libs,ALL -o $@ $^ -ldl -lpthread -lm
 ifneq ($(SO),$(OUT))
 .PHONY: plain-libs
 $(SHARED_LIBS): plain-libs
@@ -292,15 +299,9 @@ plain-libs:
 	+@$(MAKE) --no-print-directory BUILD=release B=$(PLAIN) CC=$(PLAIN_CC) $(SHARED_LIBS)
 else
 $(SHARED_LIBS): | $(STUBS)
-objects_of = $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard $(1))))
 RECORD_OBJ := $(call objects_of,src/inject/record/*.c)
 START_OBJ  := $(call objects_of,src/inject/start/*.c)
 READ_OBJ   := $(call objects_of,src/pretend/files/*.c)
-link_shared = $(Q)$(CC) $(OLD_LD) -shared $(if $(filter release,$(BUILD)),-Wl$(comma)--strip-debug) -Wl,-soname,$(@F) -Wl,-z,defs
-# the pretended card, with the simulated device behind it
-$(OUT)/libcufrag_nogpu.so: $(call objects_of,src/pretend/card/*.c src/pretend/libraries/*.c src/pretend/ranks/*.c src/pretend/talk/*.c) $(B)/libcufrag.a
-	$(call say,LD,$@)
-	$(link_shared) -Wl,--exclude-libs,ALL -o $@ $^ -ldl -lpthread -lm
 # the recorder
 $(OUT)/libcufrag_record.so: $(RECORD_OBJ) $(B)/libcufrag.a
 	$(call say,LD,$@)
@@ -387,7 +388,7 @@ $(patsubst tests/%.c,$(B)/obj/tests/%.o,$(TEST_SRC)) $(SUPPORT_OBJ): $(B)/test_f
 .SECONDARY:
 
 .PHONY: tests-build
-tests-build: $(TEST_BIN) $(FUZZ_BIN) $(B)/cufrag $(B)/lab $(MPI_MODULE)
+tests-build: $(TEST_BIN) $(FUZZ_BIN) $(B)/cufrag $(B)/lab $(MPI_MODULE) $(if $(filter 0,$(PRETEND)),,$(OUT)/libcufrag_nogpu.so)
 
 # ---- tests -----------------------------------------------------------------------
 # Another BUILD has its own folder, also when B was given.

@@ -5,7 +5,6 @@
  * model must not need host memory.
  */
 #include "nogpu.h"
-#include "lent.h"
 
 #include <stdlib.h>
 #include <string.h>
