@@ -155,8 +155,7 @@ static int run_all(struct pretend_job *j, char **program, struct frag_trace **ou
 	FRAG_TRY(rc);
 	rc = frag_pretend_collect(j->l, j->folder, *status, out, err);
 	if (!rc && !*status && j->roles && !j->roles_known && j->o->known_roles)
-		frag_roles_pass_on(j->folder, (*out)->estimate, j->o->known_roles,
-				   j->o->alike_roles);
+		frag_roles_pass_on(j->folder, (*out)->estimate, j->o->known_roles);
 	if (!rc && !missing)
 		keep(j, *status);
 	return rc == FRAG_EINPUT ? explain_nothing(j, *status, err) : rc;
