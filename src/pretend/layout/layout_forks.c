@@ -112,8 +112,7 @@ void frag_layout_forks_end(struct frag_layout_forks *f)
 	f->server = 0;
 }
 
-void frag_layout_roles_path(const struct frag_layouts *x, size_t layout, bool any_world, char *path,
-			    size_t cap)
+void frag_layout_roles_path(const struct frag_layouts *x, size_t layout, char *path, size_t cap)
 {
 	static const char *const same_ranks[] = { "ac", "recompute", "checkpoint",
 						  "checkpointing" };
@@ -122,13 +121,12 @@ void frag_layout_roles_path(const struct frag_layouts *x, size_t layout, bool an
 	for (size_t k = 0; k < x->axes.count; k++) {
 		const struct frag_axis *a = &x->axes.list[k];
 		const char *value = frag_axes_value(&x->axes, layout, k);
-		bool counts = k == x->world ? !any_world : a->order == FRAG_AXIS_ANY;
+		bool counts = k == x->world || a->order == FRAG_AXIS_ANY;
 
 		for (size_t n = 0; n < FRAG_ARRAY_LEN(same_ranks); n++)
 			counts &= strcmp(a->name, same_ranks[n]) != 0;
 		if (counts)
 			key = XXH3_64bits_withSeed(value, strlen(value), key + k + 1);
 	}
-	snprintf(path, cap, "%.4000s/%s.%016llx", x->folder, any_world ? "alike" : "roles",
-		 (unsigned long long)key);
+	snprintf(path, cap, "%.4000s/roles.%016llx", x->folder, (unsigned long long)key);
 }

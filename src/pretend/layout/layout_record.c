@@ -292,7 +292,7 @@ static int record(const struct frag_layouts *x, size_t i, size_t on, const char 
 	struct engine engine = { log, x->block_tokens };
 	struct frag_pretend pretend;
 	struct frag_program p;
-	char path[4200], roles[4200], alike[4200];
+	char path[4200], roles[4200];
 	struct frag_err unread;
 	int status = 0, said = 0, rc;
 
@@ -300,10 +300,8 @@ static int record(const struct frag_layouts *x, size_t i, size_t on, const char 
 	FRAG_TRY(frag_config_apply(x->settings, &x->axes, frag_layout_of(x, i), words, err));
 	path_of(x, i, on, log, path, sizeof(path));
 	p = program_of(x, i, on, &pretend, words);
-	frag_layout_roles_path(x, frag_layout_of(x, i), false, roles, sizeof(roles));
-	frag_layout_roles_path(x, frag_layout_of(x, i), true, alike, sizeof(alike));
+	frag_layout_roles_path(x, frag_layout_of(x, i), roles, sizeof(roles));
 	pretend.known_roles = x->exact ? NULL : roles;
-	pretend.alike_roles = alike;
 	pretend.scout_prints = true; /* into the log, of which the size is watched */
 	if (is_there(x, on, path)) {
 		out->status = FRAG_LAYOUT_RAN;

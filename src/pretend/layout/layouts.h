@@ -212,9 +212,8 @@ bool frag_layout_forks_ended(struct frag_layout_forks *f, enum frag_layout_way w
 void frag_layout_forks_end(struct frag_layout_forks *f);
 
 /* Path of the roles for jobs with the same ranks: equal values, except along ordered names and
- * recomputation. any_world: independent of the number of ranks. */
-void frag_layout_roles_path(const struct frag_layouts *x, size_t layout, bool any_world, char *path,
-			    size_t cap);
+ * recomputation. */
+void frag_layout_roles_path(const struct frag_layouts *x, size_t layout, char *path, size_t cap);
 
 /* ---- the answer ------------------------------------------------------------------------ */
 
