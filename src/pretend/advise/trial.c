@@ -2,9 +2,82 @@
 /* Changes that are tried; see trial.h. */
 #include "trial_internal.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
 #include <frag/clock.h>
 
 #include "pretend/advise/edit.h"
+#include "pretend/start/fork_server.h"
+
+#define DAY 86400u
+
+/* ---- the program as it is ------------------------------------------------------------------ */
+
+void frag_trials_path(const struct frag_advising *a, unsigned n, const char *name, char *path,
+		      size_t room)
+{
+	snprintf(path, room, "%s/%u%s%s", a->trials.folder, n, *name ? "/" : "", name);
+}
+
+int frag_trials_folder(struct frag_advising *a, unsigned *n, char *path, struct frag_err *err)
+{
+	*n = a->trials.count++;
+	frag_trials_path(a, *n, "", path, 4096);
+	return mkdir(path, 0700) && errno != EEXIST
+		       ? frag_fail(err, FRAG_EOUTPUT, "cannot create '%.300s': %s", path,
+				   strerror(errno))
+		       : 0;
+}
+
+static bool is_late(void *until_ns)
+{
+	return frag_clock_ns() > *(uint64_t *)until_ns;
+}
+
+static int run_unchanged(struct frag_advising *a, struct frag_err *err)
+{
+	struct frag_trials *t = &a->trials;
+	const uint64_t begun = frag_clock_ns();
+	uint64_t until = begun + (a->seconds ? a->seconds : DAY) * 1000000000ull;
+	char folder[4096];
+	unsigned n;
+	int rc;
+
+	*t = (struct frag_trials){ .launch = frag_program_launch(&a->program) };
+	t->launch.stdout_to_stderr = true;
+	FRAG_TRY(frag_launch_folder(t->folder, sizeof(t->folder), err));
+	FRAG_TRY(frag_trials_folder(a, &n, folder, err));
+	setenv(CUFRAG_TRIALS, "1", 1);
+	frag_launch_put_path(CUFRAG_NOGPU_MODULES, t->folder, "modules");
+	frag_launch_end_when(is_late, &until);
+	rc = frag_pretend_run_into(&t->launch, a->pretend, a->program.words, folder, &t->status,
+				   err);
+	frag_launch_end_when(NULL, NULL);
+	unsetenv(CUFRAG_TRIALS);
+	unsetenv(CUFRAG_NOGPU_MODULES);
+	t->took_ns = frag_clock_ns() - begun;
+	if (frag_launch_interrupted())
+		return frag_fail(err, FRAG_EINTR, "interrupted");
+	FRAG_TRY(rc);
+	if (frag_launch_was_done())
+		return frag_fail(err, FRAG_EINPUT, "the program ran longer than %u s (--time)",
+				 a->seconds);
+	t->server = frag_forks_begin(t->folder);
+	return 0;
+}
+
+static void end_runs(struct frag_advising *a)
+{
+	if (!*a->trials.folder)
+		return;
+	frag_forks_end(a->trials.server);
+	frag_launch_folder_remove(a->trials.folder);
+	a->trials.folder[0] = '\0';
+}
+/* ---- settings -------------------------------------------------------------------------------- */
 
 static int add_one(struct frag_advising *a, struct frag_advice x, struct frag_err *err)
 {
@@ -52,7 +125,7 @@ static int begin(struct frag_advising *a, struct frag_err *err)
 	bool oom = false;
 	int rc;
 
-	FRAG_TRY(frag_trials_begin(a, err));
+	FRAG_TRY(run_unchanged(a, err));
 	frag_trials_path(a, 0, "", folder, sizeof(folder));
 	frag_pretend_note_hooks(&a->trials.launch, folder);
 	rc = frag_trial_collect(a, 0, a->trials.status, &a->first, &oom, err);
@@ -68,7 +141,7 @@ static int begin(struct frag_advising *a, struct frag_err *err)
 	frag_launch_note(&a->trials.launch, "the unchanged program runs out of memory on this "
 					    "card; recorded with enough "
 					    "memory");
-	frag_trials_end(a);
+	end_runs(a);
 	a->enlarged = true;
 	p->target.card.total_bytes = FRAG_TRIAL_LARGE;
 	p->target.limit = (struct frag_limit){ 0 };
@@ -110,7 +183,7 @@ int frag_advise_recording(struct frag_advising *a, const struct frag_recording *
 
 void frag_advising_release(struct frag_advising *a)
 {
-	frag_trials_end(a);
+	end_runs(a);
 	frag_trace_destroy(a->base);
 	frag_advices_release(a->list, a->count);
 	frag_catalog_release(&a->catalog);

@@ -10,12 +10,13 @@
 
 #include "pretend/start/fork_server.h"
 
-#define WORTH_IT 4u /* unknown layouts: below, the server and its trial cost more than they save */
+#define WORTH_IT \
+	4u /* unknown layouts: below, the server and a known one cost more than they save */
 
 void frag_layout_forks_init(struct frag_layout_forks *f, const struct frag_layouts *x,
 			    const char *folder)
 {
-	*f = (struct frag_layout_forks){ .folder = folder, .trial = SIZE_MAX };
+	*f = (struct frag_layout_forks){ .folder = folder, .known = SIZE_MAX };
 	/* a memory limit is for children of one process; engines start their own */
 	f->way = x->exact || x->requests || x->pretend.memory_bytes ? FRAG_LAYOUT_ANEW
 								    : FRAG_LAYOUT_FIRST;
@@ -24,14 +25,14 @@ void frag_layout_forks_init(struct frag_layout_forks *f, const struct frag_layou
 void frag_layout_forks_enter(const struct frag_layout_forks *f, enum frag_layout_way way,
 			     struct frag_layouts *x)
 {
-	x->pretend.trial = way == FRAG_LAYOUT_TRIAL;
+	x->pretend.trial = way == FRAG_LAYOUT_KNOWN;
 	if (way == FRAG_LAYOUT_FIRST)
 		frag_launch_put_path(CUFRAG_NOGPU_MODULES, f->folder, "modules");
-	if (way == FRAG_LAYOUT_FORKED || way == FRAG_LAYOUT_TRIAL)
+	if (way == FRAG_LAYOUT_FORKED || way == FRAG_LAYOUT_KNOWN)
 		frag_launch_put_path(CUFRAG_NOGPU_FORKS, f->folder, "ask");
 }
 
-static size_t count_open(const struct frag_layouts *x)
+size_t frag_layouts_open_count(const struct frag_layouts *x)
 {
 	size_t n = 0;
 
@@ -43,54 +44,35 @@ static size_t count_open(const struct frag_layouts *x)
 enum frag_layout_way frag_layout_forks_way(const struct frag_layout_forks *f,
 					   const struct frag_layouts *x, size_t point)
 {
-	return x->results[point].anew || f->way == FRAG_LAYOUT_TRIAL ? FRAG_LAYOUT_ANEW : f->way;
+	return x->results[point].anew || f->way == FRAG_LAYOUT_KNOWN ? FRAG_LAYOUT_ANEW : f->way;
 }
 
-static bool same_on_card(const struct frag_layout_on_card *a, const struct frag_layout_on_card *b)
-{
-	return a->completes == b->completes && a->roomy == b->roomy &&
-	       !strcmp(a->setting, b->setting) &&
-	       a->peak_reserved_bytes == b->peak_reserved_bytes && a->room_bytes == b->room_bytes &&
-	       a->rank == b->rank;
-}
-
-static bool same(const struct frag_layout_result *a, const struct frag_layout_result *b)
-{
-	for (size_t c = 0; c < FRAG_LAYOUT_CARDS; c++)
-		if (!same_on_card(&a->cards[c], &b->cards[c]))
-			return false;
-	return a->status == b->status && a->min_bytes == b->min_bytes && a->rank == b->rank &&
-	       a->ranks == b->ranks && a->free_bytes == b->free_bytes && a->step_us == b->step_us &&
-	       a->events == b->events && !memcmp(a->kinds, b->kinds, sizeof(a->kinds));
-}
-
-/* A newly started process had the same result. */
-static bool is_known(const struct frag_layouts *x, const struct frag_layout_result *r)
-{
-	for (size_t i = 0; i < x->border.count; i++)
-		if (x->results[i].status == r->status && !strcmp(x->results[i].message, r->message))
-			return true;
-	return false;
-}
-
-static bool failed(const struct frag_layout_result *r)
+bool frag_layout_failed(const struct frag_layout_result *r)
 {
 	return r->status == FRAG_LAYOUT_FAILED || r->status == FRAG_LAYOUT_ENDLESS;
 }
 
+void frag_layout_forks_end(struct frag_layout_forks *f)
+{
+	frag_forks_end(f->server);
+	f->server = 0;
+	f->way = FRAG_LAYOUT_ANEW;
+}
+
 bool frag_layout_forks_ended(struct frag_layout_forks *f, enum frag_layout_way way,
-			     const struct frag_layouts *x, size_t point,
+			     struct frag_layouts *x, size_t point,
 			     const struct frag_layout_result *r)
 {
 	/* a failed layout may not have loaded the modules that the next one needs */
 	if (way == FRAG_LAYOUT_FIRST && f->way == way && r->status == FRAG_LAYOUT_RAN &&
-	    count_open(x) > WORTH_IT && (f->server = frag_forks_begin(f->folder))) {
-		f->trial = point;
-		f->way = FRAG_LAYOUT_TRIAL;
+	    frag_layouts_open_count(x) > WORTH_IT && (f->server = frag_forks_begin(f->folder))) {
+		f->known = point;
+		f->way = FRAG_LAYOUT_KNOWN;
 	}
-	if (way == FRAG_LAYOUT_TRIAL) {
-		f->way = same(r, &x->results[point]) ? FRAG_LAYOUT_FORKED : FRAG_LAYOUT_ANEW;
-		if (f->way == FRAG_LAYOUT_ANEW) {
+	if (way == FRAG_LAYOUT_KNOWN) {
+		/* results begin as zeros, padding and texts included */
+		f->way = FRAG_LAYOUT_FORKED;
+		if (memcmp(r, &x->results[point], sizeof(*r)) != 0) {
 			frag_layout_forks_end(f);
 			x->tell(x->ctx,
 				"Python is started anew for each layout: forked from one that "
@@ -102,14 +84,10 @@ bool frag_layout_forks_ended(struct frag_layout_forks *f, enum frag_layout_way w
 		f->server = 0;
 		f->way = FRAG_LAYOUT_ANEW;
 	}
-	/* a failed fork counts only if it also fails without forking */
-	return way != FRAG_LAYOUT_FORKED || (f->way == way && (!failed(r) || is_known(x, r)));
-}
-
-void frag_layout_forks_end(struct frag_layout_forks *f)
-{
-	frag_forks_end(f->server);
-	f->server = 0;
+	/* a fork that failed runs again without one */
+	x->results[point].anew =
+		way == FRAG_LAYOUT_FORKED && (f->way != way || frag_layout_failed(r));
+	return !x->results[point].anew;
 }
 
 void frag_layout_roles_path(const struct frag_layouts *x, size_t layout, bool any_world, char *path,

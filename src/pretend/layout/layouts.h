@@ -54,7 +54,7 @@ struct frag_layout_on_card {
 	uint64_t rank; /* that needs most; UINT64_MAX = unknown */
 };
 
-/* Without pointers, as it is sent through a pipe. */
+/* Without pointers, as it is shared with a child. */
 struct frag_layout_result {
 	enum frag_layout_status status;
 	bool anew; /* unknown: it failed in a fork, and runs again in a new Python */
@@ -181,19 +181,19 @@ uint64_t frag_layout_fewest(const struct frag_layouts *x, size_t c);
 /*
  * How the processes of a layout start. The first layout starts Python itself; the modules that it
  * had imported are then loaded once, in a server from which processes of later layouts are forked
- * (start/fork_server.h), if a fork of that layout, its trial, gives the same result.
+ * (start/fork_server.h), if a fork of that known layout gives the same result.
  */
 enum frag_layout_way {
 	FRAG_LAYOUT_ANEW,
 	FRAG_LAYOUT_FIRST, /* a new Python, described for the server */
 	FRAG_LAYOUT_FORKED,
-	FRAG_LAYOUT_TRIAL, /* forked, to compare results */
+	FRAG_LAYOUT_KNOWN, /* forked, to compare results */
 };
 
 struct frag_layout_forks {
 	const char *folder;
-	enum frag_layout_way way; /* of the next layout; TRIAL: anew, until the trial has ended */
-	size_t trial;		  /* point of a trial that has to start; SIZE_MAX = none */
+	enum frag_layout_way way; /* of the next layout; KNOWN: anew, until that has ended */
+	size_t known;		  /* point that has to start as a known one; SIZE_MAX = none */
 	pid_t server;		  /* 0 = none */
 };
 
@@ -205,11 +205,15 @@ void frag_layout_forks_enter(const struct frag_layout_forks *f, enum frag_layout
 /* How this point starts. */
 enum frag_layout_way frag_layout_forks_way(const struct frag_layout_forks *f,
 					   const struct frag_layouts *x, size_t point);
-/* A layout has ended. False: discard its result; it may run again. */
+/* A layout has ended. False: discard its result; unless it was a known one, it runs again. */
 bool frag_layout_forks_ended(struct frag_layout_forks *f, enum frag_layout_way way,
-			     const struct frag_layouts *x, size_t point,
+			     struct frag_layouts *x, size_t point,
 			     const struct frag_layout_result *r);
 void frag_layout_forks_end(struct frag_layout_forks *f);
+/* Points without an answer. */
+size_t frag_layouts_open_count(const struct frag_layouts *x);
+/* For another reason than memory? */
+bool frag_layout_failed(const struct frag_layout_result *r);
 
 /* Path of the roles for jobs with the same ranks: equal values, except along ordered names and
  * recomputation. any_world: independent of the number of ranks. */
