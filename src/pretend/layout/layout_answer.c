@@ -322,14 +322,10 @@ static void say_assumed(const struct frag_layouts *x, struct frag_answer *a)
 	FRAG_AUTO(frag_text_release) struct frag_text names = { 0 };
 	const struct frag_border *b = &x->border;
 
-	if (b->withdrawn)
-		frag_answer_say(a, "a layout with more ranks needed more memory than the same with "
-				   "fewer, so nothing was assumed of other numbers of ranks");
 	if (!b->assumed && !b->checked)
 		return;
 	for (size_t k = 0; k < x->axes.count; k++)
-		if (x->axes.list[k].order != FRAG_AXIS_ANY &&
-		    !(x->axes.list[k].expected && b->withdrawn))
+		if (x->axes.list[k].order != FRAG_AXIS_ANY)
 			frag_text_addf(&names, "%s%s of {%s}", names.len ? ", " : "",
 				       x->axes.list[k].order == FRAG_AXIS_RISING ? "more" : "less",
 				       x->axes.list[k].name);

@@ -119,42 +119,6 @@ static uint64_t fits_of(const struct frag_layouts *x, const struct frag_layout_r
 	return fits;
 }
 
-/* An answer is clear at one FAR-th of the room: the memory of NCCL does not change it. */
-#define FAR 25u
-
-static uint64_t clear_of(const struct frag_layouts *x, const struct frag_layout_result *r)
-{
-	uint64_t clear = 0;
-
-	for (size_t c = 0; c < x->cards_count; c++) {
-		const struct frag_layout_on_card *on = &r->cards[c];
-		uint64_t far = on->room_bytes / FAR;
-
-		if (r->status == FRAG_LAYOUT_RAN &&
-		    (on->roomy ? r->min_bytes + far < on->room_bytes
-			       : r->min_bytes > on->room_bytes + far))
-			clear |= 1ull << c;
-	}
-	return clear;
-}
-
-/* Does a layout need more memory with more ranks, beyond the memory of NCCL? */
-static bool rises_with_ranks(const struct frag_layouts *x, size_t i)
-{
-	const uint64_t need = x->results[i].min_bytes;
-
-	for (size_t k = 0; k < x->border.count; k++) {
-		const uint64_t other = x->results[k].min_bytes;
-
-		if (x->results[k].status != FRAG_LAYOUT_RAN)
-			continue;
-		if ((frag_border_expected_below(&x->border, i, k) && need > other + other / FAR) ||
-		    (frag_border_expected_below(&x->border, k, i) && other > need + need / FAR))
-			return true;
-	}
-	return false;
-}
-
 static void tell(const struct course *c, const struct job *j, const struct frag_layout_result *r)
 {
 	const struct frag_layouts *x = c->x;
@@ -196,9 +160,7 @@ static void note_result(struct course *c, struct job *j, const struct frag_layou
 	else if (p->checking)
 		frag_border_checked(&x->border, j->point, fits_of(x, r));
 	else
-		frag_border_decide(&x->border, j->point, fits_of(x, r), clear_of(x, r));
-	if (r->status == FRAG_LAYOUT_RAN && !x->border.withdrawn && rises_with_ranks(x, j->point))
-		frag_border_expect_nothing(&x->border);
+		frag_border_decide(&x->border, j->point, fits_of(x, r));
 }
 
 /* Takes the result, or leaves the layout for another run if its fork is not trusted. */

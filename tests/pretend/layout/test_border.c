@@ -35,7 +35,7 @@ static size_t search(struct frag_border *b, uint64_t (*fits)(const struct frag_b
 
 	while ((i = frag_border_next(b)) != SIZE_MAX) {
 		assert_false(b->points[i].ran);
-		frag_border_decide(b, i, fits(&b->points[i]), 0);
+		frag_border_decide(b, i, fits(&b->points[i]));
 		runs++;
 	}
 	return runs;
@@ -76,57 +76,6 @@ TEST(each_card_is_bisected)
 	assert_true(search(&b, of_line) <= 18);
 	for (size_t k = 0; k < b.count; k++)
 		assert_int_equal(points[k].fits, of_line(&points[k]));
-}
-
-/* Two lines of eight; along the second level memory is only expected to rise. One card: the border lies at 4. */
-static void make_expected(struct frag_border *b, struct frag_border_point *points)
-{
-	*b = (struct frag_border){
-		.points = points, .count = 16, .axes = 2, .cards = 1, .expected = 2
-	};
-	for (size_t i = 0; i < b->count; i++)
-		points[i] = (struct frag_border_point){ .level = { (uint16_t)(i % 8),
-								   (uint16_t)(i / 8) } };
-}
-
-TEST(what_is_only_expected_counts_far_from_the_border)
-{
-	struct frag_border_point points[16];
-	struct frag_border b;
-
-	make_expected(&b, points);
-	frag_border_decide(&b, 11, 1, 0); /* it fits, but only just */
-	assert_int_equal(points[10].decided, 1);
-	assert_int_equal(points[3].decided, 0);
-	frag_border_decide(&b, 9, 1, 1);
-	assert_int_equal(points[1].decided, 1);
-	assert_int_equal(points[1].fits, 1);
-	assert_int_equal(points[2].decided, 0);
-	frag_border_decide(&b, 6, 0, 1); /* it does not fit, nor do those above */
-	assert_int_equal(points[15].decided, 1);
-	assert_int_equal(points[15].fits, 0);
-	assert_int_equal(points[13].decided, 0);
-}
-
-TEST(an_expectation_that_fails_decides_nothing_any_more)
-{
-	struct frag_border_point points[16];
-	struct frag_border b;
-
-	make_expected(&b, points);
-	points[0].elsewhere = points[0].decided = 1;
-	frag_border_decide(&b, 10, 1, 1);
-	assert_int_equal(points[2].decided, 1);
-	frag_border_expect_nothing(&b);
-	assert_int_equal(points[0].decided, 1);
-	assert_int_equal(points[2].decided, 0);
-	assert_int_equal(points[9].decided, 1);
-	frag_border_decide(&b, 5, 0, 1);
-	assert_int_equal(points[13].decided, 0);
-	assert_int_equal(points[6].decided, 1);
-	assert_true(frag_border_expected_below(&b, 2, 10));
-	assert_false(frag_border_expected_below(&b, 10, 2));
-	assert_false(frag_border_expected_below(&b, 1, 10));
 }
 
 /* Of all but those in the first row. */
@@ -215,7 +164,7 @@ TEST(no_group_is_left_alone_at_the_end)
 		for (size_t k = 0; k < b.count; k++)
 			left[points[k].group] += points[k].decided != b.cards;
 		assert_int_equal(points[i].group, left[1] > left[0]);
-		frag_border_decide(&b, i, truth(&points[i]), 0);
+		frag_border_decide(&b, i, truth(&points[i]));
 	}
 }
 
@@ -232,7 +181,7 @@ static size_t search_at_once(struct frag_border *b, unsigned jobs, uint64_t seed
 		if (!n)
 			return ran;
 		i = frag_random(&seed) % n;
-		frag_border_decide(b, running[i], truth(&b->points[running[i]]), 0);
+		frag_border_decide(b, running[i], truth(&b->points[running[i]]));
 		running[i] = running[--n];
 		ran++;
 	}
