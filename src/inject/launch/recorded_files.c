@@ -190,73 +190,49 @@ int frag_launch_gather(const char *folder, struct frag_trace **out, struct frag_
 
 /* ---- what is left out ("#apart BYTES LIBRARY" in the files) ---- */
 
-#define NAMES_MAX 8u
-
 struct left_out {
 	uint64_t count, bytes;
-	char *names[NAMES_MAX];
-	size_t names_count;
+	char names[400];
 };
-
-static void add(struct left_out *a, char *text)
-{
-	char *name;
-
-	a->count++;
-	a->bytes += strtoull(text, &name, 10);
-	name += strspn(name, " ");
-	name[strcspn(name, "\n")] = '\0';
-	for (size_t i = 0; i < a->names_count; i++)
-		if (!strcmp(a->names[i], name))
-			return;
-	if (a->names_count < NAMES_MAX && (a->names[a->names_count] = frag_host_strdup(name)))
-		a->names_count++;
-}
 
 static void read_apart(struct left_out *a, const char *path)
 {
 	FRAG_AUTO_FILE FILE *f = fopen(path, "r");
 	FRAG_AUTO_FREE char *line = NULL;
-	size_t room = 0;
+	size_t room = 0, at = strlen(a->names);
+	char *name;
 
-	while (f && getline(&line, &room, f) > 0)
-		if (!strncmp(line, "#apart ", 7))
-			add(a, line + 7);
-}
-
-static void say(const struct frag_launch *l, const struct left_out *a)
-{
-	char names[400] = "";
-	size_t at = 0;
-
-	for (size_t i = 0; i < a->names_count && at < sizeof(names); i++)
-		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%.60s", i ? ", " : "",
-				       a->names[i]);
-	frag_launch_note(l,
-			 "left out: %" PRIu64 " requests (%s) that %s made for their own use; "
-			 "record without --no-pool to include them",
-			 a->count, FRAG_BYTES(a->bytes), names);
+	for (; f && getline(&line, &room, f) > 0; at = strlen(a->names)) {
+		if (strncmp(line, "#apart ", 7) != 0)
+			continue;
+		a->count++;
+		a->bytes += strtoull(line + 7, &name, 10);
+		name += strspn(name, " ");
+		name[strcspn(name, "\n")] = '\0';
+		if (!strstr(a->names, name))
+			snprintf(a->names + at, sizeof(a->names) - at, "%s%.60s", at ? ", " : "",
+				 name);
+	}
 }
 
 void frag_launch_note_left_out(const struct frag_launch *l, const char *folder)
 {
+	FRAG_AUTO_FREE struct dirent **names = NULL;
+	int count = scandir(folder, &names, is_log, alphasort);
 	struct left_out a = { 0 };
-	struct dirent *entry;
-	DIR *dir = opendir(folder);
 
-	while (dir && (entry = readdir(dir))) {
-		FRAG_AUTO_FREE char *path =
-			entry->d_name[0] == '.' ? NULL : frag_path_join(folder, entry->d_name);
+	for (int i = 0; i < count; i++) {
+		FRAG_AUTO_FREE char *path = frag_path_join(folder, names[i]->d_name);
 
 		if (path)
 			read_apart(&a, path);
+		free(names[i]);
 	}
-	if (dir)
-		closedir(dir);
 	if (a.count)
-		say(l, &a);
-	for (size_t i = 0; i < a.names_count; i++)
-		frag_host_free(a.names[i]);
+		frag_launch_note(l,
+				 "left out: %" PRIu64 " requests (%s) that %s made for their own "
+				 "use; record without --no-pool to include them",
+				 a.count, FRAG_BYTES(a.bytes), a.names);
 }
 
 /* ---- names ---- */
