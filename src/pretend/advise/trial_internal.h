@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of trial.c: one run measured, and what the program offers (trial_measure.c); runs with changes (trial_runs.c); the best
- * together (trial_best.c).
+ * The parts of trial.c: one run measured, and what the program offers (trial_measure.c); runs with changes (trial_runs.c).
  */
 #ifndef FRAG_ADVISE_TRIAL_INTERNAL_H
 #define FRAG_ADVISE_TRIAL_INTERNAL_H
@@ -49,10 +48,5 @@ static inline bool frag_trial_fits(const struct frag_advising *a, const struct f
 {
 	return frag_advice_need(p) <= frag_advising_room(a, true);
 }
-/* The largest saving first. */
-void frag_trial_sort(struct frag_advising *a);
-int frag_trial_combine(struct frag_advising *a, struct frag_err *err);
-/* Runs the best changes on the given card itself, if all runs so far had more memory. */
-int frag_trial_complete(struct frag_advising *a, struct frag_err *err);
 
 #endif

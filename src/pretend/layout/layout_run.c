@@ -14,21 +14,35 @@
 #include <frag/clock.h>
 
 #include "base/interrupt.h"
-#include "base/outfile.h"
 #include "base/scratch.h"
 #include "base/term.h"
 #include "pretend/start/child.h"
+#include "pretend/start/fork_server.h"
 
 /* Added to twice the time of the longest layout for a known one: Python first imports everything. */
 #define KNOWN_NS 30000000000ull
+#define WORTH_IT \
+	4u	 /* unknown layouts: below, the server and a known one cost more than they save */
 #define ALIKE 8u /* after that many layouts failed and none ran, the rest is skipped */
 #define PRINTED_BYTES \
 	(1ull << 30) /* of output of a layout, so that an endless one does not fill the disk */
 #define TRIES 4u     /* confirmations that may fail, for each card and number of ranks */
 
+/*
+ * The first layout starts Python itself; the modules that it had imported are then loaded once, in a
+ * server from which processes of later layouts are forked (start/fork_server.h), if a fork of that
+ * known layout gives the same result.
+ */
+enum way {
+	ANEW,
+	FIRST, /* a new Python, described for the server */
+	FORKED,
+	KNOWN, /* forked, to compare results */
+};
+
 struct job {
 	struct frag_child child;
-	enum frag_layout_way way;
+	enum way way;
 	size_t point, on;  /* on: the card itself, or SIZE_MAX */
 	uint64_t limit_ns; /* of its time; 0 = none */
 	char ended[80];	   /* why cufrag ended it, or empty */
@@ -41,15 +55,16 @@ struct course {
 	unsigned running;
 	char *folder;
 	uint64_t number;
-	struct frag_layout_forks forks;
+	enum way way;	     /* of the next layout; KNOWN: anew, until that has ended */
+	size_t known;	     /* point that has to start as a known one; SIZE_MAX = none */
+	pid_t server;	     /* 0 = none */
 	uint64_t longest_ns; /* that a layout took */
 	struct frag_progress progress;
 };
 
 /* ---- processes ----------------------------------------------------------------------------- */
 
-static int start_as(struct course *c, size_t point, size_t on, enum frag_layout_way way,
-		    struct frag_err *err)
+static int start_as(struct course *c, size_t point, size_t on, enum way way, struct frag_err *err)
 {
 	struct frag_layout_result *r;
 	struct job *j = c->jobs;
@@ -60,29 +75,34 @@ static int start_as(struct course *c, size_t point, size_t on, enum frag_layout_
 	*j = (struct job){ .way = way,
 			   .point = point,
 			   .on = on,
-			   .limit_ns = way == FRAG_LAYOUT_KNOWN
-					       ? 2 * c->longest_ns + KNOWN_NS
-					       : c->x->time_limit_s * 1000000000ull };
+			   .limit_ns = way == KNOWN ? 2 * c->longest_ns + KNOWN_NS
+						    : c->x->time_limit_s * 1000000000ull };
 	snprintf(j->child.log, sizeof(j->child.log), "%.4000s/%" PRIu64 ".log", c->folder,
 		 c->number++);
 	memset(r, 0, sizeof(*r));
 	FRAG_TRY(frag_child_begin(&j->child, err));
 	if (!j->child.pid) {
-		frag_layout_forks_enter(&c->forks, way, c->x);
+		c->x->pretend.trial = way == KNOWN;
+		if (way == FIRST)
+			frag_launch_put_path(CUFRAG_NOGPU_MODULES, c->folder, "modules");
+		if (way == FORKED || way == KNOWN)
+			frag_launch_put_path(CUFRAG_NOGPU_FORKS, c->folder, "ask");
 		frag_layout_record(c->x, point, on, j->child.log, r);
 		frag_child_leave(0);
 	}
-	if (way == FRAG_LAYOUT_KNOWN)
-		c->forks.known = SIZE_MAX;
+	if (way == KNOWN)
+		c->known = SIZE_MAX;
 	c->running++;
-	c->x->recordings += way != FRAG_LAYOUT_KNOWN;
+	c->x->recordings += way != KNOWN;
 	c->x->border.points[point].running = true;
 	return 0;
 }
 
 static int start(struct course *c, size_t point, size_t on, struct frag_err *err)
 {
-	return start_as(c, point, on, frag_layout_forks_way(&c->forks, c->x, point), err);
+	const bool anew = c->x->results[point].anew || c->way == KNOWN;
+
+	return start_as(c, point, on, anew ? ANEW : c->way, err);
 }
 
 /* The result of a job that has ended; state as of waitpid. */
@@ -163,13 +183,64 @@ static void note_result(struct course *c, struct job *j, const struct frag_layou
 		frag_border_decide(&x->border, j->point, fits_of(x, r));
 }
 
+static size_t count_open(const struct frag_layouts *x)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < x->border.count; i++)
+		n += x->border.points[i].decided != x->border.cards;
+	return n;
+}
+
+static void end_server(struct course *c)
+{
+	frag_forks_end(c->server);
+	c->server = 0;
+	c->way = ANEW;
+}
+
+/* A known layout has ended: did the fork do the same? Results begin as zeros, padding and texts included. */
+static void compare_known(struct course *c, size_t point, const struct frag_layout_result *r)
+{
+	c->way = FORKED;
+	if (!memcmp(r, &c->x->results[point], sizeof(*r)))
+		return;
+	end_server(c);
+	c->x->tell(c->x->ctx, "Python is started anew for each layout: forked from one that had "
+			      "loaded its modules, the first did not do the same");
+}
+
+/* False: the result does not count; unless it is a known one, the layout runs again. */
+static bool counts(struct course *c, const struct job *j, const struct frag_layout_result *r)
+{
+	struct frag_layout_result *before = &c->x->results[j->point];
+
+	/* a failed layout may not have loaded the modules that the next one needs */
+	if (j->way == FIRST && c->way == FIRST && r->status == FRAG_LAYOUT_RAN &&
+	    count_open(c->x) > WORTH_IT && (c->server = frag_forks_begin(c->folder))) {
+		c->known = j->point;
+		c->way = KNOWN;
+	}
+	if (j->way == KNOWN) {
+		compare_known(c, j->point, r);
+		return false;
+	}
+	if (c->server && waitpid(c->server, NULL, WNOHANG) == c->server) {
+		c->server = 0;
+		c->way = ANEW;
+	}
+	/* a fork that failed runs again without one */
+	before->anew = j->way == FORKED && (c->way != FORKED || frag_layout_failed(r));
+	return !before->anew;
+}
+
 /* Takes the result, or leaves the layout for another run if its fork is not trusted. */
 static void note_end(struct course *c, struct job *j, int state)
 {
 	struct frag_layout_result r;
 
 	take(c, j, state, &r);
-	if (c->x->interrupted || !frag_layout_forks_ended(&c->forks, j->way, c->x, j->point, &r))
+	if (c->x->interrupted || !counts(c, j, &r))
 		return;
 	note_result(c, j, &r);
 	tell(c, j, &r);
@@ -235,15 +306,15 @@ static int search(struct course *c, struct frag_err *err)
 	struct frag_layouts *x = c->x;
 
 	while (!x->interrupted) {
-		const bool free = c->running < x->jobs, known = c->forks.known != SIZE_MAX;
+		const bool free = c->running < x->jobs, known = c->known != SIZE_MAX;
 		size_t i = SIZE_MAX;
 
-		frag_progress_update(&c->progress, x->border.count - frag_layouts_open_count(x),
+		frag_progress_update(&c->progress, x->border.count - count_open(x),
 				     x->border.count);
 		if (free && !known && !hopeless(x))
 			i = frag_border_next(&x->border);
 		if (free && known)
-			FRAG_TRY(start_as(c, c->forks.known, SIZE_MAX, FRAG_LAYOUT_KNOWN, err));
+			FRAG_TRY(start_as(c, c->known, SIZE_MAX, KNOWN, err));
 		else if (i != SIZE_MAX)
 			FRAG_TRY(start(c, i, SIZE_MAX, err));
 		else if (c->running)
@@ -318,40 +389,6 @@ static int run(struct course *c, struct frag_err *err)
 	return confirm(c, err);
 }
 
-static bool is_same_file(const char *path, const char *text)
-{
-	FRAG_AUTO_FILE FILE *f = fopen(path, "re");
-	char found[65536];
-	size_t n = f ? fread(found, 1, sizeof(found), f) : 0;
-
-	return n == strlen(text) && !memcmp(found, text, n);
-}
-
-/* Writes the command with braces into the folder, with options that matter, and refuses to reuse recordings of another one. */
-static int open_keep(const struct frag_layouts *x, struct frag_err *err)
-{
-	FRAG_AUTO(frag_text_release) struct frag_text text = { 0 };
-	char path[4200];
-
-	if (!x->keep)
-		return 0;
-	if (mkdir(x->keep, 0777) && errno != EEXIST)
-		return frag_fail(err, FRAG_EOUTPUT, "cannot create '%.200s': %s", x->keep,
-				 strerror(errno));
-	snprintf(path, sizeof(path), "%.4000s/command", x->keep);
-	for (char *const *w = x->words; *w; w++)
-		frag_text_addf(&text, "%s\n", *w);
-	frag_text_addf(&text, "seed %" PRIu64 "\nvalues %s\nranks %s\n", x->seed, x->pretend.values,
-		       x->pretend.ranks);
-	FRAG_TRY(frag_text_check(&text, err));
-	if (x->resume && !access(path, F_OK) && !is_same_file(path, text.s))
-		return frag_fail(err, FRAG_EUSAGE,
-				 "the recordings in '%.200s' are of another command (see its file "
-				 "'command')",
-				 x->keep);
-	return frag_text_put(&text, path, err);
-}
-
 static int run_in_folder(struct course *c, struct frag_err *err)
 {
 	const size_t size = FRAG_LAYOUT_JOBS * sizeof(*c->results);
@@ -361,12 +398,14 @@ static int run_in_folder(struct course *c, struct frag_err *err)
 	if (c->results == MAP_FAILED)
 		return frag_fail_nomem(err, "layouts");
 	c->x->folder = c->folder;
-	frag_layout_forks_init(&c->forks, c->x, c->folder);
+	c->known = SIZE_MAX;
+	/* a memory limit is for children of one process; engines start their own */
+	c->way = c->x->exact || c->x->requests || c->x->pretend.memory_bytes ? ANEW : FIRST;
 	frag_progress_begin(&c->progress, "layouts known");
 	rc = run(c, err);
 	c->x->interrupted |= rc != 0;
 	drain(c);
-	frag_layout_forks_end(&c->forks);
+	end_server(c);
 	frag_progress_end(&c->progress);
 	munmap(c->results, size);
 	return rc;
@@ -377,7 +416,7 @@ int frag_layouts_run(struct frag_layouts *x, struct frag_err *err)
 	FRAG_AUTO_FREE struct course *c = NULL;
 	int rc, reason;
 
-	FRAG_TRY(open_keep(x, err));
+	FRAG_TRY(frag_layout_open_keep(x, err));
 	FRAG_TRY_CALLOC(c, 1, "layouts", err);
 	c->x = x;
 	reason = frag_scratch_folder(NULL, &c->folder);
