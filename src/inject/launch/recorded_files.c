@@ -105,34 +105,11 @@ int frag_launch_read(const char *path, struct frag_trace **out, struct frag_err 
 	return frag_recording_read(path, conf, out, err);
 }
 
-static int count_cut(const char *folder, struct dirent **names, int count)
-{
-	int cut = 0;
-
-	for (int i = 0; i < count; i++) {
-		FRAG_AUTO_FREE char *path = frag_path_join(folder, names[i]->d_name);
-
-		cut += path && is_log(names[i]) && frag_room_is_cut(path);
-	}
-	return cut;
-}
-
-/* A file of the folder; *out stays NULL where it holds nothing. */
-static int read_file(const char *folder, const struct dirent *entry, struct frag_trace **out,
-		     struct frag_err *err)
-{
-	FRAG_AUTO_FREE char *path = frag_path_join(folder, entry->d_name);
-
-	FRAG_CHECK_ALLOC(path, "path", err);
-	if (is_empty(entry, path))
-		return 0;
-	return frag_launch_read(path, out, err);
-}
-
 static int read_all(const char *folder, struct dirent **names, int count, struct frag_trace **out,
 		    struct frag_err *err)
 {
 	FRAG_AUTO(frag_trace_parts_release) struct frag_trace_parts parts = { 0 };
+	int cut = 0;
 
 	if (count > PARTS_MAX)
 		return frag_fail(err, FRAG_EINPUT,
@@ -140,10 +117,26 @@ static int read_all(const char *folder, struct dirent **names, int count, struct
 				 PARTS_MAX);
 	FRAG_TRY_CALLOC(parts.list, (size_t)FRAG_MAX(count, 1), "recordings", err);
 	for (int i = 0; i < count; i++) {
-		FRAG_TRY(read_file(folder, names[i], &parts.list[parts.count], err));
-		parts.count += parts.list[parts.count] != NULL;
+		FRAG_AUTO_FREE char *path = frag_path_join(folder, names[i]->d_name);
+
+		FRAG_CHECK_ALLOC(path, "path", err);
+		cut += frag_room_is_cut(path);
+		if (cut || is_empty(names[i], path))
+			continue;
+		FRAG_TRY(frag_launch_read(path, &parts.list[parts.count], err));
+		parts.count++;
 	}
-	return parts.count ? frag_trace_parts_join(&parts, out, err) : 0;
+	if (cut) /* complete or absent */
+		return frag_fail(err, FRAG_EOUTPUT,
+				 "%d of %d processes could not write all of their recording; "
+				 "nothing is made of parts",
+				 cut, count);
+	if (!parts.count)
+		return frag_fail(err, FRAG_EINPUT,
+				 "nothing was recorded: no process of the program allocated CUDA "
+				 "memory (a process with other rights, or without the program's "
+				 "environment, is not seen); without a GPU, use --no-gpu");
+	return frag_trace_parts_join(&parts, out, err);
 }
 
 bool frag_launch_forget_pages(const char *folder)
@@ -167,25 +160,13 @@ bool frag_launch_forget_pages(const char *folder)
 int frag_launch_gather(const char *folder, struct frag_trace **out, struct frag_err *err)
 {
 	FRAG_AUTO_FREE struct dirent **names = NULL;
-	int count = scandir(folder, &names, is_log, versionsort), rc, cut;
+	int count = scandir(folder, &names, is_log, versionsort), rc;
 
 	*out = NULL;
-	cut = count_cut(folder, names, count);
-	if (cut) /* complete or absent */
-		rc = frag_fail(err, FRAG_EOUTPUT,
-			       "%d of %d processes could not write all of their recording; nothing "
-			       "is made of parts",
-			       cut, count);
-	else
-		rc = read_all(folder, names, count, out, err);
+	rc = read_all(folder, names, FRAG_MAX(count, 0), out, err);
 	for (int i = 0; i < count; i++)
 		free(names[i]);
-	if (rc || *out)
-		return rc;
-	return frag_fail(err, FRAG_EINPUT,
-			 "nothing was recorded: no process of the program allocated CUDA memory (a "
-			 "process with other rights, or without the program's environment, is not "
-			 "seen); without a GPU, use --no-gpu");
+	return rc;
 }
 
 /* ---- what is left out ("#apart BYTES LIBRARY" in the files) ---- */
