@@ -217,7 +217,7 @@ static struct frag_rows lines_of(struct frag_infos *all)
 		const struct frag_info_device_row *d = t->devices.rows;
 
 		for (size_t k = 0; k < t->devices.count; k++, d++) {
-			const struct frag_info_peak_row *peak = d->peak;
+			const struct frag_info_peak *peak = d->peak;
 
 			rows[n++] = FRAG_ROW_VALUES(line_row, LINE_ROW);
 		}
