@@ -93,9 +93,9 @@ function readKeys(lane, k, program, places)
 /* The events of a piece, with the four series after each. */
 function readPiece(key, program, places)
 {
-	const [op, time, kind, kinds, slots] = columns(program), [ref, addrs, extra, change, correct] = columns(places);
-	const n = op.bytes.length, first = key.first, list = [], dict = [], spare = [];
-	const out = { key, first, n, op: op.bytes, us: new Float64Array(n), slot: new Int32Array(n).fill(-1), kind: new Int32Array(n).fill(-1), kinds: list,
+	const [op, time, asked, slots] = columns(program), [ref, addrs, extra, change, correct] = columns(places);
+	const n = op.bytes.length, first = key.first, dict = [], spare = [];
+	const out = { key, first, n, op: op.bytes, us: new Float64Array(n), slot: new Int32Array(n).fill(-1), request: new Array(n),
 		      addr: new Float64Array(n), granted: new Float64Array(n), series: [0, 1, 2, 3].map(() => new Float64Array(n)), changes: [] };
 	const bornBefore = new Map(key.blocks.map(b => [b.born, b.slot])), bytesOf = [], grantedOf = [], stateOf = [];
 	for (const b of key.blocks) {
@@ -111,14 +111,10 @@ function readPiece(key, program, places)
 		const what = op.bytes[i] & 7;
 		us += time.step();
 		out.us[i] = us;
-		if (what === EV.ALLOC || what === EV.REFUSED) {
-			const number = kind.u();
-			if (!number)
-				list.push(last = last.map(v => v + kinds.step()));
-			out.kind[i] = number ? number - 1 : list.length - 1;
-		}
+		if (what === EV.ALLOC || what === EV.REFUSED)
+			out.request[i] = last = last.map(v => v + asked.step());
 		if (what === EV.ALLOC) {
-			const explicit = slots.u(), slot = explicit ? explicit - 1 : spare.pop(), bytes = list[out.kind[i]][0], r = ref.u();
+			const explicit = slots.u(), slot = explicit ? explicit - 1 : spare.pop(), bytes = last[0], r = ref.u();
 			out.slot[i] = slot;
 			stateOf[slot] = r ? LIVE : DROPPED;
 			bytesOf[slot] = bytes;
@@ -197,7 +193,7 @@ function changeRanges(ranges, c)
 }
 
 const blockOf = (p, i) => {
-	const k = p.kinds[p.kind[i]];
+	const k = p.request[i];
 	return { slot: p.slot[i], born: p.first + i, bornUs: p.us[i], bytes: k[0], stack: k[1], stream: k[2], pool: k[3], state: p.granted[i] || p.addr[i] ? LIVE : DROPPED, addr: p.addr[i], granted: p.granted[i] };
 };
 
@@ -262,7 +258,7 @@ async function stateAt(lane, event)
 }
 
 /* When a block is freed: { requested, completed } as [event, us], or none. Its piece is found by halving: once gone, it stays gone. */
-async function endOf(lane, { slot, born, addr, granted }, event)
+async function endOf(lane, { slot, born }, event)
 {
 	let low = pieceOf(lane, event), high = lane.pieces.length / 4 - 1;
 	while (low < high) {
@@ -282,24 +278,10 @@ async function endOf(lane, { slot, born, addr, granted }, event)
 			if (what === EV.FREE_REQUESTED)
 				out.requested ??= [p.first + i, p.us[i]];
 			else
-				return { ...out, completed: [p.first + i, p.us[i]], next: await nextAt(lane, p.first + i, addr, granted) };
+				return { ...out, completed: [p.first + i, p.us[i]] };
 		}
 	}
 	return out;
-}
-
-/* The request served first from a place after `event`; null: none in SEARCHED pieces. */
-const SEARCHED = 4;
-async function nextAt(lane, event, addr, granted)
-{
-	const k = pieceOf(lane, event), last = Math.min(k + SEARCHED, lane.pieces.length / 4) - 1;
-	for (let at = k; at <= last; at++) {
-		const p = await piece(lane, at);
-		for (let i = p ? Math.max(0, event - p.first) : 0; p && i < p.n; i++)
-			if (p.granted[i] && p.addr[i] < addr + granted && addr < p.addr[i] + p.granted[i])
-				return blockOf(p, i);
-	}
-	return null;
 }
 
 /* ---- who holds it: bytes by stack; without a stack by size, as a number below 0 ---- */
