@@ -233,6 +233,8 @@ void frag_progress_end(struct frag_progress *p)
 
 void frag_progress_wipe(void)
 {
+	if (silent) /* also in a process that was forked from one with a line */
+		return;
 	pthread_mutex_lock(&line.lock);
 	wipe();
 	pthread_mutex_unlock(&line.lock);

@@ -22,7 +22,7 @@ plan {leak} --nodes 100 -o x.plan --placement p.csv --json j.json --csv c.csv
 gen repeat {leak} --times 3 -o x.cft
 import {data}/seeddemo.pickle.xz -o x.cft
 export {leak} --to csv -o x.csv
-explain {leak} --out out --json j.json --folded f --pprof p --speedscope s
+explain {leak} --out out --json j.json --stacks f
 diagnose {leak} --json j.json
 diff {leak} {traces}/seeddemo.default.cft --out out --json j.json
 info {leak} --json j.json
@@ -78,8 +78,7 @@ def sound(words, path, content, whole):
     return varies and content.endswith(b"\n") and content.rstrip().endswith(end)
 
 
-OUTPUT_OPTIONS = ("-o", "--out", "--json", "--csv", "--placement", "--folded", "--pprof",
-                  "--speedscope", "--textfile")
+OUTPUT_OPTIONS = ("-o", "--out", "--json", "--csv", "--placement", "--stacks", "--textfile")
 
 
 def missing(words, whole):
