@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cufrag explain: who holds the memory at one moment, and why the rest of it is of no use. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/common.h"
@@ -18,17 +17,6 @@ struct options {
 static int set_at(void *whole, const char *text, struct frag_err *err)
 {
 	return frag_at_parse(text, &((struct options *)whole)->at, err);
-}
-
-static int set_device(void *whole, const char *text, struct frag_err *err)
-{
-	struct options *o = whole;
-	char *end;
-
-	o->device = strtoull(text, &end, 10);
-	if (*end || text[0] < '0' || text[0] > '9')
-		return frag_fail(err, FRAG_EUSAGE, "'%.40s' is not a device number", text);
-	return 0;
 }
 
 /* ---- outputs --------------------------------------------------------------------------- */
@@ -122,7 +110,8 @@ static const struct frag_arg options[] = {
 		  "else peak)" },
 	{ FRAG_ARG_TEXT, "policy", FRAG_ARG_AT(struct options, policy), .value = "POLICY",
 	  .help = "replay under this policy (default: recorded)" },
-	{ FRAG_ARG_OWN, "of-device", .set = set_device, .value = "N", .rare = true,
+	{ FRAG_ARG_UINT, "of-device", FRAG_ARG_AT(struct options, device), .value = "N",
+	  .max = UINT32_MAX, .rare = true,
 	  .help = "device of the trace (default: the one that reserved most)" },
 	{ FRAG_ARG_UINT, "top", FRAG_ARG_AT(struct options, top), .value = "N", .min = 1,
 	  .max = 100000, .def = "10", .help = "rows of each table" },

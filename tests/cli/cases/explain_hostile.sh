@@ -17,7 +17,7 @@ for c in explain "explain --by stack" diagnose "export --to csv" "export --to op
 	LC_ALL=C grep -q "$(printf '[\033\007]')" out && echo "$c: raw"
 done
 "$CUFRAG" explain evil.pickle --out page --stacks f > /dev/null
-"$CUFRAG" explain evil.pickle --stacks s.json > /dev/null
+"$CUFRAG" explain evil.pickle -q --stacks s.json > /dev/null
 grep -c '<script>alert' page/explain.html
 LC_ALL=C grep -c "$(printf '[\033\007]')" page/explain.html page/explain-live.svg page/explain-live.csv f s.json
 python3 -c 'import json; json.load(open("s.json")); print(len(open("f").read().splitlines()))'
