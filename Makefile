@@ -463,7 +463,7 @@ demo-run: $(B)/cufrag
 
 #: bench      measure speed and memory into results/performance/ (LONG=1: stream 100 M events, not 20 M)
 bench: $(B)/cufrag $(B)/bench_read
-	@SHARED_TRACES='$(SHARED_TRACES)' scripts/bench.sh $(if $(LONG),--long) $(B)
+	@SHARED_TRACES='$(SHARED_TRACES)' scripts/bench.py $(if $(LONG),--long) $(B)
 $(B)/bench_read: scripts/build/bench_read.c $(B)/libcufrag.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(B)/libcufrag.a $(LDLIBS)
