@@ -220,8 +220,8 @@ $(GEN)/torch_rule_list.inc: policies/pytorch/releases.csv | $(GEN)
 
 # the cost profiles of measured cards: results/CARD/profile.csv
 COST_CSV := $(sort $(wildcard results/*/profile.csv))
-$(GEN)/cost_list.inc: $(COST_CSV) scripts/build/cost_inc.sh src/include/frag/device.h src/device/sim/cost.h | $(GEN)
-	$(Q)scripts/build/cost_inc.sh $(COST_CSV) > $@
+$(GEN)/cost_list.inc: $(COST_CSV) scripts/build/cost_inc.py src/include/frag/device.h src/device/sim/cost.h | $(GEN)
+	$(Q)scripts/build/cost_inc.py $(COST_CSV) > $@
 
 $(GEN):
 	$(Q)mkdir -p $@

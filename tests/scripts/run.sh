@@ -248,7 +248,7 @@ test_make_runs_one_test() {
 build_project() {
 	mkdir -p src/base src/cli src/monitor src/device/sim src/include/frag src/pretend policies/pytorch scripts/build results/card
 	cp "$root/Makefile" .
-	cp "$root/scripts/build/"{cost_inc.sh,protocol.awk} scripts/build/
+	cp "$root/scripts/build/"{cost_inc.py,protocol.awk} scripts/build/
 	cp "$root/src/pretend/protocol.def" src/pretend/
 	echo call,bytes,ns > results/card/profile.csv
 	touch src/device/sim/cost.h src/include/frag/device.h scripts/record_torch.py
