@@ -23,7 +23,7 @@ for path in sys.argv[1:]:
     for n, (call, points) in enumerate(curves.items(), 1):
         print(f"static const struct frag_cost_point {card}_{n}[] = {{ /* {call} */")
         for i, (size, ns) in enumerate(points):
-            (a, low), (b, high), *_ = (points[min(i, len(points) - 2):] + points)[:2]  # the last goes on
+            (a, low), (b, high), *_ = points[min(i, len(points) - 2):] + points  # the last goes on
             slope = (high - low) / (b - a) if b != a else 0
             print(f"\t{{ {size}, {ns}, {slope:.17g} }},")
         print("};")
