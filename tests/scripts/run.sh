@@ -453,7 +453,7 @@ test_install_puts_everything_in_place() {
 	XDG_CACHE_HOME=$PWD/cache image/usr/bin/cufrag run -- sh -c 'cd "$CUFRAG_NOGPU_HOME" && pwd' > said
 	expect 'what enters programs' "$(cat said)" "$PWD/image/usr/share/cufrag/inject" || return 1
 	if command -v python3 > /dev/null && nm -D image/usr/lib/cufrag/cufrag/libcufrag_torch.so > symbols && ! grep -qE '__asan|__tsan|__gcov' symbols; then
-		expect 'the package' "$(PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=image/usr/lib/cufrag python3 -c 'import cufrag; print(cufrag.torch.library().frag_live_abi())')" 2 || return 1
+		expect 'the package' "$(PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=image/usr/lib/cufrag python3 -c 'import cufrag; print(cufrag.torch.library().frag_live_abi())')" 3 || return 1
 	fi
 	# every picture that the README shows, every command its page
 	sed -n 's/.*!\[[^]]*\](\([^)]*\)).*/\1/p' "$root/README.md" | while read -r picture; do

@@ -20,6 +20,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include <frag/base.h>
 #include <frag/policy.h>
 
 #include "lib/addr_map.h"
@@ -27,7 +28,6 @@
 #include "lib/tree.h"
 #include "live.h"
 #include "live_card.h"
-#include "live_log.h"
 
 struct frag_live_use {
 	uint32_t stream;
@@ -128,7 +128,9 @@ struct frag_live_dev {
 	uint64_t seen_calls;
 	uint64_t requests, refusals; /* since the start */
 	struct frag_live_stats stats;
-	int64_t base_calls, base_ns, base_failed, base_took, base_gave; /* at the last reset */
+	struct frag_live_base { /* at the last reset */
+		int64_t calls, ns, failed, took, gave;
+	} base;
 };
 
 /* The process. */
@@ -151,8 +153,11 @@ void frag_live_dev_close(
 	struct frag_live_dev *d); /* tests; at the end of the process with card->dead */
 void frag_live_lock(struct frag_live_dev *d);
 void frag_live_unlock(struct frag_live_dev *d);
-/* The device, if it was used; NULL else. */
+/* The device, if it was used; NULL else. known: and this is the process that did. opened: a capture
+ * may be the first that a device sees. */
 struct frag_live_dev *frag_live_used(int device);
+struct frag_live_dev *frag_live_known(int device);
+struct frag_live_dev *frag_live_opened(int device);
 /* FRAG_LIVE_WITH (d, frag_live_used(device)) { … }: with it locked, or not at all. No return. */
 #define FRAG_LIVE_WITH(d, device) \
 	for (struct frag_live_dev *d = frag_live_locked(device); d; frag_live_unlock(d), d = NULL)
@@ -170,6 +175,40 @@ void frag_live_give(struct frag_live_dev *d, frag_addr_t addr);
 void frag_live_use(struct frag_live_dev *d, frag_addr_t addr, void *stream);
 /* empty_cache; asked: by the program, so it is in the recording. */
 int frag_live_trim(struct frag_live_dev *d, bool asked, struct frag_err *err);
+
+/* ---- live_log.c ---- */
+
+/* A .csv has the lines, another file is a growing .cft. Replaces the file. Errors: FRAG_EOUTPUT. */
+int frag_live_log_open(const char *path, struct frag_err *err);
+/* Is anything recorded? Asked by every thread of the program; who writes finds the disk full. */
+extern atomic_bool frag_live_log_on;
+static inline bool frag_live_logging(void)
+{
+	return atomic_load_explicit(&frag_live_log_on, memory_order_acquire);
+}
+
+struct frag_live_line {
+	const char *action; /* as read_csv.c knows it */
+	frag_addr_t addr;
+	uint64_t bytes, time_ns;
+	const void *stream;
+	int device;
+	uint32_t pool;
+};
+void frag_live_log_line(const struct frag_live_line *l);
+/* The thread, once for the process. by: who writes the page, the policy. Errors: FRAG_EDEVICE. */
+int frag_live_thread_start(const char *by, struct frag_err *err);
+/* The process ends: its page goes. pre: frag_live.opening is held. */
+void frag_live_thread_end(void);
+
+/* ---- live_torch.c ---- */
+
+/* Looks all names up, once, in the libraries of the process: when memory is out it is too late.
+ * True: OutOfMemoryError can be raised; else it is a RuntimeError. */
+bool frag_live_throw_ready(void);
+/* pre: no lock is held. Where PyTorch's exceptions are not there the process ends with the text. */
+void frag_live_throw_oom(const char *text) __attribute__((noreturn));
+void frag_live_throw_error(const char *text) __attribute__((noreturn));
 
 /* ---- live_history.c ---- */
 
@@ -224,13 +263,6 @@ void frag_live_complete(struct frag_live_dev *d, struct frag_live_block *block);
 
 /* ---- live_pools.c ---- */
 
-void frag_live_pool_begin_stream(struct frag_live_dev *d, struct frag_live_pool_id id,
-				 void *stream);
-void frag_live_pool_end_stream(struct frag_live_dev *d, const void *stream);
-void frag_live_pool_begin(struct frag_live_dev *d, struct frag_live_pool_id id,
-			  const struct frag_live_filter *filter);
-void frag_live_pool_end(struct frag_live_dev *d, struct frag_live_pool_id id);
-void frag_live_pool_release(struct frag_live_dev *d, struct frag_live_pool_id id);
 /* The pool that a request of this stream belongs to, 0 = none. */
 uint16_t frag_live_pool_of(const struct frag_live_dev *d, void *stream);
 /* Pools whose graphs are gone give back what they can. */
@@ -254,12 +286,6 @@ void frag_live_count_alloc(struct frag_live_dev *d, const struct frag_live_block
 /* freed by the program; returned to the policy */
 void frag_live_count_free(struct frag_live_dev *d, const struct frag_live_block *block);
 void frag_live_count_done(struct frag_live_dev *d, const struct frag_live_block *block);
-/* The segment around an address of a live block; bytes stays 0 where it is not of this device. */
-struct frag_live_base_walk {
-	frag_addr_t at, base;
-	uint64_t bytes;
-};
-void frag_live_base_of(struct frag_live_dev *d, struct frag_live_base_walk *w);
 /* After calls of the policy: what the driver did meanwhile. */
 void frag_live_count_driver(struct frag_live_dev *d);
 

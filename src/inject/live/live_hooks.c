@@ -11,9 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "live_thread.h"
 #include "live_core.h"
-#include "live_throw.h"
 #include "protocol_list.inc"
 
 /* getpid is a system call, and a free happens every microsecond: the child is told instead. */
@@ -30,10 +28,16 @@ static bool is_on(void)
 	return FRAG_LIKELY(frag_live.pid != 0) && FRAG_LIKELY(!is_child);
 }
 
-/* The device, if it was used and this is the process. */
-static struct frag_live_dev *known(int device)
+struct frag_live_dev *frag_live_known(int device)
 {
 	return is_on() ? frag_live_used(device) : NULL;
+}
+
+struct frag_live_dev *frag_live_opened(int device)
+{
+	struct frag_live_dev *d = NULL;
+
+	return is_on() && !frag_live_dev_get(device, &d, NULL) ? d : NULL;
 }
 
 /* ---- starting --------------------------------------------------------------------------- */
@@ -41,11 +45,6 @@ static struct frag_live_dev *known(int device)
 uint32_t frag_live_abi(void)
 {
 	return FRAG_LIVE_ABI;
-}
-
-int frag_live_can_raise(char *msg, size_t cap)
-{
-	return frag_live_throw_ready(msg, cap);
 }
 
 const char *frag_live_policy(void)
@@ -108,7 +107,7 @@ static int start(const struct frag_live_options *o, struct frag_err *err)
 	frag_live.fail_every = every ? strtoull(every, NULL, 10) : 0;
 	frag_live.start_ns = frag_clock_ns();
 	pthread_atfork(NULL, NULL, in_child);
-	frag_live_throw_ready(NULL, 0);
+	frag_live_throw_ready();
 	frag_live.pid = getpid();
 	return 0;
 }
@@ -224,7 +223,7 @@ static void __attribute__((noreturn)) refuse(int device, uint64_t bytes)
 
 void *frag_live_alloc(ptrdiff_t bytes, int device, frag_live_stream stream)
 {
-	struct frag_live_dev *d = known(device);
+	struct frag_live_dev *d = frag_live_known(device);
 	struct frag_err err;
 	frag_addr_t addr = 0;
 	uint32_t context;
@@ -255,7 +254,7 @@ void *frag_live_alloc(ptrdiff_t bytes, int device, frag_live_stream stream)
 
 void frag_live_free(void *p, ptrdiff_t bytes, int device, frag_live_stream stream)
 {
-	struct frag_live_dev *d = p ? known(device) : NULL;
+	struct frag_live_dev *d = p ? frag_live_known(device) : NULL;
 	uint32_t context;
 
 	if (!d)
@@ -270,35 +269,17 @@ void frag_live_free(void *p, ptrdiff_t bytes, int device, frag_live_stream strea
 void frag_live_record_stream(void *p, frag_live_stream stream)
 {
 	for (int i = 0; p && i < FRAG_LIVE_DEVICES_MAX; i++)
-		FRAG_LIVE_WITH (d, known(i)) {
+		FRAG_LIVE_WITH (d, frag_live_known(i)) {
 			frag_live_use(d, (uintptr_t)p, stream);
 		}
 }
 
-void *frag_live_base(void *p, size_t *bytes)
-{
-	struct frag_live_base_walk w = { .at = (uintptr_t)p };
-
-	for (int i = 0; i < FRAG_LIVE_DEVICES_MAX && !w.bytes; i++)
-		FRAG_LIVE_WITH (d, known(i)) {
-			frag_live_base_of(d, &w);
-		}
-	if (bytes)
-		*bytes = w.bytes;
-	return w.bytes ? (void *)(uintptr_t)w.base : p;
-}
-
 /* ---- the rest --------------------------------------------------------------------------- */
-
-/* Devices are opened when they are used: a process that sees eight cards uses one. */
-void frag_live_init(int devices)
-{
-}
 
 void frag_live_reset(void)
 {
 	for (int i = 0; i < FRAG_LIVE_DEVICES_MAX; i++)
-		FRAG_LIVE_WITH (d, known(i)) {
+		FRAG_LIVE_WITH (d, frag_live_known(i)) {
 			/* what could not go back stays, and is tried again */
 			frag_live_trim(d, true, &d->problem);
 		}
@@ -309,55 +290,9 @@ void frag_live_fraction(double fraction, int device)
 	if (device < 0 || device >= FRAG_LIVE_DEVICES_MAX)
 		return;
 	frag_live.fractions[device] = fraction;
-	FRAG_LIVE_WITH (d, known(device)) {
+	FRAG_LIVE_WITH (d, frag_live_known(device)) {
 		d->fraction = fraction;
 		d->limit_bytes = FRAG_MIN(frag_live.limit_bytes,
 					  (uint64_t)(fraction * (double)d->card->total_bytes));
 	}
-}
-
-void frag_live_mark(int begins)
-{
-	for (int i = 0; i < FRAG_LIVE_DEVICES_MAX; i++)
-		FRAG_LIVE_WITH (d, known(i))
-			if (d->main.ops->mark)
-				d->main.ops->mark(d->main.self, begins);
-}
-
-/* A capture may be the first that a device sees. */
-static struct frag_live_dev *opened(int device)
-{
-	struct frag_live_dev *d = NULL;
-
-	return is_on() && !frag_live_dev_get(device, &d, NULL) ? d : NULL;
-}
-
-void frag_live_begin_stream(int device, frag_live_stream stream, struct frag_live_pool_id pool)
-{
-	FRAG_LIVE_WITH (d, opened(device))
-		frag_live_pool_begin_stream(d, pool, stream);
-}
-
-void frag_live_end_stream(int device, frag_live_stream stream)
-{
-	FRAG_LIVE_WITH (d, known(device))
-		frag_live_pool_end_stream(d, stream);
-}
-
-void frag_live_begin_pool(int device, struct frag_live_pool_id pool, void *filter)
-{
-	FRAG_LIVE_WITH (d, opened(device))
-		frag_live_pool_begin(d, pool, filter);
-}
-
-void frag_live_end_pool(int device, struct frag_live_pool_id pool)
-{
-	FRAG_LIVE_WITH (d, known(device))
-		frag_live_pool_end(d, pool);
-}
-
-void frag_live_release_pool(int device, struct frag_live_pool_id pool)
-{
-	FRAG_LIVE_WITH (d, known(device))
-		frag_live_pool_release(d, pool);
 }
