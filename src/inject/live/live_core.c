@@ -68,10 +68,9 @@ void frag_live_dev_close(struct frag_live_dev *d)
 	frag_slab_release(&d->blocks);
 	frag_slab_release(&d->uses);
 	frag_slab_release(&d->waits);
-	frag_live_left_release(d);
 	frag_addr_map_release(&d->live);
 	pthread_mutex_destroy(&d->mutex);
-	FRAG_FREE(d->waiting, d->pools, d->history.ring, d);
+	FRAG_FREE(d->waiting, d->freed, d->waited, d->pools, d->history.ring, d);
 }
 
 static int make_device(int ordinal, struct frag_live_dev **out, struct frag_err *err)
@@ -87,7 +86,6 @@ static int make_device(int ordinal, struct frag_live_dev **out, struct frag_err 
 	frag_slab_init(&d->blocks, sizeof(struct frag_live_block));
 	frag_slab_init(&d->uses, sizeof(struct frag_live_use));
 	frag_slab_init(&d->waits, sizeof(struct frag_live_wait));
-	frag_slab_init(&d->left_nodes, sizeof(struct frag_live_left));
 	rc = open_device(d, err);
 	if (rc)
 		frag_live_dev_close(d);
@@ -265,7 +263,7 @@ static int take(struct frag_live_dev *d, uint64_t bytes, void *stream, frag_addr
 					   .context = d->context };
 	rc = serve(d, block, &req, err);
 	if (!rc && FRAG_UNLIKELY(d->handed) && !block->aside) {
-		rc = frag_live_hand_over(d, &block->b, fresh, err);
+		rc = frag_live_hand_over(d, &block->b, err);
 		if (rc)
 			d->main.ops->free(d->main.self, &block->b, NULL);
 	}

@@ -8,8 +8,8 @@
  *   asked for; that is done with the first request after it.
  * - Memory of a capture belongs to its private pool. Policies without FRAG_POLICY_POOLS do not know pools: then a
  *   second policy, `pytorch`, serves them, and nothing of it reaches the eager program.
- * - Policies without FRAG_POLICY_STREAMS hand any free memory to any stream: then live_handover.c lets the
- *   stream wait, on the card, for those that used it.
+ * - Policies without FRAG_POLICY_STREAMS hand any free memory to any stream: then the stream waits, on the card,
+ *   for those that freed something since it waited for them (live_wait.c).
  *
  * Lock: every function needs d->mutex held, except those that open or lock a device. Order:
  * frag_live.opening, then one device.
@@ -25,7 +25,6 @@
 
 #include "lib/addr_map.h"
 #include "lib/slabs.h"
-#include "lib/tree.h"
 #include "live.h"
 #include "live_card.h"
 
@@ -74,13 +73,6 @@ struct frag_live_capture {
 };
 #define FRAG_LIVE_CAPTURES_MAX 64
 
-/* Who freed a piece of memory last (live_handover.c). */
-struct frag_live_left {
-	struct frag_tree_node node; /* key: address, weight: bytes */
-	uint32_t stream;
-	uint64_t serial;
-};
-
 /* What happened (live_history.c): `count` entries from `first` on, in a ring. */
 struct frag_live_history {
 	struct frag_live_event *ring;
@@ -116,10 +108,9 @@ struct frag_live_dev {
 	struct frag_live_capture captures[FRAG_LIVE_CAPTURES_MAX];
 	unsigned captures_count;
 
-	bool handed; /* the policy gives memory of one stream to another */
-	struct frag_tree left;
-	struct frag_slab left_nodes;
-	uint64_t left_serial;
+	bool handed;	  /* the policy gives memory of one stream to another */
+	uint64_t serial;  /* of frees */
+	uint64_t *freed;  /* [stream]: serial of its last */
 	uint64_t *waited; /* [stream * cap + other]: serial up to which it has waited */
 	uint32_t waited_cap;
 
@@ -268,17 +259,11 @@ uint16_t frag_live_pool_of(const struct frag_live_dev *d, void *stream);
 /* Pools whose graphs are gone give back what they can. */
 int frag_live_pools_trim(struct frag_live_dev *d, struct frag_err *err);
 
-/* ---- live_handover.c ---- */
-
-/* The block is handed out: its stream waits, on the card, for those that used it before. fresh: the
- * stream is new, so it waits for all. */
-int frag_live_hand_over(struct frag_live_dev *d, const struct frag_block *b, bool fresh,
-			struct frag_err *err);
-/* The block goes back. */
+/* A block of a policy that does not know streams is handed out, and comes back. */
+int frag_live_hand_over(struct frag_live_dev *d, const struct frag_block *b, struct frag_err *err);
 void frag_live_left_by(struct frag_live_dev *d, const struct frag_block *b);
 /* The card was waited for: nothing is in use. */
 void frag_live_left_forget(struct frag_live_dev *d);
-void frag_live_left_release(struct frag_live_dev *d);
 
 /* ---- live_stats.c ---- */
 
