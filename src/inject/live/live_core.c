@@ -139,6 +139,13 @@ struct frag_live_dev *frag_live_used(int device)
 	return __atomic_load_n(&frag_live.devs[device], __ATOMIC_ACQUIRE);
 }
 
+struct frag_live_dev *frag_live_opened(int device)
+{
+	struct frag_live_dev *d = NULL;
+
+	return frag_live_is_on() && !frag_live_dev_get(device, &d, NULL) ? d : NULL;
+}
+
 void frag_live_lock(struct frag_live_dev *d)
 {
 	if (FRAG_LIKELY(!pthread_mutex_trylock(&d->mutex)))

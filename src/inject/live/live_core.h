@@ -126,7 +126,8 @@ struct frag_live_dev {
 
 /* The process. */
 struct frag_live_process {
-	int pid; /* that started it; 0 = not started */
+	int pid;       /* that started it; 0 = not started */
+	bool is_child; /* getpid is a system call, and a free happens every microsecond: it is told */
 	struct frag_policy_spec *spec, *aside;
 	uint64_t limit_bytes, seed, fail_every;
 	unsigned release;
@@ -144,10 +145,18 @@ void frag_live_dev_close(
 	struct frag_live_dev *d); /* tests; at the end of the process with card->dead */
 void frag_live_lock(struct frag_live_dev *d);
 void frag_live_unlock(struct frag_live_dev *d);
-/* The device, if it was used; NULL else. known: and this is the process that did. opened: a capture
+/* Is this the process that started the library, and not a child of it?
+ * The device, if it was used; NULL else. known: and this is the process that did. opened: a capture
  * may be the first that a device sees. */
+static inline bool frag_live_is_on(void)
+{
+	return FRAG_LIKELY(frag_live.pid != 0) && FRAG_LIKELY(!frag_live.is_child);
+}
 struct frag_live_dev *frag_live_used(int device);
-struct frag_live_dev *frag_live_known(int device);
+static inline struct frag_live_dev *frag_live_known(int device)
+{
+	return frag_live_is_on() ? frag_live_used(device) : NULL;
+}
 struct frag_live_dev *frag_live_opened(int device);
 /* FRAG_LIVE_WITH (d, frag_live_used(device)) { … }: with it locked, or not at all. No return. */
 #define FRAG_LIVE_WITH(d, device) \
@@ -187,11 +196,6 @@ struct frag_live_line {
 	uint32_t pool;
 };
 void frag_live_log_line(const struct frag_live_line *l);
-/* The thread, once for the process. by: who writes the page, the policy. Errors: FRAG_EDEVICE. */
-int frag_live_thread_start(const char *by, struct frag_err *err);
-/* The process ends: its page goes. pre: frag_live.opening is held. */
-void frag_live_thread_end(void);
-
 /* ---- live_torch.c ---- */
 
 /* Looks all names up, once, in the libraries of the process: when memory is out it is too late.

@@ -9,35 +9,96 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "base/live_page.h"
+#include "base/locked.h"
 
 #include "live_core.h"
 #include "protocol_list.inc"
 
-/* getpid is a system call, and a free happens every microsecond: the child is told instead. */
-static bool is_child;
+/* ---- the page that `cufrag monitor` reads, and the thread that writes it, and the recording -- */
+
+#define PERIOD_NS 500000000
+
+static struct frag_live_page *page;
+
+/* Only what a policy counts anyhow: a walk would hold requests up. */
+static void look_at(struct frag_live_dev *d, struct frag_live_device *out)
+{
+	const struct frag_live_stats *st = &d->stats;
+	struct frag_usage u = { .non_releasable_bytes = UINT64_MAX };
+
+	frag_live_lock(d);
+	if (d->main.ops->usage)
+		d->main.ops->usage(d->main.self, &u);
+	*out = (struct frag_live_device){
+		.device = (uint64_t)d->ordinal,
+		.requested_bytes = (uint64_t)st->requested_bytes[FRAG_LIVE_ALL].current,
+		.allocated_bytes = (uint64_t)st->allocated_bytes[FRAG_LIVE_ALL].current,
+		.reserved_bytes = d->dev->reserved_bytes,
+		.nonreleasable_bytes = u.non_releasable_bytes,
+		.largest_hole_bytes = u.largest_free_bytes ? u.largest_free_bytes : UINT64_MAX,
+		.allocs_count = d->requests,
+		.refused_count = d->refusals,
+	};
+	frag_live_unlock(d);
+}
+
+static void write_page(void)
+{
+	struct frag_live_device devices[FRAG_LIVE_DEVICES];
+	uint32_t count = 0;
+
+	/* devices do not go while this is held */
+	FRAG_LOCKED(&frag_live.opening);
+	for (int i = 0; i < FRAG_LIVE_DEVICES_MAX && count < FRAG_LIVE_DEVICES; i++)
+		if (frag_live.devs[i])
+			look_at(frag_live.devs[i], &devices[count++]);
+	if (page && count)
+		frag_live_page_write(page, devices, count);
+}
+
+static void *beat(void *unused)
+{
+	for (;;) {
+		struct timespec pause = { .tv_nsec = PERIOD_NS };
+
+		nanosleep(&pause, NULL);
+		frag_live_flush();
+		write_page();
+	}
+	return NULL;
+}
+
+static int start_thread(const char *by, struct frag_err *err)
+{
+	static bool started;
+	pthread_t thread;
+	int rc;
+
+	if (started)
+		return 0;
+	page = frag_live_page_create(by);
+	rc = pthread_create(&thread, NULL, beat, NULL);
+	if (rc)
+		return frag_fail(err, FRAG_EDEVICE, "cannot start a thread: %s", strerror(rc));
+	pthread_detach(thread);
+	started = true;
+	return 0;
+}
+
+static void end_page(void)
+{
+	frag_live_page_remove(page);
+	page = NULL;
+}
 
 static void in_child(void)
 {
-	is_child = true;
+	frag_live.is_child = true;
 	frag_live_log_on = false;
-}
-
-static bool is_on(void)
-{
-	return FRAG_LIKELY(frag_live.pid != 0) && FRAG_LIKELY(!is_child);
-}
-
-struct frag_live_dev *frag_live_known(int device)
-{
-	return is_on() ? frag_live_used(device) : NULL;
-}
-
-struct frag_live_dev *frag_live_opened(int device)
-{
-	struct frag_live_dev *d = NULL;
-
-	return is_on() && !frag_live_dev_get(device, &d, NULL) ? d : NULL;
 }
 
 /* ---- starting --------------------------------------------------------------------------- */
@@ -93,7 +154,7 @@ static int start(const struct frag_live_options *o, struct frag_err *err)
 	if (!rc && o->record && *o->record)
 		rc = frag_live_log_open(o->record, err);
 	if (!rc)
-		rc = frag_live_thread_start(frag_policy_spec_echo(spec), err);
+		rc = start_thread(frag_policy_spec_echo(spec), err);
 	if (rc) {
 		frag_policy_spec_destroy(spec);
 		frag_policy_spec_destroy(frag_live.aside);
@@ -128,11 +189,11 @@ int frag_live_start(const struct frag_live_options *options, char *msg, size_t c
 /* The library goes, after every tensor: policies finish (log); the driver is not called. */
 __attribute__((destructor)) static void stop(void)
 {
-	if (!is_on())
+	if (!frag_live_is_on())
 		return;
 	frag_live_flush();
 	pthread_mutex_lock(&frag_live.opening);
-	frag_live_thread_end();
+	end_page();
 	for (int i = 0; i < FRAG_LIVE_DEVICES_MAX; i++) {
 		struct frag_live_dev *d = frag_live.devs[i];
 
@@ -229,7 +290,7 @@ void *frag_live_alloc(ptrdiff_t bytes, int device, frag_live_stream stream)
 	uint32_t context;
 	int rc = 0;
 
-	if (bytes <= 0 || !is_on())
+	if (bytes <= 0 || !frag_live_is_on())
 		return NULL;
 	/* not all of it: clearing the text would take a twentieth of a request */
 	err.code = err.cuda_code = 0;
