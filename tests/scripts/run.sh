@@ -300,7 +300,7 @@ test_make_refuses_unknown_values() {
 tests_project() {
 	mkdir -p scripts/build tests/unit b/tests/unit
 	cp "$root/scripts/build/run_tests.sh" scripts/build/
-	for name in agree cli fleet golden gpu json report scripts threads pretend view; do fake_script "$name" 'echo "0 passed, 0 failed, 0 skipped"'; done
+	for name in agree cli fleet golden gpu json report scripts pretend view; do fake_script "$name" 'echo "0 passed, 0 failed, 0 skipped"'; done
 }
 fake_script() { # NAME BODY
 	mkdir -p "tests/$1"
