@@ -104,10 +104,10 @@ test_roles_are_stages_and_parts_of_a_sequence() {
 test_lab_finds_no_difference_where_there_is_none() {
 	[ -n "$program" ] && [ -x "${program%/*}/lab" ] || return $SKIP
 	"${program%/*}/lab" sim --device sim --rounds 2 --policies 'pytorch;vmm;cupy' -o rows.csv "$root/traces/mempool.default.cft" 2> said &&
-		expect 'the rows' "$(cut -d, -f 1,3-9,12,18 rows.csv | tail -n 3)" 'mempool.default,pytorch,yes,68,yes,yes,2055208960,2055208960,yes,1.000
-mempool.default,vmm,yes,711,yes,yes,1180696576,1180696576,yes,1.000
-mempool.default,cupy,yes,98,yes,yes,1809842176,1809842176,yes,1.000' &&
-		expect 'what is said' "$(cat said)" 'lab: 3 replays: the same calls on the simulated card, with the real addresses or its own, 3; the same peak 3; driver time within 25 % of the measured 3 of 3'
+		expect 'the rows' "$(cut -d, -f 1,3-8,11,17 rows.csv | tail -n 3)" 'mempool.default,pytorch,yes,68,yes,2055208960,2055208960,yes,1.000
+mempool.default,vmm,yes,711,yes,1180696576,1180696576,yes,1.000
+mempool.default,cupy,yes,98,yes,1809842176,1809842176,yes,1.000' &&
+		expect 'what is said' "$(cat said)" 'lab: 3 replays: the same calls on the simulated card 3; the same peak 3; driver time within 25 % of the measured 3 of 3'
 }
 
 # With wrong prices the times differ, and the profile that is made of the replays has the right ones again.
