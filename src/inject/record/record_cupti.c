@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/library.h"
-#include "record_calls.h"
 #include "recorder.h"
 
 #define CALLBACKS_MAX 4096u /* numbers of calls that are asked for their names */

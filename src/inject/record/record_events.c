@@ -10,7 +10,6 @@
 #include "recorder.h"
 
 #define BUCKETS 65536u
-#define BUCKETS_AT_ONCE 1024u /* that are walked under one lock */
 #define HANDLE_BIT (1ull << 63)
 #define PAGE_BYTES (2ull << 20) /* in which the driver gives memory */
 
@@ -324,24 +323,18 @@ struct range {
 FRAG_COMPARE(by_address, struct range, FRAG_ORDER(x->device, y->device),
 	     FRAG_ORDER(x->from, y->from))
 
-/* A few buckets at a time: the program's threads never wait for the whole walk. */
-static size_t copy_blocks(struct range *list, size_t room, struct frag_live_device *out)
+static size_t copy_blocks(struct range *list, struct frag_live_device *out)
 {
 	size_t n = 0;
 
-	for (size_t from = 0; from < BUCKETS; from += BUCKETS_AT_ONCE) {
-		FRAG_REC_LOCKED;
-
-		for (size_t i = from; i < from + BUCKETS_AT_ONCE; i++) {
-			for (const struct live *l = state.blocks[i]; l; l = l->next) {
-				if (l->device >= FRAG_LIVE_DEVICES)
-					continue;
-				if (l->id & HANDLE_BIT) /* whole pages without an address here */
-					out[l->device].reserved_bytes += l->bytes;
-				else if (n < room)
-					list[n++] = (struct range){ l->id, l->id + l->bytes,
-								    l->device };
-			}
+	for (size_t i = 0; i < BUCKETS; i++) {
+		for (const struct live *l = state.blocks[i]; l; l = l->next) {
+			if (l->device >= FRAG_LIVE_DEVICES)
+				continue;
+			if (l->id & HANDLE_BIT) /* whole pages without an address here */
+				out[l->device].reserved_bytes += l->bytes;
+			else
+				list[n++] = (struct range){ l->id, l->id + l->bytes, l->device };
 		}
 	}
 	return n;
@@ -387,17 +380,19 @@ static void add_pages(const struct range *list, size_t n, struct frag_live_devic
 		take_hole(&out[list[n - 1].device], used, end);
 }
 
-/* Room for the blocks; NULL: nothing changed since the last time, or host memory is out. */
-static struct range *take_totals(struct frag_live_device *out, size_t *room)
+/* The blocks; NULL: nothing changed since the last time, or host memory is out. */
+static struct range *take_blocks(struct frag_live_device *out, size_t *n)
 {
+	struct range *list;
 	FRAG_REC_LOCKED;
 
 	if (!state.changed)
 		return NULL;
 	state.changed = false;
 	memcpy(out, state.totals, sizeof(state.totals));
-	*room = state.blocks_count + 64;
-	return malloc(*room * sizeof(struct range));
+	list = malloc((state.blocks_count + 1) * sizeof(*list));
+	*n = list ? copy_blocks(list, out) : 0;
+	return list;
 }
 
 void frag_rec_publish(void)
@@ -405,16 +400,15 @@ void frag_rec_publish(void)
 	static struct frag_live_device out[FRAG_LIVE_DEVICES];
 	static uint32_t count;
 	struct range *list;
-	size_t room, n;
+	size_t n;
 
 	if (!state.page) {
 		state.page = frag_live_page_create("record");
 		if (!state.page)
 			return;
 	}
-	list = take_totals(out, &room);
+	list = take_blocks(out, &n);
 	if (list) {
-		n = copy_blocks(list, room, out);
 		qsort(list, n, sizeof(*list), by_address);
 		add_pages(list, n, out);
 		free(list);

@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record_calls.h"
 #include "recorder.h"
 
 #define NOT_FOUND 500	     /* CUDA_ERROR_NOT_FOUND */
