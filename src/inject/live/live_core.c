@@ -38,7 +38,6 @@ static int open_device(struct frag_live_dev *d, struct frag_err *err)
 {
 	const struct frag_policy_ops *core = frag_policy_spec_core(frag_live.spec);
 	uint32_t stream;
-	bool fresh;
 
 	FRAG_TRY(frag_live_card_open(d->ordinal, &d->card, err));
 	d->dev = d->card->dev;
@@ -55,7 +54,7 @@ static int open_device(struct frag_live_dev *d, struct frag_err *err)
 	frag_live_history_begin(d);
 	d->dev->log = frag_live_history_call;
 	d->dev->log_ctx = d;
-	FRAG_TRY(frag_live_stream_index(d->card, NULL, &stream, &fresh, err));
+	FRAG_TRY(frag_live_stream_index(d->card, NULL, &stream, err));
 	return make_policy(d, frag_live.spec, &d->main, err);
 }
 
@@ -257,10 +256,9 @@ static int take(struct frag_live_dev *d, uint64_t bytes, void *stream, frag_addr
 {
 	struct frag_request req = { .bytes = bytes };
 	struct frag_live_block *block;
-	bool fresh;
 	int rc;
 
-	FRAG_TRY(frag_live_stream_index(d->card, stream, &req.stream, &fresh, err));
+	FRAG_TRY(frag_live_stream_index(d->card, stream, &req.stream, err));
 	if (FRAG_UNLIKELY(d->captures_count))
 		req.pool = frag_live_pool_of(d, stream);
 	if (frag_addr_map_reserve(&d->live) || !(block = frag_slab_alloc(&d->blocks)))
@@ -348,9 +346,8 @@ void frag_live_use(struct frag_live_dev *d, frag_addr_t addr, void *stream)
 	struct frag_live_block *block = frag_addr_map_get(&d->live, addr);
 	struct frag_live_use *u;
 	uint32_t index;
-	bool fresh;
 
-	if (!block || frag_live_stream_index(d->card, stream, &index, &fresh, NULL) ||
+	if (!block || frag_live_stream_index(d->card, stream, &index, NULL) ||
 	    index == block->b.stream)
 		return;
 	for (u = block->uses; u; u = u->next)
