@@ -34,6 +34,8 @@ static struct {
 static _Thread_local struct {
 	uint64_t freed, freed_bytes;
 	bool apart;
+	void *context; /* the last one, and its device */
+	uint32_t device;
 } mine;
 
 static struct live **find(struct live **table, uint64_t id)
@@ -216,6 +218,17 @@ static bool on_device(const struct frag_rec_call *c, uint32_t *device)
 	return prop[2] == 1;
 }
 
+static uint32_t device_of(const struct frag_rec_call *c)
+{
+	uint32_t device;
+
+	if (c->context && c->context != mine.context && !c->device(c->context, &device)) {
+		mine.context = c->context;
+		mine.device = device;
+	}
+	return mine.device;
+}
+
 /* What a request asks for, read from its parameters. */
 static void request(const struct frag_rec_call *c, uint64_t *bytes, uint64_t *stream)
 {
@@ -229,9 +242,9 @@ static void entered(const struct frag_rec_call *c)
 {
 	mine.freed = 0;
 	if (c->shape == REC_FREE && param(c, 0))
-		on_free(param(c, 0), UINT64_MAX, c->device(c->context), c->name);
+		on_free(param(c, 0), UINT64_MAX, device_of(c), c->name);
 	else if (c->shape == REC_FREE_ASYNC && param(c, 0))
-		on_free(param(c, 0), param(c, 1), c->device(c->context), c->name);
+		on_free(param(c, 0), param(c, 1), device_of(c), c->name);
 	else if (c->shape == REC_RELEASE)
 		drop_ref(param(c, 0) | HANDLE_BIT, c->name);
 	else if (c->shape == REC_UNMAP)
@@ -242,7 +255,7 @@ static void entered(const struct frag_rec_call *c)
 
 static void failed(const struct frag_rec_call *c, int result, const struct frag_rec_stack *stack)
 {
-	uint32_t device = c->device(c->context);
+	uint32_t device = device_of(c);
 	uint64_t bytes, stream;
 
 	if (mine.freed && mine.freed_bytes != UINT64_MAX) { /* it is still there */
@@ -272,7 +285,7 @@ static void on_map(const struct frag_rec_call *c)
 
 static void succeeded(const struct frag_rec_call *c, const struct frag_rec_stack *stack)
 {
-	uint32_t device = c->device(c->context);
+	uint32_t device = device_of(c);
 	uint64_t bytes, stream;
 
 	if (c->shape <= REC_ALLOC_PITCH) {

@@ -77,9 +77,9 @@ enum frag_rec_shape {
 struct frag_rec_call {
 	enum frag_rec_shape shape;
 	const char *name;
-	const void *params; /* 8 bytes each, where they matter */
-	void *context;	    /* of the call; in DESTROY the ending one */
-	uint32_t (*device)(void *context);
+	const void *params;				/* 8 bytes each, where they matter */
+	void *context;					/* of the call; in DESTROY the ending one */
+	int (*device)(void *context, uint32_t *device); /* 0: it is known */
 };
 
 /* ---- events (record_events.c) -------------------------------------------------------- */
