@@ -286,7 +286,7 @@ static bool is_there(const struct frag_layouts *x, size_t on, const char *path)
 }
 
 /* Path of the roles for jobs with the same ranks: equal values, except along ordered names and
- * recomputation. any_world: independent of the number of ranks. */
+ * recomputation. */
 static void roles_path(const struct frag_layouts *x, size_t layout, char *path, size_t cap)
 {
 	static const char *const same_ranks[] = { "ac", "recompute", "checkpoint",
