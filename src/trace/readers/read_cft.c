@@ -18,6 +18,8 @@ static int read_events(struct frag_cft_parser *p, struct frag_err *err)
 	uint64_t declared = dev->events_count;
 	size_t cap = 0, addrs_cap = 0, n;
 
+	if (has_addrs && !declared) /* recorded, but of nothing: so that it is written again */
+		FRAG_TRY_CALLOC(dev->addrs, 1, "trace", err);
 	for (uint64_t have = 0; have < declared; have += n) {
 		n = FRAG_MIN(declared - have, (uint64_t)FRAG_CFT_BATCH);
 		FRAG_TRY(frag_cft_grow(&dev->events, &cap, have + n, declared, sizeof(*dev->events),
