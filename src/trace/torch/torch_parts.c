@@ -235,10 +235,8 @@ static int read_segment(struct frag_torch *t, frag_pv v)
 	s.expandable = flag == FRAG_PV_TRUE;
 	FRAG_TRY(read_blocks(t, frag_node_get(node, FRAG_W_BLOCKS), &s));
 	FRAG_TRY(FRAG_GROW(t->segments, t->segments_count, t->segments_cap, "segments", t->err));
-	FRAG_TRY(FRAG_GROW(t->segment_devs, t->segments_count, t->segment_devs_cap, "segments",
-			   t->err));
-	t->segments[t->segments_count] = s;
-	t->segment_devs[t->segments_count++] = (uint32_t)device;
+	s.device = (uint32_t)device;
+	t->segments[t->segments_count++] = s;
 	return 0;
 }
 

@@ -114,8 +114,7 @@ struct frag_torch {
 	size_t names_cap;
 
 	struct frag_raw_segment *segments; /* of all devices */
-	uint32_t *segment_devs;
-	size_t segments_count, segments_cap, segment_devs_cap;
+	size_t segments_count, segments_cap;
 	struct frag_final_block *blocks;
 	size_t blocks_count, blocks_cap;
 
