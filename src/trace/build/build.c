@@ -49,37 +49,19 @@ static inline uint64_t event_time(struct frag_builder *b, uint64_t unix_us)
 	return t;
 }
 
-static inline struct frag_event event_of(struct frag_builder *b, const struct frag_raw_entry *e,
-					 enum frag_event_kind kind)
-{
-	return (struct frag_event){ .time_us = event_time(b, e->time_us),
-				    .stack = e->stack <= MAX_STACK ? e->stack : FRAG_NO_STACK,
-				    .stream = b->stream_of[e->stream],
-				    .kind = (uint8_t)kind };
-}
-
-static inline uint64_t when_word(struct frag_builder *b, const struct frag_raw_entry *e)
+/* The arrays have room for all: see allocate. request: bytes | pool << FRAG_EVENT_POOL_SHIFT. */
+static inline void emit(struct frag_builder *b, const struct frag_raw_entry *e,
+			enum frag_event_kind kind, uint64_t request, uint64_t what,
+			frag_addr_t addr)
 {
 	uint64_t stack = e->stack <= MAX_STACK ? e->stack : FRAG_NO_STACK;
-
-	return event_time(b, e->time_us) | stack << FRAG_EVENT_STACK_SHIFT;
-}
-
-/* The common events. */
-static inline void emit_words(struct frag_builder *b, struct frag_event_words w, frag_addr_t addr)
-{
 	struct frag_trace_dev *out = b->out;
 
-	frag_event_put(&out->events[out->events_count], w);
-	out->addrs[out->events_count++] = addr;
-}
-
-/* The arrays have room for all: see allocate. */
-static inline void emit(struct frag_builder *b, struct frag_event ev, frag_addr_t addr)
-{
-	struct frag_trace_dev *out = b->out;
-
-	out->events[out->events_count] = ev;
+	frag_event_put(&out->events[out->events_count],
+		       (struct frag_event_words){
+			       .request = request,
+			       .when = event_time(b, e->time_us) | stack << FRAG_EVENT_STACK_SHIFT,
+			       .what = what | (uint64_t)kind << FRAG_EVENT_KIND_SHIFT });
 	out->addrs[out->events_count++] = addr;
 }
 
@@ -90,12 +72,9 @@ static void emit_marks(struct frag_builder *b, uint64_t until_us)
 	while (b->next_mark < raw->marks_count && raw->marks[b->next_mark].time_us <= until_us) {
 		const struct frag_raw_mark *m = &raw->marks[b->next_mark++];
 		struct frag_raw_entry e = { .time_us = m->time_us };
-		struct frag_event ev = event_of(b, &e, FRAG_EV_MARK);
 
-		ev.slot = m->name;
-		ev.stream = 0;
-		ev.flags = m->flags;
-		emit(b, ev, FRAG_NO_ADDR);
+		emit(b, &e, FRAG_EV_MARK, 0, frag_event_what(m->name, 0, 0, m->flags),
+		     FRAG_NO_ADDR);
 	}
 	b->mark_us =
 		b->next_mark < raw->marks_count ? raw->marks[b->next_mark].time_us : UINT64_MAX;
@@ -165,12 +144,8 @@ static int alloc(struct frag_builder *b, size_t i)
 	FRAG_CHECK_ALLOC(!frag_addr_map_reserve(&b->live), "live blocks", b->err);
 	if (FRAG_UNLIKELY(!frag_addr_map_add(&b->live, e->addr, slot + 1ull)))
 		return bad_entry(b, i, "alloc at an address that is still live");
-	emit_words(b,
-		   (struct frag_event_words){
-			   .request = e->bytes | (uint64_t)pool << FRAG_EVENT_POOL_SHIFT,
-			   .when = when_word(b, e),
-			   .what = frag_event_what(slot, stream, FRAG_EV_ALLOC, 0) },
-		   e->addr);
+	emit(b, e, FRAG_EV_ALLOC, e->bytes | (uint64_t)pool << FRAG_EVENT_POOL_SHIFT,
+	     frag_event_what(slot, stream, 0, 0), e->addr);
 	b->slots[slot] = (struct frag_build_slot){ e->addr, e->bytes, stream, pool, false, true };
 	return 0;
 }
@@ -180,12 +155,8 @@ static inline void emit_free(struct frag_builder *b, const struct frag_raw_entry
 {
 	const struct frag_build_slot *s = &b->slots[slot];
 
-	emit_words(b,
-		   (struct frag_event_words){
-			   .request = s->bytes | (uint64_t)s->pool << FRAG_EVENT_POOL_SHIFT,
-			   .when = when_word(b, e),
-			   .what = frag_event_what(slot, s->stream, kind, flags) },
-		   FRAG_NO_ADDR);
+	emit(b, e, kind, s->bytes | (uint64_t)s->pool << FRAG_EVENT_POOL_SHIFT,
+	     frag_event_what(slot, s->stream, 0, flags), FRAG_NO_ADDR);
 }
 
 static inline void end_slot(struct frag_builder *b, struct frag_addr_cell *cell)
@@ -234,11 +205,9 @@ static int complete(struct frag_builder *b, size_t i, unsigned flags)
 
 static void refused(struct frag_builder *b, const struct frag_raw_entry *e)
 {
-	struct frag_event ev = event_of(b, e, FRAG_EV_REFUSED);
-
 	emit_seen(b, e, b->out->events_count);
-	ev.bytes = FRAG_MIN(FRAG_MAX(e->bytes, 1), FRAG_MAX_REQUEST);
-	emit(b, ev, FRAG_NO_ADDR);
+	emit(b, e, FRAG_EV_REFUSED, FRAG_MIN(FRAG_MAX(e->bytes, 1), FRAG_MAX_REQUEST),
+	     frag_event_what(0, b->stream_of[e->stream], 0, 0), FRAG_NO_ADDR);
 }
 
 /* ---- groups --------------------------------------------------------------------- */
@@ -282,13 +251,10 @@ static int trim_group(struct frag_builder *b, const struct group *g)
 			trim = PENDING;
 		} else if (frag_raw_is_release((unsigned)e[i].action)) {
 			if (trim == PENDING || pool != entry_pool(b, i)) {
-				struct frag_event ev = event_of(b, &e[i], FRAG_EV_TRIM);
-
 				trim = b->out->events_count;
 				pool = entry_pool(b, i);
-				ev.stream = 0;
-				ev.pool = pool;
-				emit(b, ev, FRAG_NO_ADDR);
+				emit(b, &e[i], FRAG_EV_TRIM,
+				     (uint64_t)pool << FRAG_EVENT_POOL_SHIFT, 0, FRAG_NO_ADDR);
 			}
 			emit_seen(b, &e[i], trim);
 		} else if (e[i].action == FRAG_RAW_SNAPSHOT) {
@@ -395,23 +361,18 @@ int frag_build_initial(struct frag_builder *b)
 
 	for (size_t i = 0; i < out->initial.blocks_count; i++) {
 		const struct frag_initial_block *s = &out->initial_blocks[i];
-		struct frag_event ev = event_of(b, &e, FRAG_EV_ALLOC);
+		uint16_t pool = pool_of_initial(out, i);
 		uint32_t slot = 0;
 
 		FRAG_TRY(take_slot(b, &slot));
 		FRAG_CHECK_ALLOC(!frag_addr_map_number(&b->live, s->addr, slot), "live blocks",
 				 b->err);
 		FRAG_ASSERT(slot == s->slot);
-		b->slots[slot] = (struct frag_build_slot){
-			s->addr, s->requested, (uint16_t)s->stream, pool_of_initial(out, i),
-			false,	 true
-		};
-		ev.bytes = s->requested;
-		ev.slot = slot;
-		ev.stream = (uint16_t)s->stream;
-		ev.pool = b->slots[slot].pool;
-		ev.flags = FRAG_EVF_INITIAL;
-		emit(b, ev, s->addr);
+		b->slots[slot] =
+			(struct frag_build_slot){ s->addr, s->requested, (uint16_t)s->stream,
+						  pool,	   false,	 true };
+		emit(b, &e, FRAG_EV_ALLOC, s->requested | (uint64_t)pool << FRAG_EVENT_POOL_SHIFT,
+		     frag_event_what(slot, (uint16_t)s->stream, 0, FRAG_EVF_INITIAL), s->addr);
 	}
 	/* freed before the history began: the request is added, so that every completion has one */
 	for (size_t i = 0; i < out->initial.blocks_count; i++) {

@@ -56,6 +56,7 @@ struct frag_raw_segment {
 	uint32_t first_block, blocks_count; /* in frag_raw_dev.blocks: address order, gapless */
 	uint16_t stream, pool;
 	bool small, expandable;
+	uint32_t device; /* for readers of several */
 };
 
 struct frag_raw_mark {

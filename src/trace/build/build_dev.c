@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "trace/pages.h"
-#include "rewind.h"
 
 /* ---- before and after the entries -------------------------------------------------- */
 
@@ -238,7 +237,7 @@ static int rewind_initial(struct frag_builder *b)
 		return 0;
 	if (b->raw->finals_known || b->kinds[FRAG_RAW_FREE] || b->kinds[FRAG_RAW_FREE_REQUESTED] ||
 	    b->kinds[FRAG_RAW_FREE_COMPLETED])
-		FRAG_TRY(frag_rewind(b->raw, b->stream_of, out->pools, &r, b->err));
+		FRAG_TRY(frag_rewind(b, &r));
 	out->initial_segments = r.segments;
 	out->initial_blocks = r.blocks;
 	out->initial.segments = r.segments;

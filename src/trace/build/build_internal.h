@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by build.c (entries to events) and build_dev.c (initial state and final snapshot). The
- * builder is a local variable of frag_build_dev. */
+/* Shared by build.c (entries to events), build_dev.c (initial state and final snapshot) and rewind*.c
+ * (the state before the first entry). The builder is a local variable of frag_build_dev. */
 #ifndef FRAG_TRACE_BUILD_INTERNAL_H
 #define FRAG_TRACE_BUILD_INTERNAL_H
 
@@ -46,6 +46,46 @@ static inline bool frag_raw_is_free(unsigned action)
 static inline bool frag_raw_is_growth(unsigned action)
 {
 	return action == FRAG_RAW_SEGMENT_ALLOC || action == FRAG_RAW_SEGMENT_MAP;
+}
+
+/*
+ * The state before the first recorded entry: the final snapshot with the history undone. A history
+ * that began in an empty allocator rewinds to nothing.
+ */
+struct frag_rewound {
+	struct frag_initial_segment *segments; /* by address; none if they cannot be known */
+	size_t segments_count;
+	struct frag_initial_block *blocks; /* by address; slot = index */
+	size_t blocks_count;
+	uint64_t uncertain; /* blocks perhaps longer than `bytes`: the file does not show it */
+};
+
+/* Consecutive pages of expandable segments that were mapped at the start. */
+struct frag_page_run {
+	frag_addr_t addr, end;
+	frag_addr_t range_addr; /* base of the reservation */
+	uint16_t stream, pool;
+	int32_t final; /* the segment of the final snapshot that covers it, < 0 = none does */
+	bool small;
+	bool pool_known, kind_known;
+	bool closed; /* its pages were unmapped: later pages there are another run */
+};
+
+/* The caller frees segments and blocks. Errors: FRAG_EINPUT with the entry that contradicts the final
+ * snapshot, FRAG_ENOMEM; nothing is left then. O(entries + live log live). */
+int frag_rewind(const struct frag_builder *b, struct frag_rewound *out);
+/* Page of the large expandable segments: large_segment_size_mb, a setting from 2.11 on. */
+uint64_t frag_rewind_large_page(const struct frag_raw_dev *raw);
+/* Finds pool, kind and reservation of the runs, by address, and merges runs of one reservation that
+ * touch. O(entries log runs). */
+void frag_rewind_pages(const struct frag_builder *b, struct frag_page_run *runs, size_t *count);
+/* Sizes of blocks that have none (bytes 0). pre: every block is counted in its segment. */
+int frag_rewind_sizes(const struct frag_builder *b, struct frag_rewound *out);
+
+/* Were completed frees left out? */
+static inline bool frag_lacks_completed(const struct frag_builder *b)
+{
+	return !b->kinds[FRAG_RAW_FREE] && !b->kinds[FRAG_RAW_FREE_COMPLETED];
 }
 
 /* Events for the initial blocks. pre: the arrays have room. */

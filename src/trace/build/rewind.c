@@ -6,11 +6,9 @@
  * means mapped at the start. rewind_pages.c finds the properties of such pages. The sizes of blocks
  * come last, when all neighbours are known (rewind_sizes.c).
  */
-#include "rewind.h"
+#include "build_internal.h"
 
 #include <stdlib.h>
-
-#include "lib/addr_map.h"
 
 struct cell {
 	frag_addr_t addr;
@@ -30,9 +28,8 @@ struct edge { /* of a page range: where coverage changes */
 #define FROM_MAP (-2)
 
 struct rewinder {
+	const struct frag_builder *b;
 	const struct frag_raw_dev *raw;
-	const uint16_t *stream_of;
-	const struct frag_pool_id *pools;
 	struct frag_err *err;
 	struct cell *cells;
 	size_t cells_count, cells_cap;
@@ -44,7 +41,6 @@ struct rewinder {
 	size_t edges_count, edges_cap;
 	struct frag_page_run *runs;
 	size_t runs_count, runs_cap;
-	bool no_requested, no_completed; /* that kind of free was not recorded */
 	struct frag_rewound *out;
 };
 
@@ -91,7 +87,7 @@ static int load_blocks(struct rewinder *w)
 				w, (struct cell){ .addr = f->addr,
 						  .bytes = f->bytes,
 						  .requested = f->requested,
-						  .stream = w->stream_of[seg->stream],
+						  .stream = w->b->stream_of[seg->stream],
 						  .waiting = f->state == FRAG_STATE_WAITING }));
 		}
 	}
@@ -123,8 +119,9 @@ static int undo_completed(struct rewinder *w, size_t i)
 		return contradiction(w, i, "free of an impossible size");
 	return add_cell(w, (struct cell){ .addr = e->addr,
 					  .requested = e->bytes,
-					  .stream = w->stream_of[e->stream],
-					  .waiting = !w->no_requested });
+					  .stream = w->b->stream_of[e->stream],
+					  .waiting = w->b->kinds[FRAG_RAW_FREE] ||
+						     w->b->kinds[FRAG_RAW_FREE_REQUESTED] });
 }
 
 static int undo_requested(struct rewinder *w, size_t i)
@@ -132,7 +129,7 @@ static int undo_requested(struct rewinder *w, size_t i)
 	const struct frag_raw_entry *e = &w->raw->entries[i];
 	struct frag_addr_cell *at = frag_addr_map_find(&w->blocks, e->addr);
 
-	if (!at && (w->no_completed || !w->raw->finals_known)) {
+	if (!at && (frag_lacks_completed(w->b) || !w->raw->finals_known)) {
 		FRAG_TRY(undo_completed(w, i));
 		at = frag_addr_map_find(&w->blocks, e->addr);
 	}
@@ -171,7 +168,7 @@ static int load_segments(struct rewinder *w)
 {
 	for (size_t i = 0; i < w->raw->segments_count; i++) {
 		const struct frag_raw_segment *s = &w->raw->segments[i];
-		uint16_t stream = w->stream_of[s->stream];
+		uint16_t stream = w->b->stream_of[s->stream];
 
 		if (s->expandable) {
 			FRAG_TRY(add_edges(w, s->addr, s->bytes, 1, stream, (int32_t)i));
@@ -213,13 +210,13 @@ static int undo_segment(struct rewinder *w, size_t i)
 		return add_whole(w, (struct frag_initial_segment){
 					    .addr = e->addr,
 					    .bytes = e->bytes,
-					    .stream = w->stream_of[e->stream],
+					    .stream = w->b->stream_of[e->stream],
 					    .pool = e->pool == FRAG_RAW_NO_POOL ? 0 : e->pool,
 					    .small = e->bytes == FRAG_PAGE });
 	case FRAG_RAW_SEGMENT_MAP:
-		return add_edges(w, e->addr, e->bytes, -1, w->stream_of[e->stream], FROM_MAP);
+		return add_edges(w, e->addr, e->bytes, -1, w->b->stream_of[e->stream], FROM_MAP);
 	default:
-		return add_edges(w, e->addr, e->bytes, 1, w->stream_of[e->stream], FROM_UNMAP);
+		return add_edges(w, e->addr, e->bytes, 1, w->b->stream_of[e->stream], FROM_UNMAP);
 	}
 }
 
@@ -307,7 +304,7 @@ static int sweep_pages(struct rewinder *w)
 static int take_runs(struct rewinder *w)
 {
 	FRAG_TRY(sweep_pages(w));
-	frag_rewind_pages(w->raw, w->stream_of, w->runs, &w->runs_count);
+	frag_rewind_pages(w->b, w->runs, &w->runs_count);
 	for (size_t i = 0; i < w->runs_count; i++) {
 		const struct frag_page_run *r = &w->runs[i];
 
@@ -412,39 +409,18 @@ static int rewind_all(struct rewinder *w)
 		drop_layout(w);
 		return 0;
 	}
-	return frag_rewind_sizes(w->raw, w->pools, w->no_completed, out, w->err);
+	return frag_rewind_sizes(w->b, out);
 }
 
-int frag_rewind(const struct frag_raw_dev *raw, const uint16_t *stream_of,
-		const struct frag_pool_id *pools, struct frag_rewound *out, struct frag_err *err)
+int frag_rewind(const struct frag_builder *b, struct frag_rewound *out)
 {
-	struct rewinder w = { .raw = raw,
-			      .stream_of = stream_of,
-			      .pools = pools,
-			      .err = err,
-			      .out = out,
-			      .no_requested = true,
-			      .no_completed = true };
-	int rc;
+	struct rewinder w = { .b = b, .raw = b->raw, .err = b->err, .out = out };
+	int rc = rewind_all(&w);
 
-	*out = (struct frag_rewound){ 0 };
-	for (size_t i = 0; i < raw->entries_count; i++) {
-		unsigned a = (unsigned)raw->entries[i].action;
-
-		w.no_requested &= a != FRAG_RAW_FREE && a != FRAG_RAW_FREE_REQUESTED;
-		w.no_completed &= a != FRAG_RAW_FREE && a != FRAG_RAW_FREE_COMPLETED;
-	}
-	rc = rewind_all(&w);
 	frag_addr_map_release(&w.blocks);
 	frag_addr_map_release(&w.segments);
 	FRAG_FREE(w.cells, w.whole, w.edges, w.runs);
 	if (rc)
-		frag_rewound_release(out);
+		FRAG_FREE(out->segments, out->blocks);
 	return rc;
-}
-
-void frag_rewound_release(struct frag_rewound *r)
-{
-	FRAG_FREE(r->segments, r->blocks);
-	*r = (struct frag_rewound){ 0 };
 }

@@ -11,7 +11,6 @@
  */
 #include "build_internal.h"
 #include "lib/bisect.h"
-#include "rewind.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -202,13 +201,14 @@ static void find_bases(const struct frag_raw_dev *raw, const uint16_t *stream_of
 	}
 }
 
-void frag_rewind_pages(const struct frag_raw_dev *raw, const uint16_t *stream_of,
-		       struct frag_page_run *runs, size_t *count)
+void frag_rewind_pages(const struct frag_builder *b, struct frag_page_run *runs, size_t *count)
 {
+	const struct frag_raw_dev *raw = b->raw;
+
 	if (!*count)
 		return;
-	learn_from_entries(raw, stream_of, runs, *count);
+	learn_from_entries(raw, b->stream_of, runs, *count);
 	*count = join(runs, *count);
 	guess_rest(raw, runs, *count);
-	find_bases(raw, stream_of, runs, *count);
+	find_bases(raw, b->stream_of, runs, *count);
 }

@@ -10,7 +10,7 @@
  *
  * Source of the split rule: PyTorch 2.11, should_split.
  */
-#include "rewind.h"
+#include "build_internal.h"
 #include "lib/bisect.h"
 
 #include <stdlib.h>
@@ -26,11 +26,9 @@ struct open_end {
 };
 
 struct sizer {
+	const struct frag_builder *b;
 	const struct frag_raw_dev *raw;
-	const struct frag_pool_id *pools;
 	struct frag_rewound *out;
-	struct frag_err *err;
-	bool no_completed;
 	const uint32_t *roundup;
 	uint64_t max_split;
 	struct open_end *open;
@@ -42,7 +40,7 @@ static uint64_t open_size(struct sizer *z, size_t block, uint64_t least, uint64_
 {
 	struct frag_initial_block *s = &z->out->blocks[block];
 
-	if (FRAG_GROW(z->open, z->open_count, z->open_cap, "rewind", z->err))
+	if (FRAG_GROW(z->open, z->open_count, z->open_cap, "rewind", z->b->err))
 		return 0;
 	z->open[z->open_count++] = (struct open_end){ .addr = s->addr,
 						      .low = s->addr + least,
@@ -53,8 +51,8 @@ static uint64_t open_size(struct sizer *z, size_t block, uint64_t least, uint64_
 
 static bool never_splits(const struct sizer *z, const struct frag_initial_segment *seg)
 {
-	return z->pools && seg->pool && seg->pool < z->raw->pools_count &&
-	       z->pools[seg->pool].b & FRAG_POOL_NO_SPLIT;
+	return seg->pool && seg->pool < z->raw->pools_count &&
+	       z->b->out->pools[seg->pool].b & FRAG_POOL_NO_SPLIT;
 }
 
 /* Of a block with `gap` bytes between its rounded request and the next one; 0: short of memory. */
@@ -93,7 +91,7 @@ static int size_blocks(struct sizer *z, const struct frag_initial_segment *seg)
 			rounded = FRAG_MAX(frag_torch_round(s->requested, NULL),
 					   FRAG_MIN(rounded, next - s->addr));
 		if (rounded > next - s->addr)
-			return frag_fail(z->err, FRAG_EINPUT,
+			return frag_fail(z->b->err, FRAG_EINPUT,
 					 "device %u: blocks that were live at the start overlap at "
 					 "0x%llx",
 					 z->raw->ordinal, (unsigned long long)next);
@@ -129,7 +127,7 @@ static size_t bound_open(struct sizer *z)
 	for (size_t i = 0; i < raw->entries_count && left; i++) {
 		const struct frag_raw_entry *e = &raw->entries[i];
 		bool gone = e->action == FRAG_RAW_FREE || e->action == FRAG_RAW_FREE_COMPLETED ||
-			    (z->no_completed && e->action == FRAG_RAW_FREE_REQUESTED);
+			    (frag_lacks_completed(z->b) && e->action == FRAG_RAW_FREE_REQUESTED);
 		struct open_end *o;
 
 		if (e->action != FRAG_RAW_ALLOC && !gone)
@@ -151,15 +149,12 @@ static size_t bound_open(struct sizer *z)
 	return uncertain;
 }
 
-int frag_rewind_sizes(const struct frag_raw_dev *raw, const struct frag_pool_id *pools,
-		      bool no_completed, struct frag_rewound *out, struct frag_err *err)
+int frag_rewind_sizes(const struct frag_builder *b, struct frag_rewound *out)
 {
-	const struct frag_trace_settings *set = raw->settings;
-	struct sizer z = { .raw = raw,
-			   .pools = pools,
+	const struct frag_trace_settings *set = b->raw->settings;
+	struct sizer z = { .b = b,
+			   .raw = b->raw,
 			   .out = out,
-			   .err = err,
-			   .no_completed = no_completed,
 			   .roundup = set ? set->roundup : NULL,
 			   .max_split = set && set->present ? set->max_split_bytes : UINT64_MAX };
 	int rc = 0;

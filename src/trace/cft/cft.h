@@ -27,7 +27,7 @@
 	"\x93" \
 	"cft\r\n\x1a\n"
 #define FRAG_CFT_MAGIC_BYTES 8u
-/* Version 2 adds the releases of PyTorch at the end of the head, version 3 frag_trace.estimate after them, version 5 the cards (cft_layout.h). The writer
+/* Version 2 adds the releases of PyTorch at the end of the head, version 3 frag_trace.estimate after them, version 5 the cards. The writer
  * uses the lowest version that can hold the trace. */
 #define FRAG_CFT_VERSION 5u
 #define FRAG_CFT_PREAMBLE 16u /* magic, version, zero */

@@ -147,7 +147,7 @@ static int turn(struct maker *m, struct frag_err *err)
 	uint64_t last_us = m->dev->events[w->to - 1].time_us;
 
 	for (size_t i = 0; i < w->rest_count; i++) {
-		const struct now *n = &m->now[w->rest[i]];
+		struct now *n = &m->now[w->rest[i]];
 		struct frag_event e = { .kind = n->life == LIFE_WAITING ? FRAG_EV_FREE_COMPLETED
 									: FRAG_EV_FREE,
 					.bytes = n->alloc.bytes,
@@ -156,13 +156,15 @@ static int turn(struct maker *m, struct frag_err *err)
 					.time_us = last_us,
 					.slot = w->rest[i] };
 
-		if (n->life != LIFE_VOID)
+		if (n->life == LIFE_VOID)
+			n->life = LIFE_NONE;
+		else
 			FRAG_TRY(do_free(m, &e, err));
 	}
-	for (size_t i = 0; i < w->carried_count; i++)
+	for (size_t i = 0; i < w->carried_count; i++) {
 		m->moved[i] = m->now[w->carried[i].left];
-	for (size_t i = 0; i < w->left_count; i++)
-		m->now[w->left[i]].life = LIFE_NONE;
+		m->now[w->carried[i].left].life = LIFE_NONE;
+	}
 	for (size_t i = 0; i < w->carried_count; i++)
 		m->now[w->carried[i].begun] = m->moved[i];
 	for (size_t i = 0; i < w->void_count; i++)

@@ -24,8 +24,7 @@ struct frag_window_of_dev {
 	struct frag_carry *carried;
 	uint32_t *rest;	 /* slots at the end of the window */
 	uint32_t *void_; /* slots at its beginning */
-	uint32_t *left;	 /* all slots left, carried and rest */
-	size_t carried_count, rest_count, void_count, left_count;
+	size_t carried_count, rest_count, void_count;
 	uint64_t period_us; /* recorded time that the window takes */
 	uint32_t steps;	    /* of the recording; 0 = it has no step marks */
 };

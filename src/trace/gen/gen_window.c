@@ -234,10 +234,10 @@ static size_t changed(const struct state *at, const struct state *other, struct 
 }
 
 /* Pairs blocks of a kind; those without a partner go to rest and void_. Both lists are sorted. */
-static void pair_up(struct frag_window_of_dev *w, const struct held *left, const struct held *begun,
-		    size_t begun_count)
+static void pair_up(struct frag_window_of_dev *w, const struct held *left, size_t left_count,
+		    const struct held *begun, size_t begun_count)
 {
-	size_t i = 0, j = 0, left_count = w->left_count;
+	size_t i = 0, j = 0;
 
 	w->carried_count = w->rest_count = w->void_count = 0;
 	while (i < left_count || j < begun_count) {
@@ -283,23 +283,20 @@ static bool drop_void(struct frag_window_of_dev *w, const struct state *from,
 static int carry(struct frag_window_of_dev *w, const struct state *from, const struct state *to,
 		 struct frag_err *err)
 {
-	size_t room = (size_t)from->slots_count + 1, begun_count;
+	size_t room = (size_t)from->slots_count + 1, left_count, begun_count;
 	FRAG_AUTO_FREE struct held *left = frag_host_alloc(room * sizeof(*left));
 	FRAG_AUTO_FREE struct held *begun = frag_host_alloc(room * sizeof(*begun));
 
 	w->carried = frag_host_alloc(room * sizeof(*w->carried));
 	w->rest = frag_host_alloc(room * sizeof(*w->rest));
 	w->void_ = frag_host_alloc(room * sizeof(*w->void_));
-	w->left = frag_host_alloc(room * sizeof(*w->left));
-	FRAG_CHECK_ALLOC(left && begun && w->carried && w->rest && w->void_ && w->left,
-			 "blocks of the trace", err);
-	w->left_count = changed(to, from, left);
+	FRAG_CHECK_ALLOC(left && begun && w->carried && w->rest && w->void_, "blocks of the trace",
+			 err);
+	left_count = changed(to, from, left);
 	begun_count = changed(from, to, begun);
-	qsort(left, w->left_count, sizeof(*left), compare_held);
+	qsort(left, left_count, sizeof(*left), compare_held);
 	qsort(begun, begun_count, sizeof(*begun), compare_held);
-	for (size_t i = 0; i < w->left_count; i++)
-		w->left[i] = left[i].slot;
-	pair_up(w, left, begun, begun_count);
+	pair_up(w, left, left_count, begun, begun_count);
 	while (drop_void(w, from, to))
 		;
 	return 0;
@@ -363,6 +360,6 @@ int frag_window_init(struct frag_window_of_dev *w, const struct frag_trace_dev *
 
 void frag_window_release(struct frag_window_of_dev *w)
 {
-	FRAG_FREE(w->carried, w->rest, w->void_, w->left);
+	FRAG_FREE(w->carried, w->rest, w->void_);
 	*w = (struct frag_window_of_dev){ 0 };
 }

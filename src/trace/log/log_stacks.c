@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stacks in a log, see log_stacks.h. */
-#include "log_stacks.h"
+/* Stacks in a log, see log.h. */
+#include "log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,6 @@
 
 #include "lib/addr_map.h"
 #include "lib/grow.h"
-#include "log.h"
 #include "trace/stacks.h"
 #include "trace/strings.h"
 

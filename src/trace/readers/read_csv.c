@@ -3,7 +3,7 @@
  * A log of one's own as CSV: one allocation or free per line. A header may name the columns, in any
  * order, others are passed over; without one they are action,id,size,stream,time_us. What is
  * missing at the end of a line, or empty, is unknown. Lines that begin with # are remarks, some of
- * which tell stacks (log_stacks.h), whose numbers are in a column of that name.
+ * which tell stacks (log_stacks.c), whose numbers are in a column of that name.
  *
  *	alloc,7,1048576,0,1200
  *	free,7
@@ -14,7 +14,6 @@
 #include <strings.h>
 
 #include "trace/log/log.h"
-#include "trace/log/log_stacks.h"
 
 #define LINE_MAX_BYTES 4096u
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/bisect.h"
 #include "trace/torch/torch_parts.h"
 
 static const char *const words[] = {
@@ -143,32 +144,22 @@ static int share(struct frag_torch *t, const struct slice *slices, size_t count,
 	return check_marks(t, slices, count, sh->marks_count);
 }
 
-/* Segments in the order of their devices; first[d] to first[d + 1] are those of d. */
-struct by_device {
-	struct frag_raw_segment *segments;
-	size_t *first;
-};
+FRAG_COMPARE(segment_order, struct frag_raw_segment, FRAG_ORDER(x->device, y->device),
+	     FRAG_ORDER(x->addr, y->addr))
 
-static int sort_segments(struct frag_torch *t, size_t devices, struct by_device *out)
+/* The first segment of that device or a later one. */
+static size_t first_segment(const struct frag_torch *t, uint32_t device)
 {
-	size_t *at = frag_host_calloc(devices + 2, sizeof(*at));
+	size_t at;
 
-	out->first = at;
-	out->segments = frag_host_realloc(NULL, t->segments_count, sizeof(*out->segments));
-	FRAG_CHECK_ALLOC(at && out->segments, "segments", t->err);
-	/* at[d + 1] counts on until it is the end of d, which is the beginning of d + 1 */
-	for (size_t i = 0; i < t->segments_count; i++)
-		at[t->segment_devs[i] + 2]++;
-	for (size_t d = 2; d < devices + 2; d++)
-		at[d] += at[d - 1];
-	for (size_t i = 0; i < t->segments_count; i++)
-		out->segments[at[t->segment_devs[i] + 1]++] = t->segments[i];
-	return 0;
+	FRAG_BISECT(at, 0, t->segments_count, t->segments[at].device < device);
+	return at;
 }
 
 static int build_one(struct frag_torch *t, uint32_t ordinal, const struct slice *s,
-		     const struct shared *sh, const struct by_device *segments)
+		     const struct shared *sh)
 {
+	size_t first = first_segment(t, ordinal);
 	struct frag_raw_dev raw = {
 		.ordinal = ordinal,
 		.entries = entries_of(t, s),
@@ -182,8 +173,8 @@ static int build_one(struct frag_torch *t, uint32_t ordinal, const struct slice 
 		.marks_count = s->count ? sh->marks_count : 0,
 		.early_marks = sh->early_marks,
 		.finals_known = t->segments_listed,
-		.segments = segments->segments + segments->first[ordinal],
-		.segments_count = segments->first[ordinal + 1] - segments->first[ordinal],
+		.segments = t->segments_count ? t->segments + first : NULL,
+		.segments_count = first_segment(t, ordinal + 1) - first,
 		.blocks = t->blocks,
 		.settings = &t->trace->settings,
 		.start_us = sh->start_us,
@@ -208,19 +199,18 @@ static bool was_used(struct frag_torch *t, const struct slice *s)
 static int build_all(struct frag_torch *t, const struct slice *slices, size_t count)
 {
 	struct shared sh = { 0 };
-	struct by_device segments = { 0 };
 	int rc;
 
 	FRAG_TRY_CALLOC(t->trace->devs, count, "devices", t->err);
 	rc = share(t, slices, count, &sh);
 	t->trace->start_us = sh.start_us;
-	if (!rc)
-		rc = sort_segments(t, count, &segments);
+	if (t->segments_count)
+		qsort(t->segments, t->segments_count, sizeof(*t->segments), segment_order);
 	for (size_t i = 0; i < count && !rc; i++)
 		if (was_used(t, &slices[i]) &&
 		    (t->options.device < 0 || t->options.device == (int64_t)i))
-			rc = build_one(t, (uint32_t)i, &slices[i], &sh, &segments);
-	FRAG_FREE(segments.segments, segments.first, sh.marks);
+			rc = build_one(t, (uint32_t)i, &slices[i], &sh);
+	frag_host_free(sh.marks);
 	frag_trace_set_torch(t->trace, t->trace->settings.torch_first,
 			     t->trace->settings.torch_last);
 	if (rc || t->trace->devs_count)
@@ -241,14 +231,14 @@ static int resolve_all(struct frag_torch *t, struct frag_pickle_list *traces, st
 	size_t n = traces ? traces->count : 0;
 
 	for (size_t i = 0; i < t->segments_count; i++)
-		n = FRAG_MAX(n, (size_t)t->segment_devs[i] + 1);
+		n = FRAG_MAX(n, (size_t)t->segments[i].device + 1);
 	if (n > FRAG_TORCH_DEVICES_MAX)
 		return frag_fail(t->err, FRAG_EINPUT, "more than %u devices",
 				 FRAG_TORCH_DEVICES_MAX);
 	FRAG_TRY_CALLOC(*slices, n, "devices", t->err);
 	*count = n;
 	for (size_t i = 0; i < t->segments_count; i++)
-		(*slices)[t->segment_devs[i]].has_segments = true;
+		(*slices)[t->segments[i].device].has_segments = true;
 	for (size_t i = 0; i < n; i++) {
 		(*slices)[i].dense = true;
 		if (traces && i < traces->count)
@@ -262,7 +252,7 @@ static int resolve_all(struct frag_torch *t, struct frag_pickle_list *traces, st
 
 static int read_parts(struct frag_torch *t, frag_pv root, struct slice **slices, size_t *count)
 {
-	const struct frag_pickle_node *top = frag_pickle_node(t->pickle, root);
+	const struct frag_pickle_node *top = frag_pickle_node(t->pickle, root), *set;
 	struct frag_pickle_list *traces = NULL;
 	frag_pv segments = root, settings, v;
 
@@ -273,6 +263,9 @@ static int read_parts(struct frag_torch *t, frag_pv root, struct slice **slices,
 	settings = top ? frag_node_get(top, FRAG_W_ALLOCATOR_SETTINGS) : FRAG_PV_NONE;
 	frag_torch_note(&t->seen, FRAG_TORCH_OF_FILE, top ? top->pairs : NULL,
 			top ? top->count : 0);
+	set = frag_pickle_node(t->pickle, settings);
+	if (set && set->count)
+		frag_torch_note(&t->seen, FRAG_TORCH_OF_SETTINGS, set->pairs, set->count);
 	FRAG_TRY(frag_torch_read_settings(t, settings));
 	if (top) {
 		segments = frag_node_get(top, FRAG_W_SEGMENTS);
@@ -353,7 +346,8 @@ static int prepare(struct frag_torch *t, const char *options)
 	FRAG_TRY(frag_torch_stream(t, 0, &index)); /* every zeroed entry has a stream */
 	FRAG_TRY(FRAG_GROW(t->pools, 0, t->pools_cap, "pools", t->err));
 	t->pools[t->pools_count++] = (struct frag_pool_id){ 0, 0 };
-	return frag_pickle_create(words, FRAG_ARRAY_LEN(words), t, &t->pickle, t->err);
+	return frag_pickle_create(words, FRAG_ARRAY_LEN(words), &frag_torch_records, t, &t->pickle,
+				  t->err);
 }
 
 static int read_torch(struct frag_input *in, const char *options, struct frag_trace **out,
@@ -365,8 +359,7 @@ static int read_torch(struct frag_input *in, const char *options, struct frag_tr
 	frag_pickle_destroy(t.pickle);
 	frag_stack_table_destroy(t.stacks);
 	frag_addr_map_release(&t.stream_index);
-	FRAG_FREE(t.entries, t.streams, t.pools, t.segments, t.segment_devs, t.blocks, t.marks,
-		  t.names);
+	FRAG_FREE(t.entries, t.streams, t.pools, t.segments, t.blocks, t.marks, t.names);
 	if (rc)
 		frag_trace_destroy(t.trace);
 	else

@@ -101,8 +101,9 @@ static int grow_entries(struct frag_torch *t)
 	return 0;
 }
 
-int frag_torch_take_entry(struct frag_torch *t, const frag_pv *pairs, size_t n, uint32_t *record)
+static int take_entry(void *ctx, const frag_pv *pairs, size_t n, uint32_t *record)
 {
+	struct frag_torch *t = ctx;
 	struct frag_row row = empty_row;
 	struct frag_raw_entry e;
 	int rc;
@@ -134,7 +135,7 @@ int frag_torch_take_entry(struct frag_torch *t, const frag_pv *pairs, size_t n, 
 
 /* ---- entries of a known shape ----------------------------------------------------- */
 
-bool frag_torch_shape(const frag_pv *pairs, size_t n, uint8_t *column, struct frag_row *row)
+static bool shape(const frag_pv *pairs, size_t n, uint8_t *column, struct frag_row *row)
 {
 	unsigned seen = 0;
 
@@ -177,12 +178,12 @@ static struct tail tail_of(const struct frag_torch *t)
 			      .action = e->addr >> 60 ? FRAG_RAW_OTHER : (unsigned)e->action };
 }
 
-/* The same as frag_torch_take_entry. A completion that folds into the request before it is
+/* The same as take_entry. A completion that folds into the request before it is
  * written, but not counted: no branch depends on what the program does next, and no row waits for
  * the previous one to be written. */
-int frag_torch_take_rows(struct frag_torch *t, const struct frag_row *rows, unsigned n,
-			 uint32_t *records)
+static int take_rows(void *ctx, const struct frag_row *rows, unsigned n, uint32_t *records)
 {
+	struct frag_torch *t = ctx;
 	uint16_t stream = 0, pool = FRAG_RAW_NO_POOL;
 	frag_pv pool_value = FRAG_PV_NONE, stream_value = FRAG_PV_NONE;
 	uint32_t stacks = 0, next = (uint32_t)t->entries_count;
@@ -237,6 +238,8 @@ int frag_torch_take_rows(struct frag_torch *t, const struct frag_row *rows, unsi
 	return (int)i;
 }
 
+const struct frag_record_ops frag_torch_records = { take_entry, shape, take_rows };
+
 int frag_torch_entry(struct frag_torch *t, frag_pv item, size_t at, uint32_t *record)
 {
 	const struct frag_pickle_node *node;
@@ -252,7 +255,7 @@ int frag_torch_entry(struct frag_torch *t, frag_pv item, size_t at, uint32_t *re
 		return frag_fail_at(t->err, FRAG_EINPUT, at, "trace entry %zu has no action", at);
 	if (frag_pickle_note(t->pickle, item, 1))
 		return frag_fail_at(t->err, FRAG_EINPUT, at, "trace entry %zu is listed twice", at);
-	rc = frag_torch_take_entry(t, node->pairs, node->count, record);
+	rc = take_entry(t, node->pairs, node->count, record);
 	if (!rc)
 		rc = frag_fail_at(t->err, FRAG_EINPUT, at,
 				  "trace entry %zu has a value of the wrong kind", at);

@@ -235,10 +235,8 @@ static int read_segment(struct frag_torch *t, frag_pv v)
 	s.expandable = flag == FRAG_PV_TRUE;
 	FRAG_TRY(read_blocks(t, frag_node_get(node, FRAG_W_BLOCKS), &s));
 	FRAG_TRY(FRAG_GROW(t->segments, t->segments_count, t->segments_cap, "segments", t->err));
-	FRAG_TRY(FRAG_GROW(t->segment_devs, t->segments_count, t->segment_devs_cap, "segments",
-			   t->err));
-	t->segments[t->segments_count] = s;
-	t->segment_devs[t->segments_count++] = (uint32_t)device;
+	s.device = (uint32_t)device;
+	t->segments[t->segments_count++] = s;
 	return 0;
 }
 
@@ -284,7 +282,6 @@ int frag_torch_read_settings(struct frag_torch *t, frag_pv v)
 	set->limit_bytes = UINT64_MAX;
 	if (node && node->count) {
 		set->present = true;
-		frag_torch_note(&t->seen, FRAG_TORCH_OF_SETTINGS, node->pairs, node->count);
 		conf = frag_pickle_text(t->pickle, frag_node_get(node, FRAG_W_CONF), NULL);
 		if (!conf)
 			conf = frag_pickle_text(t->pickle, frag_node_get(node, FRAG_W_CONF_NEW),

@@ -114,8 +114,7 @@ struct frag_torch {
 	size_t names_cap;
 
 	struct frag_raw_segment *segments; /* of all devices */
-	uint32_t *segment_devs;
-	size_t segments_count, segments_cap, segment_devs_cap;
+	size_t segments_count, segments_cap;
 	struct frag_final_block *blocks;
 	size_t blocks_count, blocks_cap;
 
@@ -134,6 +133,9 @@ extern const struct frag_reader_ops frag_reader_torch;
 int frag_torch_stream(struct frag_torch *t, uint64_t handle, uint16_t *index);
 /* Dense index of a pool id given as a tuple (int, int); anything else is the default pool. */
 int frag_torch_pool(struct frag_torch *t, frag_pv id, uint16_t *index);
+
+/* Trace entries as records; ctx: struct frag_torch. */
+extern const struct frag_record_ops frag_torch_records;
 
 /* Notes what the file, its settings (if it has any) or an entry shows; then the first and the last
  * release that write such files. conf: the settings as text, or NULL. */

@@ -24,14 +24,16 @@ static int alloc_parts(struct frag_pickle *p, const char *const *words, size_t w
 	return 0;
 }
 
-int frag_pickle_create(const char *const *words, size_t words_count, struct frag_torch *torch,
-		       struct frag_pickle **out, struct frag_err *err)
+int frag_pickle_create(const char *const *words, size_t words_count,
+		       const struct frag_record_ops *ops, void *ctx, struct frag_pickle **out,
+		       struct frag_err *err)
 {
 	struct frag_pickle *p;
 	int rc;
 
 	FRAG_TRY_CALLOC(p, 1, "pickle", err);
-	p->torch = torch;
+	p->ops = ops;
+	p->ctx = ctx;
 	p->text = "";
 	p->err = err;
 	rc = alloc_parts(p, words, words_count);

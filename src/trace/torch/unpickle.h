@@ -9,7 +9,7 @@
  * object once.
  *
  * Records. A snapshot is a million small dicts of one shape. When the first items are put into a
- * new dict, torch_entries.c may store them in a record of its own; the dict then costs 4 bytes here,
+ * new dict, the user may store them in a record of its own; the dict then costs 4 bytes here,
  * and takes no more items. All other dicts keep their pairs.
  *
  * Ownership: the pickle is the caller's and owns everything reached from it.
@@ -62,12 +62,9 @@ struct frag_pickle_node {
 };
 
 /*
- * Records of torch_entries.c. take_entry takes n pairs that were put into a new dict, which are
- * borrowed: 1 and *record (below 2^30), 0 to have the pairs kept, or an error.
- */
-struct frag_torch;
-int frag_torch_take_entry(struct frag_torch *t, const frag_pv *pairs, size_t n, uint32_t *record);
-/*
+ * Records. take takes n pairs that were put into a new dict, which are borrowed: 1 and *record (below
+ * 2^30), 0 to have the pairs kept, or an error.
+ *
  * A faster way for dicts with the same keys: rows of values. shape assigns a column to the value of
  * each pair of such a dict (UNWANTED before); *row: what columns without a pair hold. False declines
  * such dicts. take_rows returns how many it took from the front, with a record for each, or an
@@ -78,16 +75,19 @@ int frag_torch_take_entry(struct frag_torch *t, const frag_pv *pairs, size_t n, 
 struct frag_row {
 	frag_pv v[FRAG_COLUMNS];
 };
-bool frag_torch_shape(const frag_pv *pairs, size_t n, uint8_t *column, struct frag_row *row);
-int frag_torch_take_rows(struct frag_torch *t, const struct frag_row *rows, unsigned n,
-			 uint32_t *records);
+struct frag_record_ops {
+	int (*take)(void *ctx, const frag_pv *pairs, size_t n, uint32_t *record);
+	bool (*shape)(const frag_pv *pairs, size_t n, uint8_t *column, struct frag_row *row);
+	int (*take_rows)(void *ctx, const struct frag_row *rows, unsigned n, uint32_t *records);
+};
 
 struct frag_pickle;
 
-/* Empty pickle; words[i] get the string index 1 + i, so that keys can be told by number. torch: takes
- * records; NULL: all dicts keep their pairs. */
-int frag_pickle_create(const char *const *words, size_t words_count, struct frag_torch *torch,
-		       struct frag_pickle **out, struct frag_err *err);
+/* Empty pickle; words[i] get the string index 1 + i, so that keys can be told by number. ops: NULL,
+ * if all dicts keep their pairs. */
+int frag_pickle_create(const char *const *words, size_t words_count,
+		       const struct frag_record_ops *ops, void *ctx, struct frag_pickle **out,
+		       struct frag_err *err);
 void frag_pickle_destroy(struct frag_pickle *p); /* NULL is allowed */
 /* Reads up to STOP, the end of the input. Once per pickle. Errors: FRAG_EINPUT with the offset. */
 int frag_pickle_read(struct frag_pickle *p, struct frag_input *in, frag_pv *root,

@@ -129,7 +129,8 @@ struct frag_pickle {
 	frag_pv pair[2], pair_value; /* last tuple of two integers, shared when it repeats */
 
 	struct frag_templates templates;
-	struct frag_torch *torch; /* NULL: no records */
+	const struct frag_record_ops *ops; /* NULL: no records */
+	void *ctx;			   /* of them */
 	struct frag_err *err;
 };
 
@@ -244,7 +245,7 @@ void frag_template_learn(struct frag_pickle *p);
 /*
  * Reads the dicts from the '}' at *cur on for as long as they match a template and lie in the
  * window. Their values go on the stack at *top; both move on. Returns how many dicts it read, or an
- * error of frag_torch_take_rows.
+ * error of take_rows.
  */
 int frag_template_take(struct frag_pickle *p, const unsigned char **cur, frag_pv **top);
 /* The template has changed: rows prepared for it are no longer valid. */

@@ -310,8 +310,8 @@ int frag_pickle_set_items(struct frag_pickle *p, frag_pv target, const frag_pv *
 	dict = &p->dicts[frag_pv_index(target)];
 	if (FRAG_DICT_KIND(*dict) == FRAG_DICT_RECORD)
 		return frag_pickle_broken(p, "a trace entry is given more items");
-	if (FRAG_LIKELY(p->torch && FRAG_DICT_KIND(*dict) == FRAG_DICT_EMPTY)) {
-		rc = frag_torch_take_entry(p->torch, pairs, n, &record);
+	if (FRAG_LIKELY(p->ops && FRAG_DICT_KIND(*dict) == FRAG_DICT_EMPTY)) {
+		rc = p->ops->take(p->ctx, pairs, n, &record);
 		if (FRAG_LIKELY(rc == 1))
 			*dict = FRAG_DICT_OF(FRAG_DICT_RECORD, record);
 		if (rc)

@@ -367,7 +367,7 @@ int frag_pickle_run(struct frag_pickle *p)
 	int rc = 0;
 
 	p->safe = NULL;
-	p->templates.off = !p->torch;
+	p->templates.off = !p->ops;
 	while (rc >= 0 && rc != STOPPED) {
 		if (FRAG_UNLIKELY(cur >= p->safe || top > p->stack_end - FRAG_PICKLE_STACK_ROOM))
 			FRAG_TRY(refill_at(p, &cur, &top));

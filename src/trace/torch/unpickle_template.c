@@ -261,7 +261,7 @@ static void add(struct frag_pickle *p, struct learner *l)
 	uint8_t column[FRAG_TEMPLATE_PAIRS];
 
 	memset(column, FRAG_COLUMN_UNWANTED, sizeof(column));
-	if (!frag_torch_shape(l->pairs, l->pairs_count, column, &t->row))
+	if (!p->ops->shape(l->pairs, l->pairs_count, column, &t->row))
 		return;
 	for (unsigned i = 0; i < l->pairs_count; i++) {
 		if (l->value_of[i] == FRAG_TEMPLATE_NONE)

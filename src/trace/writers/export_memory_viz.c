@@ -7,7 +7,6 @@
 #include "export.h"
 
 #include <stdlib.h>
-#include <math.h>
 #include <string.h>
 
 #include "heap_list.h"
@@ -309,25 +308,22 @@ static void put_settings(struct viz *v)
 	const char *conf = v->job->as_recorded ? (s->conf ? s->conf : "")
 			   : strchr(text, ':') ? strchr(text, ':') + 1
 					       : "";
-	double split = setting(conf, "max_split_size_mb:", -1), gc = s->gc_threshold;
-	bool expandable = s->expandable;
+	double split_mb = setting(conf, "max_split_size_mb:", -1);
+	double gc = setting(conf, "garbage_collection_threshold:", 0);
+	bool expandable = strstr(conf, "expandable_segments:True") != NULL;
+	uint64_t split = v->job->as_recorded ? s->max_split_bytes : UINT64_MAX;
 
+	if (split == UINT64_MAX && split_mb >= 0)
+		split = (uint64_t)split_mb * FRAG_MIB;
 	frag_pickle_set_dict(&v->w, "allocator_settings");
 	if (v->job->as_recorded ? s->present : torch) {
-		if (!v->job->as_recorded) {
-			gc = setting(conf, "garbage_collection_threshold:", 0);
-			expandable = strstr(conf, "expandable_segments:True") != NULL;
-		} else if (s->max_split_bytes != UINT64_MAX) {
-			split = floor((double)s->max_split_bytes / (double)FRAG_MIB);
-		}
 		frag_pickle_set_text(&v->w, "PYTORCH_CUDA_ALLOC_CONF", conf);
-		if (split >= 0)
-			frag_pickle_set_uint(&v->w, "max_split_size",
-					     v->job->as_recorded && s->max_split_bytes != UINT64_MAX
-						     ? s->max_split_bytes
-						     : (uint64_t)split * FRAG_MIB);
-		frag_pickle_set_double(&v->w, "garbage_collection_threshold", gc);
-		frag_pickle_set_bool(&v->w, "expandable_segments", expandable);
+		if (split != UINT64_MAX)
+			frag_pickle_set_uint(&v->w, "max_split_size", split);
+		frag_pickle_set_double(&v->w, "garbage_collection_threshold",
+				       v->job->as_recorded ? s->gc_threshold : gc);
+		frag_pickle_set_bool(&v->w, "expandable_segments",
+				     v->job->as_recorded ? s->expandable : expandable);
 	}
 	if (v->job->as_recorded && s->present) {
 		frag_pickle_set_dict(&v->w, "roundup_power2_divisions");

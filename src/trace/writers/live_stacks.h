@@ -22,7 +22,4 @@ int frag_live_stacks_put_speedscope(const struct frag_live_stacks *s, const char
 int frag_live_stacks_put_pprof(const struct frag_live_stacks *s, const char *path,
 			       struct frag_err *err);
 
-/* Bytes live by stack: [sites->stacks_count], the caller's (frag_host_free); NULL: no memory. */
-uint64_t *frag_live_stacks_bytes(const struct frag_live_stacks *s);
-
 #endif

@@ -3,7 +3,6 @@
 #include "test.h"
 
 #include "trace/build/build.h"
-#include "trace/build/rewind.h"
 #include "raw_text.h"
 
 /* ---- events in short ------------------------------------------------------------------- */
@@ -102,23 +101,32 @@ static void answer_build(char *call, FILE *out)
 
 CASES_IN_LINES("tests/unit/trace/build.cases", answer_build)
 
+/* The blocks that were live at the start; where their segments are known, with their sizes. */
 static void answer_rewind(char *call, FILE *out)
 {
-	static const uint16_t dense[4] = { 0 };
 	struct raw_text s;
-	FRAG_AUTO(frag_rewound_release) struct frag_rewound r = { 0 };
+	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
+	size_t n = 0;
 
 	raw_text_parse(&s, call);
-	if (frag_rewind(&s.raw, dense, NULL, &r, &test_err)) {
-		assert_null(r.blocks);
+	if (frag_build_dev(&s.raw, &dev, &test_err)) {
 		cases_error(out, &test_err);
 		return;
 	}
-	for (size_t i = 0; i < r.blocks_count; i++)
-		fprintf(out, "0x%llx holds %llu in %llu%s, ", (ull)r.blocks[i].addr,
-			(ull)r.blocks[i].requested, (ull)r.blocks[i].bytes,
-			r.blocks[i].waiting ? " (waiting)" : "");
-	fprintf(out, "%zu segments, %llu uncertain", r.segments_count, (ull)r.uncertain);
+	while (n < dev.events_count && dev.events[n].flags & FRAG_EVF_INITIAL)
+		n++;
+	for (size_t i = 0, waiting = n; i < n; i++) {
+		bool waits = waiting < dev.events_count && dev.events[waiting].slot == i &&
+			     dev.events[waiting].kind == FRAG_EV_FREE_REQUESTED;
+
+		fprintf(out, "0x%llx holds %llu", (ull)dev.addrs[i], (ull)dev.events[i].bytes);
+		if (i < dev.initial.blocks_count)
+			fprintf(out, " in %llu", (ull)dev.initial_blocks[i].bytes);
+		fputs(waits ? " (waiting), " : ", ", out);
+		waiting += waits;
+	}
+	fprintf(out, "%zu segments, %llu uncertain", dev.initial.segments_count,
+		(ull)dev.uncertain_blocks);
 }
 
 CASES_IN_LINES("tests/unit/trace/rewind.cases", answer_rewind)
