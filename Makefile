@@ -220,8 +220,8 @@ $(GEN)/torch_rule_list.inc: policies/pytorch/releases.csv | $(GEN)
 
 # the cost profiles of measured cards: results/CARD/profile.csv
 COST_CSV := $(sort $(wildcard results/*/profile.csv))
-$(GEN)/cost_list.inc: $(COST_CSV) scripts/build/cost_inc.sh src/include/frag/device.h src/device/sim/cost.h | $(GEN)
-	$(Q)scripts/build/cost_inc.sh $(COST_CSV) > $@
+$(GEN)/cost_list.inc: $(COST_CSV) scripts/build/cost_inc.py src/include/frag/device.h src/device/sim/cost.h | $(GEN)
+	$(Q)scripts/build/cost_inc.py $(COST_CSV) > $@
 
 $(GEN):
 	$(Q)mkdir -p $@
@@ -464,7 +464,7 @@ demo-run: $(B)/cufrag
 
 #: bench      measure speed and memory into results/performance/ (LONG=1: stream 100 M events, not 20 M)
 bench: $(B)/cufrag $(B)/bench_read
-	@SHARED_TRACES='$(SHARED_TRACES)' scripts/bench.sh $(if $(LONG),--long) $(B)
+	@SHARED_TRACES='$(SHARED_TRACES)' scripts/bench.py $(if $(LONG),--long) $(B)
 $(B)/bench_read: scripts/build/bench_read.c $(B)/libcufrag.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(B)/libcufrag.a $(LDLIBS)
@@ -552,8 +552,8 @@ cppcheck: $(GENERATED)
 		-j 2 $(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC) $(CLI_SRC)
 	@echo 'cppcheck: clean'
 
-# How far the analyzer follows a function. Its default, 225,000, takes three times as long: `make nightly` has that.
-TIDY_NODES ?= 40000
+# How far the analyzer follows a function. 40,000 take three times as long; `make nightly` has its default, 225,000.
+TIDY_NODES ?= 10000
 tidy: $(GENERATED)
 	$(Q)printf '%s\n' $(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC) $(CLI_SRC) | xargs -P 2 -I@ \
 		clang-tidy --quiet --extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang \

@@ -10,7 +10,7 @@
 #             (FRAG_TEST_QUICK=1 in the environment)
 # --sanitize  what a sanitizer can find something in: units, conformance, bundled traces, fuzz
 #             corpora, and of the command line the tables and the cases in tests/cli/sanitize
-# --threads   programs that use threads, and tests/threads
+# --threads   programs that use threads, and the case "threads" of the command line
 # --gpu       tests/gpu
 # --only      one test by its name ("unit/base/opt", or "opt"), or one case of a script
 #             ("cli/help_each"); prints everything that it prints
@@ -97,11 +97,10 @@ program_sources() {
 
 scripts_of() {
 	case $1 in
-	threads) echo threads ;;
-	sanitize) echo cli ;;
+	threads | sanitize) echo cli ;;
 	gpu) echo gpu ;;
-	quick) echo cli fleet golden json report scripts threads view ;;
-	full) echo agree cli fleet golden gpu json report scripts threads "$([ "${PRETEND:-1}" = 0 ] || echo pretend)" view ;;
+	quick) echo cli fleet golden json report scripts view ;;
+	full) echo agree cli fleet golden gpu json report scripts "$([ "${PRETEND:-1}" = 0 ] || echo pretend)" view ;;
 	esac
 }
 
@@ -137,7 +136,7 @@ list_tests() {
 # What a mode limits a script to, each word after a space.
 cases_of() {
 	case $1/$2 in
-	threads/threads) printf ' races' ;;
+	threads/cli) printf ' threads' ;;
 	sanitize/cli) cat tests/cli/sanitize tests/cli/*.cases | sed -n 's/^\([a-z][a-z0-9_]*\)\( [0-9].*\)\?$/ \1/p' | tr -d '\n' ;;
 	esac
 }

@@ -204,6 +204,15 @@ static const struct norm {
 #include "norm_registers.def"
 };
 
+static bool norms_answered;
+
+/* For cufrag_card.py: the release of Transformer Engine whose registers answered, "2.13"; NULL: none did. */
+__attribute__((visibility("default"))) const char *frag_nogpu_norms_release(void);
+const char *frag_nogpu_norms_release(void)
+{
+	return norms_answered ? NORMS_RELEASE : NULL;
+}
+
 /* Mangled: "…21rmsnorm_bwd_tuned_kernelINS0_13Kernel_traitsI13__nv_bfloat16…Lj2048E…Lb0EEE…":
  * kernel, type, width, and whether it adds a gradient. */
 int frag_nogpu_registers_by_name(const char *name)
@@ -227,8 +236,10 @@ int frag_nogpu_registers_by_name(const char *name)
 	if (type == 3 || !end || sscanf(end, "Lj%dE", &width) != 1)
 		return NOGPU_USUAL_REGISTERS;
 	for (const struct norm *n = norms; n < norms + FRAG_ARRAY_LEN(norms); n++)
-		if (n->width == width && !strcmp(n->kernel, kernel))
+		if (n->width == width && !strcmp(n->kernel, kernel)) {
+			norms_answered = true;
 			return n->registers[type];
+		}
 	return NOGPU_USUAL_REGISTERS;
 }
 

@@ -312,8 +312,6 @@ NOGPU_DECLARE(int, cudaMemcpy2DAsync,
 	       size_t height, int kind, void *stream));
 NOGPU_DECLARE(int, cudaMemsetAsync, (void *to, int value, size_t bytes, void *stream));
 __attribute__((visibility("default"))) void frag_nogpu_answer(bool on, uint64_t count);
-__attribute__((visibility("default"))) void
-frag_nogpu_answer_in_turn(const uint64_t *counts, uint64_t count, uint64_t every);
 /* card_stream.c */
 NOGPU_DECLARE(int, cudaStreamCreateWithPriority, (void **out, unsigned flags, int priority));
 NOGPU_DECLARE(int, cudaEventCreateWithFlags, (void **out, unsigned flags));

@@ -1,13 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Raising torch.OutOfMemoryError and RuntimeError from C. */
-#include "live_throw.h"
+/*
+ * What of PyTorch itself is reached by name; names and tables are those of the Itanium C++ ABI, the
+ * same in all known releases.
+ *
+ * - Raising its own exceptions from C: c10::OutOfMemoryError is built in the memory of
+ *   __cxa_allocate_exception by c10::Error's constructor, gets the virtual table of its class and is
+ *   thrown with that class's type information.
+ * - How much could be allocated now (cacheInfo), for which CUDAPluggableAllocator has no hook.
+ *   cuDNN's search for the fastest convolution (torch.backends.cudnn.benchmark) skips plans with a
+ *   larger workspace. PyTorch's own function raises, so its entry in the class's virtual table is
+ *   replaced.
+ */
+#include "live_core.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
-#include <stdint.h>
+#include <elf.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/library.h"
 
@@ -85,11 +98,9 @@ static void find_all(void)
 	names.missing = missing ? missing : string;
 }
 
-bool frag_live_throw_ready(char *why, size_t cap)
+bool frag_live_throw_ready(void)
 {
 	pthread_once(&once, find_all);
-	if (names.missing && cap)
-		snprintf(why, cap, "this PyTorch has no %.150s", names.missing);
 	return !names.missing;
 }
 
@@ -108,7 +119,7 @@ void frag_live_throw_oom(const char *text)
 	char string[64], allocator = 0; /* a std::string has 8 or 32 bytes */
 	void **object;
 
-	if (!frag_live_throw_ready(NULL, 0))
+	if (!frag_live_throw_ready())
 		frag_live_throw_error(text);
 	object = names.allocate(OBJECT_BYTES);
 	memset(object, 0, OBJECT_BYTES);
@@ -119,4 +130,54 @@ void frag_live_throw_oom(const char *text)
 	*object = (void **)names.table + 2;
 	names.throw(object, names.type, *(void (**)(void *)) & ((void **)names.table)[2]);
 	abort(); /* never reached */
+}
+
+/* ---- cacheInfo --------------------------------------------------------------------------- */
+
+#define CLASS "N5torch4cuda22CUDAPluggableAllocator22CUDAPluggableAllocator"
+
+/* CUDAAllocator::cacheInfo: what the card has left (0 asks for it), or the largest free piece. */
+static void cache_info(void *self, int device, size_t *largest)
+{
+	struct frag_live_stats st = { .size = sizeof(st) };
+
+	(void)self;
+	frag_live_stats((int8_t)device, &st); /* a c10::DeviceIndex */
+	if (!*largest)
+		*largest = (size_t)st.free_bytes;
+	*largest = FRAG_MAX(*largest, (size_t)st.largest_free_bytes);
+}
+
+static bool replace(void **table, size_t slots, const void *old)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	void (*answer)(void *, int, size_t *) = cache_info;
+
+	for (size_t i = 0; i < slots; i++) {
+		if (table[i] != old)
+			continue;
+		if (mprotect((void *)((uintptr_t)(table + i) & ~(page - 1)), page,
+			     PROT_READ | PROT_WRITE))
+			return false;
+		memcpy(table + i, &answer, sizeof(answer));
+		return true;
+	}
+	return false;
+}
+
+int frag_live_answer_cache_info(void)
+{
+	void *library = dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_NOLOAD);
+	void **table = library ? dlsym(library, "_ZTV" CLASS "E") : NULL;
+	void *old = library ? dlsym(library, "_Z" CLASS "9cacheInfoEaPm") : NULL;
+	const ElfW(Sym) *symbol = NULL;
+	Dl_info info;
+
+	if (library && !old) /* up to 2.2: an int */
+		old = dlsym(library, "_Z" CLASS "9cacheInfoEiPm");
+	if (library)
+		dlclose(library); /* PyTorch keeps it */
+	if (!table || !old || !dladdr1(table, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol)
+		return -1;
+	return replace(table, symbol->st_size / sizeof(*table), old) ? 0 : -1;
 }
