@@ -65,7 +65,4 @@ NOGPU_DECLARE(int, ncclAllReduce,
 /* For kernels: a group that takes no memory of the card. NULL: no memory, or no other processes. */
 struct comm *nccl_group_of_kernels(const unsigned char *name, int ranks, int rank);
 
-/* Begins to handle kernels of PyTorch's symmetric memory. A constructor, so only tests call it. */
-void frag_nogpu_symmetric_begin(void);
-
 #endif

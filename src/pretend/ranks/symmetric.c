@@ -180,7 +180,7 @@ static int launched(const void *function, void **parameters, void *stream)
 	return at ? sum_of_all(at + strlen(kernels[i]), parameters, stream, i == 3) : NOGPU_OK;
 }
 
-void __attribute__((constructor)) frag_nogpu_symmetric_begin(void)
+static void __attribute__((constructor)) put_in(void)
 {
 	frag_nogpu_ranks.symmetric = launched;
 }
