@@ -13,74 +13,60 @@
 #define SEGMENT_NS 150000u
 #define SEGMENT_MIB_NS 450u
 
-/* pre: locked. */
-static int take_segment(void **out, uint64_t bytes)
+static int release(struct frag_device *sim, frag_addr_t addr, uint64_t bytes, bool managed)
 {
-	int device = frag_nogpu_device();
-	struct frag_device *sim = frag_nogpu_sim(device);
-	frag_addr_t addr;
-
-	frag_nogpu_mark_begun();
-	if (frag_dev_alloc(sim, bytes, &addr, NULL))
-		return NOGPU_OUT_OF_MEMORY;
-	frag_nogpu_host_takes(SEGMENT_NS + SEGMENT_MIB_NS * (bytes / FRAG_MIB));
-	*out = frag_nogpu_out(device, NOGPU_SEGMENTS, addr);
-	if (frag_nogpu_owner(*out) == device && frag_nogpu_range_put(*out, bytes, device))
-		return NOGPU_OK;
-	frag_dev_free(sim, addr, bytes, NULL);
-	return NOGPU_OUT_OF_MEMORY;
+	return managed ? frag_dev_managed_free(sim, addr, bytes, NULL)
+		       : frag_dev_free(sim, addr, bytes, NULL);
 }
-
-/* for_nothing: the result for a request of 0 bytes. */
-static int allocate(void **out, uint64_t bytes, int for_nothing)
-{
-	NOGPU_LOCKED;
-
-	*out = NULL;
-	return bytes ? take_segment(out, bytes) : for_nothing;
-}
-
-NOGPU_VALUE(int, cudaMalloc, (void **out, size_t bytes),
-	    frag_nogpu_error(allocate(out, bytes, NOGPU_OK)))
-/* The driver's calls leave the runtime's last error alone. */
-NOGPU_VALUE(int, cuMemAlloc_v2, (void **out, size_t bytes),
-	    allocate(out, bytes, NOGPU_INVALID_VALUE))
 
 /* Kernels do not run, so accesses to managed memory are unknown: all of it is on the card from the
  * start, as far as there is room, and moves to the host when other memory needs the room. */
-static int take_managed(void **out, uint64_t bytes)
+static int take(void **out, uint64_t bytes, bool managed)
 {
 	NOGPU_LOCKED;
 	int device = frag_nogpu_device();
-	struct frag_device *sim;
+	struct frag_device *sim = frag_nogpu_sim(device);
 	frag_addr_t addr;
 	void *p;
 
-	*out = NULL;
-	if (!bytes)
-		return NOGPU_INVALID_VALUE;
-	sim = frag_nogpu_sim(device);
 	frag_nogpu_mark_begun();
-	if (frag_dev_managed_alloc(sim, bytes, &addr, NULL))
+	if (managed ? frag_dev_managed_alloc(sim, bytes, &addr, NULL)
+		    : frag_dev_alloc(sim, bytes, &addr, NULL))
 		return NOGPU_OUT_OF_MEMORY;
 	p = frag_nogpu_out(device, NOGPU_SEGMENTS, addr);
 	if (frag_nogpu_owner(p) != device || !frag_nogpu_range_put(p, bytes, device)) {
-		frag_dev_managed_free(sim, addr, bytes, NULL);
+		release(sim, addr, bytes, managed);
 		return NOGPU_OUT_OF_MEMORY;
 	}
-	frag_nogpu_range_of(p)->managed = true;
-	(void)frag_dev_managed_touch(sim, addr, bytes, true, NULL);
+	frag_nogpu_range_of(p)->managed = managed;
+	if (managed)
+		(void)frag_dev_managed_touch(sim, addr, bytes, true, NULL);
+	else
+		frag_nogpu_host_takes(SEGMENT_NS + SEGMENT_MIB_NS * (bytes / FRAG_MIB));
 	*out = p;
 	return NOGPU_OK;
 }
+
+/* for_nothing: the result for a request of 0 bytes. */
+static int allocate(void **out, uint64_t bytes, bool managed, int for_nothing)
+{
+	*out = NULL;
+	return bytes ? take(out, bytes, managed) : for_nothing;
+}
+
+NOGPU_VALUE(int, cudaMalloc, (void **out, size_t bytes),
+	    frag_nogpu_error(allocate(out, bytes, false, NOGPU_OK)))
+/* The driver's calls leave the runtime's last error alone. */
+NOGPU_VALUE(int, cuMemAlloc_v2, (void **out, size_t bytes),
+	    allocate(out, bytes, false, NOGPU_INVALID_VALUE))
+NOGPU_PAIR(cudaMallocManaged, cuMemAllocManaged, (void **out, size_t bytes, unsigned flags),
+	   allocate(out, bytes, true, NOGPU_INVALID_VALUE))
 
 NOGPU_ENTRY(int, cudaFree, (void *p))
 {
 	NOGPU_LOCKED;
 	const struct nogpu_range *r = frag_nogpu_range_of(p);
 	bool managed = r && r->managed;
-	struct frag_device *sim;
-	frag_addr_t addr;
 	uint64_t bytes;
 	int device, rc;
 
@@ -88,15 +74,11 @@ NOGPU_ENTRY(int, cudaFree, (void *p))
 		return NOGPU_OK;
 	if (!frag_nogpu_range_take(p, &bytes, &device))
 		return frag_nogpu_error(NOGPU_INVALID_VALUE);
-	addr = frag_nogpu_in(device, NOGPU_SEGMENTS, p);
-	sim = frag_nogpu_sim(device);
-	rc = managed ? frag_dev_managed_free(sim, addr, bytes, NULL)
-		     : frag_dev_free(sim, addr, bytes, NULL);
+	rc = release(frag_nogpu_sim(device), frag_nogpu_in(device, NOGPU_SEGMENTS, p), bytes,
+		     managed);
 	frag_nogpu_forget(p, bytes);
 	return frag_nogpu_error(rc ? NOGPU_INVALID_VALUE : NOGPU_OK);
 }
-NOGPU_PAIR(cudaMallocManaged, cuMemAllocManaged, (void **out, size_t bytes, unsigned flags),
-	   take_managed(out, bytes))
 
 NOGPU_ENTRY(int, cudaMemGetInfo, (size_t * free_bytes, size_t *total_bytes))
 {

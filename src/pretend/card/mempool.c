@@ -12,8 +12,6 @@
 
 #include <frag/device.h>
 
-#include "lib/addr_map.h"
-
 #define UNIT_BYTES 512u
 #define STREAMS_MAX 256u
 
@@ -30,7 +28,6 @@ struct pool {
 
 static struct pool defaults[NOGPU_CARDS_MAX];
 static struct pool *current[NOGPU_CARDS_MAX];
-static struct frag_addr_map owners; /* the pool of each live block */
 static void *streams[STREAMS_MAX];
 static uint32_t streams_count;
 
@@ -92,7 +89,6 @@ static int take(struct pool *p, void **out, uint64_t bytes, void *stream)
 	frag_nogpu_pools_wait = wait_for;
 	sim->now_ns = frag_nogpu_now();
 	if ((!p->id && frag_dev_mempool_create(sim, &attr, &p->id, NULL)) ||
-	    frag_addr_map_reserve(&owners) ||
 	    frag_dev_mempool_alloc(sim, p->id, units, number_of(stream), &addr, NULL))
 		return NOGPU_OUT_OF_MEMORY;
 	*out = frag_nogpu_out(p->device, NOGPU_RESERVATIONS, addr);
@@ -101,7 +97,7 @@ static int take(struct pool *p, void **out, uint64_t bytes, void *stream)
 		*out = NULL;
 		return NOGPU_OUT_OF_MEMORY;
 	}
-	frag_addr_map_put(&owners, (uintptr_t)*out, p);
+	frag_nogpu_range_of(*out)->pool = p;
 	p->used_bytes += bytes;
 	p->used_high = FRAG_MAX(p->used_high, p->used_bytes);
 	p->reserved_high = FRAG_MAX(p->reserved_high, reserved_by(p));
@@ -110,7 +106,8 @@ static int take(struct pool *p, void **out, uint64_t bytes, void *stream)
 
 bool frag_nogpu_pool_give(void *at, void *stream)
 {
-	struct pool *p = frag_addr_map_take(&owners, (uintptr_t)at);
+	const struct nogpu_range *r = frag_nogpu_range_of(at);
+	struct pool *p = r && r->base == (uintptr_t)at ? r->pool : NULL;
 	struct frag_device *sim;
 	uint64_t bytes;
 	int device;
@@ -183,7 +180,7 @@ static int make_pool(void **out)
 
 NOGPU_PAIR(cudaMemPoolCreate, cuMemPoolCreate, (void **out, const void *properties), make_pool(out))
 
-/* Keeps the owner table: blocks may outlive their pool. */
+/* Keeps the struct: blocks may outlive their pool. */
 static int end_pool(struct pool *p)
 {
 	NOGPU_LOCKED;

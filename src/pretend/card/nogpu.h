@@ -133,6 +133,7 @@ struct nogpu_range {
 	uint64_t base, bytes;
 	int device;
 	bool managed;
+	struct pool *pool; /* of a block (mempool.c), else NULL */
 };
 /* The one that contains p. False, NULL: none. pre of the second: locked. */
 bool frag_nogpu_range(const void *p, struct nogpu_range *out);
@@ -199,16 +200,7 @@ struct nogpu_held {
 	int device;
 };
 void frag_nogpu_beside_take(enum nogpu_beside what, uint64_t more_bytes, struct nogpu_held *own);
-/* An NCCL group with this process as `rank`: memory besides NCCL's code when it is made, when its
- * ring is connected, and for the connection to one of its ranks (beside_nccl.c). */
-uint64_t frag_nogpu_group_bytes(int ranks, int rank);
-uint64_t frag_nogpu_ring_bytes(int ranks);
-uint64_t frag_nogpu_way_bytes(int ranks, bool receives);
 #define NOGPU_NCCL_CODE_BYTES (106 * FRAG_MIB) /* code of its kernels, once a card */
-/* Reserves their addresses, including mappings of peers' memory. */
-void frag_nogpu_map_group(int ranks);
-void frag_nogpu_map_ring(int ranks);
-void frag_nogpu_map_way(int ranks);
 /* An existing object takes more. */
 void frag_nogpu_beside_more(struct nogpu_held *own, uint64_t bytes);
 void frag_nogpu_beside_give(struct nogpu_held *own);

@@ -159,7 +159,7 @@ bool frag_nogpu_range_put(const void *base, uint64_t bytes, int device)
 	if (FRAG_GROW(ranges, ranges_count, ranges_room, "live ranges", NULL))
 		return false;
 	memmove(&ranges[at + 1], &ranges[at], (ranges_count - at) * sizeof(*ranges));
-	ranges[at] = (struct nogpu_range){ addr, bytes, device, false };
+	ranges[at] = (struct nogpu_range){ addr, bytes, device, false, NULL };
 	ranges_count++;
 	return true;
 }

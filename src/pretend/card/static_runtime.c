@@ -65,8 +65,7 @@ bool frag_nogpu_replace(void *function, const void *original, size_t bytes, cons
 
 struct loaded {
 	uint64_t count, adds; /* adds: includes libraries unloaded since */
-	FILE *out;	      /* receives the list */
-	uint64_t skip;
+	FILE *out;	      /* a line for each */
 };
 
 /* The list is in the order of loading. */
@@ -74,9 +73,9 @@ static int tell_loaded(struct dl_phdr_info *info, size_t size, void *ctx)
 {
 	struct loaded *l = ctx;
 
+	l->count++;
 	l->adds = info->dlpi_adds;
-	if (l->count++ >= l->skip && l->out)
-		fprintf(l->out, "%lx %s\n", (unsigned long)info->dlpi_addr, info->dlpi_name);
+	fprintf(l->out, "%lx %s\n", (unsigned long)info->dlpi_addr, info->dlpi_name);
 	return 0;
 }
 
@@ -84,18 +83,20 @@ const char *frag_nogpu_loaded(void)
 {
 	static char *text;
 	static uint64_t seen;
-	struct loaded all = { .count = 0 }, rest = { .count = 0 };
-	size_t length;
+	struct loaded all = { .count = 0 };
+	const char *rest;
 
 	free(text);
 	text = NULL;
-	dl_iterate_phdr(tell_loaded, &all);
-	rest.out = open_memstream(&text, &length);
-	if (!rest.out)
+	all.out = open_memstream(&text, &(size_t){ 0 });
+	if (!all.out)
 		return "";
-	rest.skip = all.count - FRAG_MIN(all.adds - seen, all.count);
-	dl_iterate_phdr(tell_loaded, &rest);
+	dl_iterate_phdr(tell_loaded, &all);
+	if (fclose(all.out))
+		return "";
+	rest = text;
+	for (uint64_t old = all.count - FRAG_MIN(all.adds - seen, all.count); old; old--)
+		rest = strchr(rest, '\n') + 1;
 	seen = all.adds;
-	fclose(rest.out);
-	return text;
+	return rest;
 }

@@ -44,32 +44,24 @@ static bool tiles_of(const struct rnn_tensor *x, bool backward, size_t *channels
 	return true;
 }
 
-static size_t forward_bytes(const struct rnn_tensor *x)
+static size_t norm_bytes(const struct rnn_tensor *x, bool backward)
 {
 	size_t wide, rows, columns;
 
-	if (!tiles_of(x, false, &wide, &rows, &columns))
+	if (!tiles_of(x, backward, &wide, &rows, &columns))
 		return 0;
-	return columns * (rows * (8 * wide + 4) + 4) + FORWARD_HEAD;
-}
-
-static size_t backward_bytes(const struct rnn_tensor *x)
-{
-	size_t wide, rows, columns;
-
-	if (!tiles_of(x, true, &wide, &rows, &columns))
-		return 0;
-	return columns * (rows * 8 * wide + 4) + BACKWARD_HEAD;
+	return columns * (rows * (8 * wide + (backward ? 0 : 4)) + 4) +
+	       (backward ? BACKWARD_HEAD : FORWARD_HEAD);
 }
 
 NOGPU_ANSWER(cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize,
 	     (void *h, int mode, int ops, const struct rnn_tensor *x, void *z, void *y, void *scale,
 	      void *activation, size_t *bytes),
-	     *bytes = forward_bytes(x))
+	     *bytes = norm_bytes(x, false))
 NOGPU_ANSWER(cudnnGetBatchNormalizationBackwardExWorkspaceSize,
 	     (void *h, int mode, int ops, const struct rnn_tensor *x, void *y, void *dy, void *dz,
 	      void *dx, void *scale, void *activation, size_t *bytes),
-	     *bytes = backward_bytes(x))
+	     *bytes = norm_bytes(x, true))
 
 /* ---- CTC loss ------------------------------------------------------------------------------- */
 

@@ -52,20 +52,6 @@ static char *describe_card(void)
 	return n < 0 ? NULL : text;
 }
 
-/* argv out of three lines of `text`. false: there are not three. */
-static bool split(char *text, char *argv[8])
-{
-	char *script = strchr(text, '\n'), *library = script ? strchr(script + 1, '\n') : NULL;
-	char *built = getenv(CUFRAG_NOGPU_CUDNN);
-
-	if (!library)
-		return false;
-	*script++ = *library++ = '\0';
-	/* -I -S: not the program's Python files */
-	memcpy(argv, (char *[8]){ text, "-I", "-S", script, library, built }, 8 * sizeof(*argv));
-	return true;
-}
-
 /* Its cuDNN sees no card of this machine: it would use it, and plan some kernels by its answers. Nor does it complain of that. */
 static void spawn(char *argv[], int end)
 {
@@ -90,15 +76,18 @@ static void spawn(char *argv[], int end)
 static void start(void)
 {
 	const char *setting = getenv(CUFRAG_NOGPU_PLANNER);
-	char *text = setting ? strdup(setting) : NULL, *argv[8];
-	char line[64], *card;
+	char *python = NULL, *script = NULL, *library = NULL, line[64], *card;
 	int ends[2];
 
 	owner = getpid();
 	to = -1;
-	if (text && split(text, argv) &&
+	if (setting &&
+	    sscanf(setting, "%m[^\n]\n%m[^\n]\n%m[^\n]", &python, &script, &library) == 3 &&
 	    !socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) {
-		spawn(argv, ends[1]);
+		/* -I -S: not the program's Python files */
+		spawn((char *[]){ python, "-I", "-S", script, library, getenv(CUFRAG_NOGPU_CUDNN),
+				  NULL },
+		      ends[1]);
 		close(ends[1]);
 		to = ends[0];
 		from = fdopen(to, "r");
@@ -108,7 +97,9 @@ static void start(void)
 			to = -1;
 		free(card);
 	}
-	free(text);
+	free(python);
+	free(script);
+	free(library);
 }
 
 static void put(FILE *q, const int64_t *values, int64_t count)

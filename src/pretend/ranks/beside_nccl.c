@@ -11,7 +11,7 @@
  * issues 964 (A100) and 2363, and of a public log of eight H100. Not modelled: groups across
  * machines, and multicast with cuMem.
  */
-#include "pretend/card/nogpu.h"
+#include "nccl.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -87,20 +87,6 @@ static bool by_pages(void)
 	return !enable || strcmp(enable, "0") != 0;
 }
 
-uint64_t frag_nogpu_ring_bytes(int ranks)
-{
-	const struct links l = links_of(frag_nogpu_card(), ranks);
-
-	return by_pages() ? ring_bytes(&l) : 0;
-}
-
-uint64_t frag_nogpu_way_bytes(int ranks, bool receives)
-{
-	const struct links l = links_of(frag_nogpu_card(), ranks);
-
-	return l.direct ? l.peer_channels * (receives ? RECEIVE_BYTES : SEND_BYTES) : 0;
-}
-
 uint64_t frag_nogpu_group_bytes(int ranks, int rank)
 {
 	const struct links l = links_of(frag_nogpu_card(), ranks);
@@ -119,7 +105,6 @@ uint64_t frag_nogpu_group_bytes(int ranks, int rank)
  * segments. Mappings of peers' memory take as many addresses as a rank's own. Measured with two
  * ranks on two H100 (results/nogpu/local_memory.md).
  */
-#define CODE_BYTES (106 * FRAG_MIB)  /* code of the kernels, once */
 #define SHARED_BYTES (62 * FRAG_MIB) /* assumed: host memory shared by a group */
 
 static void map(uint64_t bytes, uint64_t piece_bytes)
@@ -139,31 +124,35 @@ static void map_connections(unsigned count)
 	}
 }
 
-void frag_nogpu_map_group(int ranks)
+void nccl_hold_group(struct nogpu_held *held, int ranks, int rank)
 {
 	static atomic_bool done[NOGPU_CARDS_MAX];
 	const struct links l = links_of(frag_nogpu_card(), ranks);
 	uint64_t bytes = tables_bytes(&l);
 
+	frag_nogpu_beside_take(NOGPU_BESIDE_NCCL, frag_nogpu_group_bytes(ranks, rank), held);
 	if (!atomic_exchange(&done[frag_nogpu_device()], true))
 		bytes += NOGPU_NCCL_CODE_BYTES;
 	frag_nogpu_local(NOGPU_LOCAL_ASSERTS);
 	map(bytes + (ranks > 1 ? SHARED_BYTES : 0), 2 * FRAG_MIB);
 }
 
-void frag_nogpu_map_ring(int ranks)
+void nccl_hold_ring(struct nogpu_held *held, int ranks)
 {
 	const struct links l = links_of(frag_nogpu_card(), ranks);
 
+	frag_nogpu_beside_more(held, by_pages() ? ring_bytes(&l) : 0);
 	if (ranks > 1 && l.direct)
 		map_connections(2 * l.channels); /* its own and its neighbours' */
 }
 
 /* Maps the sender's end and the receiver's. */
-void frag_nogpu_map_way(int ranks)
+void nccl_hold_way(struct nogpu_held *held, int ranks, bool receives)
 {
 	const struct links l = links_of(frag_nogpu_card(), ranks);
 
-	if (l.direct)
-		map_connections(l.peer_channels);
+	if (!l.direct)
+		return;
+	frag_nogpu_beside_more(held, l.peer_channels * (receives ? RECEIVE_BYTES : SEND_BYTES));
+	map_connections(l.peer_channels);
 }

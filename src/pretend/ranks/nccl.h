@@ -25,6 +25,13 @@ struct comm {
 	unsigned char *met; /* bit set of connections to and from each rank; NULL: none */
 };
 
+/* Memory besides NCCL's code, and addresses, of a group with this process as `rank`: when it is made,
+ * when its ring is connected, and for the connection to one of its ranks (beside_nccl.c). */
+void nccl_hold_group(struct nogpu_held *held, int ranks, int rank);
+void nccl_hold_ring(struct nogpu_held *held, int ranks);
+void nccl_hold_way(struct nogpu_held *held, int ranks, bool receives);
+uint64_t frag_nogpu_group_bytes(int ranks, int rank);
+
 /* Derives a name from parts, the same in all processes with the same parts. */
 #define NCCL_NAME_BEGIN \
 	{ \
@@ -57,8 +64,5 @@ NOGPU_DECLARE(int, ncclAllReduce,
 	       void *stream));
 /* For kernels: a group that takes no memory of the card. NULL: no memory, or no other processes. */
 struct comm *nccl_group_of_kernels(const unsigned char *name, int ranks, int rank);
-
-/* Begins to handle kernels of PyTorch's symmetric memory. A constructor, so only tests call it. */
-void frag_nogpu_symmetric_begin(void);
 
 #endif

@@ -25,8 +25,7 @@ static int comm_make(void **out, int ranks, int rank)
 	FRAG_TRY(frag_nogpu_handle(out));
 	c = *out;
 	*c = (struct comm){ .ranks = ranks, .rank = rank };
-	frag_nogpu_beside_take(NOGPU_BESIDE_NCCL, frag_nogpu_group_bytes(ranks, rank), &c->held);
-	frag_nogpu_map_group(ranks);
+	nccl_hold_group(&c->held, ranks, rank);
 	return NCCL_OK;
 }
 
@@ -34,10 +33,8 @@ void nccl_connect_ring(struct comm *c, enum nogpu_local kernel)
 {
 	if (c->kernels)
 		return;
-	if (!c->ring) {
-		frag_nogpu_beside_more(&c->held, frag_nogpu_ring_bytes(c->ranks));
-		frag_nogpu_map_ring(c->ranks);
-	}
+	if (!c->ring)
+		nccl_hold_ring(&c->held, c->ranks);
 	c->ring = true;
 	if (c->ranks > 1)
 		frag_nogpu_local(kernel);
@@ -53,8 +50,7 @@ void nccl_meet(struct comm *c, int peer, bool receives)
 	    c->met[peer] & way)
 		return;
 	c->met[peer] |= way;
-	frag_nogpu_beside_more(&c->held, frag_nogpu_way_bytes(c->ranks, receives));
-	frag_nogpu_map_way(c->ranks);
+	nccl_hold_way(&c->held, c->ranks, receives);
 	frag_nogpu_local(NOGPU_LOCAL_SENDS);
 }
 

@@ -111,15 +111,10 @@ static int signal_one(void **p, void *stream, bool waits)
 /* ncclDataType_t of a template's first argument in a mangled name; -1: unknown. */
 static int type_of(const char *at)
 {
-	static const struct {
-		const char *name;
-		int type;
-	} types[] = { { "If", 7 }, { "IN3c108BFloat16E", 9 }, { "IN3c104HalfE", 6 } };
-
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(types); i++)
-		if (!strncmp(at, types[i].name, strlen(types[i].name)))
-			return types[i].type;
-	return -1;
+	return !strncmp(at, "If", 2)		      ? 7
+	       : !strncmp(at, "IN3c108BFloat16E", 16) ? 9
+	       : !strncmp(at, "IN3c104HalfE", 12)     ? 6
+						      : -1;
 }
 
 /* Number of pointers before the first number, from the second parameter of "EvPPT_…m" on. -1:
@@ -139,66 +134,53 @@ static int pointers_of(const char *at)
 	return *at == 'm' ? pointers : -1;
 }
 
-/* n: parameters before the offset. */
-static int add_up(void **p, unsigned n, int type, void *stream, void *result, const void *copied)
+/* at: behind the kernel's name. Without other processes, all hold the same values. */
+static int sum_of_all(const char *at, void **p, void *stream, bool once)
 {
-	const size_t offset = *(size_t *)p[n], count = *(size_t *)p[n + 1];
-	const size_t rank = *(size_t *)p[n + 3], ranks = *(size_t *)p[n + 4];
-	struct comm *c = group_of(*(void ***)p[n + 2], ranks, rank);
-	void **buffers = *(void ***)p[0];
-	struct comm alone = { .ranks = 1, .kernels = true };
+	const int type = type_of(at), pointers = pointers_of(at), n = pointers + 1;
+	void *result = pointers > 0 ? *(void **)p[1] : NULL, **buffers = *(void ***)p[0];
+	const void *input = pointers > 1 ? *(const void **)p[2] : NULL; /* copied first */
+	struct comm alone = { .ranks = 1, .kernels = true }, *c;
+	size_t count, rank, bytes;
 	char *own;
 
-	if (frag_nogpu_owner(buffers) < 0)
+	if (type < 0 || pointers < 0 || pointers > 2 || (once && !result) ||
+	    frag_nogpu_owner(buffers) < 0)
 		return NCCL_OK;
-	own = (char *)buffers[rank] + offset * reduce_type_bytes(type);
-	if (copied &&
-	    !frag_nogpu_cudaMemcpyAsync(own, copied, count * reduce_type_bytes(type), 3, stream))
-		frag_nogpu_arrived(own, copied, count * reduce_type_bytes(type));
-	if (!c) /* without other processes, all hold the same values */
-		c = &alone;
-	return frag_nogpu_ncclAllReduce(own, result ? result : own, count, type, REDUCE_SUM, c,
-					stream);
-}
-
-static int sum_of_all(const char *name, void **p, void *stream, bool once)
-{
-	int type = type_of(name), pointers = pointers_of(name);
-	void *result = pointers > 0 ? *(void **)p[1] : NULL;
-
-	if (type < 0 || pointers < 0 || pointers > 2 || (once && !result))
-		return NCCL_OK;
-	return add_up(p, (unsigned)pointers + 1, type, stream, result,
-		      pointers > 1 ? *(const void **)p[2] : NULL);
-}
-
-/* Pointer past `word` in `name`, or NULL. */
-static const char *behind(const char *name, const char *word)
-{
-	const char *at = strstr(name, word);
-
-	return at ? at + strlen(word) : NULL;
+	count = *(size_t *)p[n + 1];
+	rank = *(size_t *)p[n + 3];
+	bytes = count * reduce_type_bytes(type);
+	c = group_of(*(void ***)p[n + 2], *(size_t *)p[n + 4], rank);
+	own = (char *)buffers[rank] + *(size_t *)p[n] * reduce_type_bytes(type);
+	if (input && !frag_nogpu_cudaMemcpyAsync(own, input, bytes, 3, stream))
+		frag_nogpu_arrived(own, input, bytes);
+	return frag_nogpu_ncclAllReduce(own, result ? result : own, count, type, REDUCE_SUM,
+					c ? c : &alone, stream);
 }
 
 static int launched(const void *function, void **parameters, void *stream)
 {
-	const char *name = *frag_nogpu_lent() ? frag_nogpu_name_of(function) : NULL, *at;
+	static const char *const kernels[] = { "14barrier_kernelE",
+					       "17put_signal_kernelE",
+					       "18wait_signal_kernelE",
+					       "26one_shot_all_reduce_kernel",
+					       "26two_shot_all_reduce_kernel",
+					       "34two_shot_all_reduce_kernel_inplace" };
+	const char *name = *frag_nogpu_lent() ? frag_nogpu_name_of(function) : NULL, *at = NULL;
+	size_t i = 0;
 
 	if (!name || !parameters)
 		return NOGPU_OK;
-	if (behind(name, "14barrier_kernelE"))
+	while (i < FRAG_ARRAY_LEN(kernels) && !(at = strstr(name, kernels[i])))
+		i++;
+	if (i == 0)
 		return meet_all(parameters, stream);
-	if (behind(name, "17put_signal_kernelE") || behind(name, "18wait_signal_kernelE"))
-		return signal_one(parameters, stream, behind(name, "wait_signal") != NULL);
-	at = behind(name, "26one_shot_all_reduce_kernel");
-	if (at)
-		return sum_of_all(at, parameters, stream, true);
-	at = behind(name, "26two_shot_all_reduce_kernel")
-		     ?: behind(name, "34two_shot_all_reduce_kernel_inplace");
-	return at ? sum_of_all(at, parameters, stream, false) : NOGPU_OK;
+	if (i < 3)
+		return signal_one(parameters, stream, i == 2);
+	return at ? sum_of_all(at + strlen(kernels[i]), parameters, stream, i == 3) : NOGPU_OK;
 }
 
-void __attribute__((constructor)) frag_nogpu_symmetric_begin(void)
+static void __attribute__((constructor)) put_in(void)
 {
 	frag_nogpu_ranks.symmetric = launched;
 }

@@ -139,17 +139,10 @@ static void note_ended(void)
  * or mix up data. */
 static void check_call(const struct awaited *a, const struct await_part *p)
 {
-	static const char *const names[] = {
-		[TALK_SEND] = "a send",
-		[TALK_SPLIT] = "a split",
-		[TALK_ALL_REDUCE] = "an all-reduce",
-		[TALK_REDUCE] = "a reduce",
-		[TALK_BROADCAST] = "a broadcast",
-		[TALK_REDUCE_SCATTER] = "a reduce-scatter",
-		[TALK_ALL_GATHER] = "an all-gather",
-		[TALK_ALL_TO_ALL] = "an all-to-all",
-		[TALK_BARRIER] = "a barrier",
-	};
+	/* in the order of enum talk_call */
+	static const char *const names[] = { "a send",	      "a split",       "an all-reduce",
+					     "a reduce",      "a broadcast",   "a reduce-scatter",
+					     "an all-gather", "an all-to-all", "a barrier" };
 	static atomic_bool said;
 	const char *rank = getenv("RANK");
 
@@ -159,8 +152,8 @@ static void check_call(const struct awaited *a, const struct await_part *p)
 	dprintf(STDERR_FILENO,
 		"cufrag: rank %s awaits %s of %" PRIu64 " bytes, but member %d of the group "
 		"made %s of %" PRIu64 " bytes: on a card, this job would hang or mix them up\n",
-		rank ? rank : "?", names[a->call], p->bytes, p->peer, names[p->got.call],
-		p->got.bytes);
+		rank ? rank : "?", names[a->call], p->bytes, p->peer,
+		names[FRAG_MIN(p->got.call, TALK_BARRIER)], p->got.bytes);
 }
 
 /* ---- messages ------------------------------------------------------------------------------ */

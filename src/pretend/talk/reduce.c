@@ -74,24 +74,17 @@ static uint16_t float_to_bf16(float f)
 	 : op == REDUCE_MAX ? FRAG_MAX(a, b) \
 	 : op == REDUCE_MIN ? FRAG_MIN(a, b) \
 			    : (a) + (b))
-/* load and store convert between an element and the type that computes; ranks > 0: divides by them,
- * else multiplies by the factor */
+/* load and store convert between an element and the type that computes; without `from`, ranks > 0:
+ * divides by them, else multiplies by the factor */
 #define NUMBERS(name, element, computed, load, store) \
-	static void reduce_##name(void *to, const void *from, size_t count, int op) \
+	static void step_##name(void *to, const void *from, size_t count, int op, int ranks, \
+				double factor) \
 	{ \
 		for (size_t i = 0; i < count; i++) { \
-			computed a = load(((element *)to)[i]); \
-			computed b = load(((const element *)from)[i]); \
+			computed a = load(((element *)to)[i]), \
+				 b = from ? load(((const element *)from)[i]) : (computed)ranks; \
 \
-			((element *)to)[i] = (element)store(COMBINE(a, b)); \
-		} \
-	} \
-	static void scale_##name(void *to, size_t count, int ranks, double factor) \
-	{ \
-		for (size_t i = 0; i < count; i++) { \
-			computed a = load(((element *)to)[i]); \
-\
-			a = ranks ? a / (computed)ranks : (computed)((double)a * factor); \
+			a = from ? COMBINE(a, b) : ranks ? a / b : (computed)((double)a * factor); \
 			((element *)to)[i] = (element)store(a); \
 		} \
 	} \
@@ -115,13 +108,12 @@ NUMBERS(bf16, uint16_t, float, bf16_to_float, float_to_bf16)
 
 #define TYPE(name, bytes) \
 	{ \
-		bytes, reduce_##name, scale_##name, first_##name \
+		bytes, step_##name, first_##name \
 	}
 /* ncclDataType_t; FP8 comes after these */
 static const struct {
 	size_t bytes;
-	void (*reduce)(void *to, const void *from, size_t count, int op);
-	void (*scale)(void *to, size_t count, int ranks, double factor);
+	void (*step)(void *to, const void *from, size_t count, int op, int ranks, double factor);
 	double (*first)(const void *from);
 } types[] = { TYPE(int8, 1),   TYPE(uint8, 1), TYPE(int32, 4), TYPE(uint32, 4), TYPE(int64, 8),
 	      TYPE(uint64, 8), TYPE(half, 2),  TYPE(float, 4), TYPE(double, 8), TYPE(bf16, 2) };
@@ -143,7 +135,7 @@ bool reduce_known(int type, int op)
 
 void reduce_with(void *into, const void *from, size_t bytes, int type, int op)
 {
-	types[type].reduce(into, from, bytes / types[type].bytes, op);
+	types[type].step(into, from, bytes / types[type].bytes, op, 0, 1);
 }
 
 int reduce_make(const void *factor, int type)
@@ -164,6 +156,6 @@ double reduce_factor(int op)
 void reduce_end(void *into, size_t bytes, int type, int op, int ranks, double factor)
 {
 	if (op == REDUCE_AVG || factor != 1)
-		types[type].scale(into, bytes / types[type].bytes, op == REDUCE_AVG ? ranks : 0,
-				  factor);
+		types[type].step(into, NULL, bytes / types[type].bytes, op,
+				 op == REDUCE_AVG ? ranks : 0, factor);
 }

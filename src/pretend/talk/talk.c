@@ -313,18 +313,17 @@ bool talk_circle(struct talk *t, int peer)
 
 /* ---- ranks that never come ---------------------------------------------------------------- */
 
-static bool present; /* this process has the lock of its rank's file */
-
 void frag_nogpu_present(void)
 {
+	static pid_t present; /* it has the lock of its rank's file */
 	const char *rank = getenv("RANK");
 	char path[PATH_ROOM];
 
-	if (!talk_possible() || !rank || present)
+	if (!talk_possible() || !rank || present == getpid())
 		return;
 	in_folder(path, "%d.present", atoi(rank));
 	if (owner_of(path) <= 0) /* child processes inherit its number */
-		present = make_locked(path) >= 0;
+		present = make_locked(path) >= 0 ? getpid() : 0;
 }
 
 static bool is_member(const struct talk *t, long pid)
