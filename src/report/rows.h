@@ -138,8 +138,6 @@ struct frag_spread_row {
 extern const struct frag_shape frag_spread_shape;
 /* Those that complete everywhere first, by their worst. None where the report has one unit. */
 struct frag_rows frag_spread_rows(const struct frag_report *r, struct frag_answer *a);
-/* What the units are: "devices", "traces" or "traces and devices". */
-const char *frag_spread_noun(const struct frag_report *r);
 /* Heading, table, conclusion and, for a page, the chart; nothing where the report has one unit. */
 void frag_spread_parts(const struct frag_report *r, bool page, struct frag_answer *a);
 
