@@ -71,15 +71,13 @@ static const char style[] =
 	"pre{background:var(--card);border:1px solid "
 	"var(--line);border-radius:6px;padding:12px;overflow-x:auto;font:13.5px/1.5 "
 	"ui-monospace,\"DejaVu Sans Mono\",monospace;white-space:pre-wrap;overflow-wrap:anywhere}\n"
-	/* a hundred characters in a line, where they can be read at that size */
-	"pre.tables{font-size:clamp(10px,1.36vw,13.5px)}\n"
 	"footer{margin-top:3em;color:var(--muted);font-size:.9rem}\n"
 	/* last, so that it wins */
 	"@media "
 	"print{:root{--bg:#fff;--card:#fff;--fg:#000;--muted:#444;--line:#bbb;--accent:#00598c;--"
 	"best:#eef5fa;--ink:#222;--axis:#444;--grid:#ddd;--area:#b4bac0;--spare:#fbe3d3}html{font-"
 	"size:13px}main{max-width:none;padding:0}.scroll{overflow:visible;border:0;background:none}"
-	".more{display:none}table{font-size:6.6pt}th,td{padding:3px "
+	"table{font-size:6.6pt}th,td{padding:3px "
 	"3px}th{white-space:normal}td.l,td.long,td.long:first-child{min-width:0}h2,h3{break-after:"
 	"avoid}tr,figure,.answer,.tiles,.todo{break-inside:avoid}figure{border:0;padding:0;margin:"
 	"12px 0}figure "

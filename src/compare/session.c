@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A session's beginning and end, its recordings, and replays of those that are streamed. */
+/* A session's beginning and end and its recordings. */
 #include "session.h"
-
-#include "replay/stream.h"
 
 void frag_session_init(struct frag_session *s)
 {
@@ -92,34 +90,4 @@ int frag_session_open_recording(const struct frag_session *s, const char *path,
 	if (rc)
 		frag_recording_release(out);
 	return rc;
-}
-
-int frag_session_stream(const struct frag_session *s, struct frag_session_task *task,
-			const struct frag_run_options *opt)
-{
-	const struct frag_recording *from = task->streamed;
-	struct frag_stream stream = { .path = from->path,
-				      .source = from->pipe ? from->source : NULL,
-				      .hdr = task->dev,
-				      .dev = task->dev_index,
-				      .ahead = task->ahead };
-	int rc = frag_replay_stream(task->spec, &s->target.card, &stream, opt, &task->result,
-				    &task->err);
-
-	task->last_us = stream.last_us;
-	return rc;
-}
-
-int frag_session_not_streamed(struct frag_session_task *task)
-{
-	if (!task->spec) {
-		snprintf(task->optimum.note, sizeof(task->optimum.note),
-			 "the trace is streamed, and a placement needs all of it in memory "
-			 "(--stream=never)");
-		return 0;
-	}
-	task->left_out = true;
-	return frag_fail(&task->err, FRAG_ENOTSUP,
-			 "the trace is streamed, and a plan needs all of it in memory "
-			 "(--stream=never)");
 }

@@ -110,12 +110,6 @@ struct frag_session_task {
  */
 int frag_session_open_recording(const struct frag_session *s, const char *path,
 				struct frag_recording *out, struct frag_err *err);
-/* Replays task->dev from task->streamed; task->last_us: time of its last event. */
-int frag_session_stream(const struct frag_session *s, struct frag_session_task *task,
-			const struct frag_run_options *opt);
-/* What cannot be done without the trace in memory: FRAG_ENOTSUP with task->left_out, or a
- * note that takes the place of a placement. */
-int frag_session_not_streamed(struct frag_session_task *task);
 /* Runs every task on a card of its own. Results do not depend on the number of threads. The
  * first Ctrl-C lets no further task begin. */
 int frag_session_run_tasks(struct frag_session *s, struct frag_session_task *tasks, size_t count,

@@ -11,6 +11,7 @@
 #include "base/interrupt.h"
 #include "base/parallel.h"
 #include "base/term.h"
+#include "replay/stream.h"
 
 /* ---- one task ----------------------------------------------------------------------- */
 
@@ -41,11 +42,42 @@ static int run_on_device(struct frag_session *s, struct frag_session_task *t,
 	return rc;
 }
 
+static int stream_task(const struct frag_session *s, struct frag_session_task *task,
+		       const struct frag_run_options *opt)
+{
+	const struct frag_recording *from = task->streamed;
+	struct frag_stream stream = { .path = from->path,
+				      .source = from->pipe ? from->source : NULL,
+				      .hdr = task->dev,
+				      .dev = task->dev_index,
+				      .ahead = task->ahead };
+	int rc = frag_replay_stream(task->spec, &s->target.card, &stream, opt, &task->result,
+				    &task->err);
+
+	task->last_us = stream.last_us;
+	return rc;
+}
+
+/* What cannot be done without the trace in memory: a placement has a note in its place. */
+static int not_streamed(struct frag_session_task *task)
+{
+	if (!task->spec) {
+		snprintf(task->optimum.note, sizeof(task->optimum.note),
+			 "the trace is streamed, and a placement needs all of it in memory "
+			 "(--stream=never)");
+		return 0;
+	}
+	task->left_out = true;
+	return frag_fail(&task->err, FRAG_ENOTSUP,
+			 "the trace is streamed, and a plan needs all of it in memory "
+			 "(--stream=never)");
+}
+
 static int replay(struct frag_session *s, struct frag_session_task *t,
 		  const struct frag_run_options *opt)
 {
 	if (t->streamed)
-		return frag_session_stream(s, t, opt);
+		return stream_task(s, t, opt);
 	if (s->host.simulated)
 		return frag_replay_sim(t->spec, &s->target.card, t->dev, opt, &t->result, &t->err);
 	return run_on_device(s, t, opt);
@@ -105,7 +137,7 @@ static void run_task(void *workers, size_t i)
 	opt.progress_ctx = &share;
 	t->asked_for = t->spec;
 	if (t->streamed && (!t->spec || frag_session_wants_plan(s, t->spec)))
-		t->rc = frag_session_not_streamed(t);
+		t->rc = not_streamed(t);
 	else if (!t->spec)
 		t->rc = frag_session_place(s, t);
 	else if (frag_session_wants_plan(s, t->spec))

@@ -219,39 +219,16 @@ FRAG_ROW(host_row, "host", HOST, "measured on this machine; null with --no-host"
 	  .type = type_, \
 	  .offset = offsetof(struct frag_result_row, m.n), \
 	  ##__VA_ARGS__ },
-#define FIELD(type, member, head, help, ...) \
-	FRAG_FIELD(type, struct frag_result_row, member, head, help, ##__VA_ARGS__)
 static const struct frag_field result_fields[] = {
-	FIELD(TEXT, trace, NULL, "name of the trace"),
-	FIELD(COUNT, device_ordinal, NULL, "device of the trace"),
-	FIELD(TEXT, policy, "policy", "allocation policy and its options"),
-	FIELD(TEXT, params, NULL, "all options of the policy, with those that were not given"),
-	FIELD(BOOL, completed, NULL, "the replay came to the end of the trace"),
-	FIELD(COUNT, first_oom, NULL, "event of the first request that could not be served"),
-	FIELD(US, first_oom_time_us, NULL, "its recorded time"),
-	FIELD(BYTES, first_oom_bytes, NULL, "its size"),
-	FIELD(COUNT, first_oom_step, NULL, "steps completed before it"),
-	FIELD(BYTES, placement_bytes, NULL, "offline placement of the trace"),
+	FRAG_RESULT_HEAD(FRAG_VALUED_FIELD_, FRAG_VALUED_SHOWN_, frag_result_row)
 #define FRAG_METRIC_U64(n, unit, help, ...) METRIC(n, help, METRIC_TYPE(unit), ##__VA_ARGS__)
 #define FRAG_METRIC_F64(n, unit, help, ...) METRIC(n, help, FRAG_FIELD_REAL, ##__VA_ARGS__)
 #include "metrics/metrics.def"
 #undef FRAG_METRIC_U64
 #undef FRAG_METRIC_F64
-	FIELD(TEXT, plan, NULL, "source of the plan of `planned`"),
-	FIELD(BOOL, is_recorded, NULL, "the recorded settings themselves"),
-	FIELD(RATIO, driver_ratio, NULL, "driver time / recorded time"),
-	FIELD(OBJECT, oom, NULL, "the first request that could not be served",
-	      .of = &oom_row_shape),
-	FIELD(MAP, alloc_ns, NULL, "driver time per alloc", .of = &latency_entry_shape),
-	FIELD(OBJECT, free_ns, NULL, "driver time per free", .of = &latency_shape),
-	FIELD(MAP, calls, NULL, "driver calls by their name", .of = &call_row_shape),
-	FIELD(MAP, counters, NULL, "statistics of the policy's own", .of = &frag_counter_shape),
-	FIELD(OBJECT, host, NULL, "figures measured on this machine", .of = &host_row_shape),
-	FRAG_FIELD_SHOWN(TEXT, struct frag_result_row, outcome, "result",
-			 "ok, or where the policy ran out of memory"),
-	FRAG_FIELD_END
+		FRAG_RESULT_TAIL(FRAG_VALUED_FIELD_, FRAG_VALUED_SHOWN_, frag_result_row)
+			FRAG_FIELD_END
 };
-#undef FIELD
 const struct frag_shape frag_result_shape = FRAG_SHAPE(
 	"result", struct frag_result_row, result_fields, "one policy on one device of a trace");
 
@@ -301,29 +278,9 @@ void frag_result_row(const struct frag_report *r, const struct frag_section *s,
 {
 	bool oom = res->oom.happened;
 
-	*out = (struct frag_result_row){
-		.trace = s->trace,
-		.policy = res->policy,
-		.params = res->params ? res->params : "",
-		.plan = res->plan,
-		.device_ordinal = s->ordinal,
-		.is_recorded = s->baseline_recorded && res == &s->results[s->baseline],
-		.completed = res->completed,
-		.first_oom = oom ? res->oom.event : UINT64_MAX,
-		.first_oom_time_us = oom ? res->oom.time_us : UINT64_MAX,
-		.first_oom_bytes = oom ? res->oom.bytes : UINT64_MAX,
-		.first_oom_step = oom ? res->oom.step : UINT64_MAX,
-		.placement_bytes = s->optimum.placed ? s->optimum.place_bytes : UINT64_MAX,
-		.m = res->m,
-		.driver_ratio = s->duration_us ? frag_section_driver_ratio(s, res) : NAN,
-		.oom = oom_of(&res->oom, a),
-		.free_ns = latency_data(&res->free_modelled_ns, a),
-		.host = r->omit_host ? NULL : host_of(res, a),
-		.alloc_ns = latencies(res->alloc_modelled_ns, a),
-		.calls = calls_of(res, a),
-		.counters = frag_counter_rows(a, res->counters),
-		.outcome = outcome_of(res, a),
-	};
+	*out = (struct frag_result_row){ FRAG_RESULT_HEAD(FRAG_VALUE_, FRAG_VALUE_, )
+						 FRAG_RESULT_TAIL(FRAG_VALUE_, FRAG_VALUE_, )
+							 .m = res->m };
 	if (r->omit_host) {
 		out->m.host_ns = UINT64_MAX;
 		out->m.events_per_s = out->m.host_ns_per_op = NAN;

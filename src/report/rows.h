@@ -10,17 +10,47 @@
 #include "answer/row.h"
 #include "report/report.h"
 
-/* One policy on one device of a trace. NULL, UINT64_MAX, NaN: not available. */
+/* One policy on one device of a trace; the metrics stand between these two lists. */
+#define FRAG_RESULT_HEAD(F, P, S) \
+	F(S, TEXT, trace, s->trace, NULL, "name of the trace") \
+	F(S, COUNT, device_ordinal, s->ordinal, NULL, "device of the trace") \
+	F(S, TEXT, policy, res->policy, "policy", "allocation policy and its options") \
+	F(S, TEXT, params, res->params ? res->params : "", NULL, \
+	  "all options of the policy, with those that were not given") \
+	F(S, BOOL, completed, res->completed, NULL, "the replay came to the end of the trace") \
+	F(S, COUNT, first_oom, oom ? res->oom.event : UINT64_MAX, NULL, \
+	  "event of the first request that could not be served") \
+	F(S, US, first_oom_time_us, oom ? res->oom.time_us : UINT64_MAX, NULL, \
+	  "its recorded time") \
+	F(S, BYTES, first_oom_bytes, oom ? res->oom.bytes : UINT64_MAX, NULL, "its size") \
+	F(S, COUNT, first_oom_step, oom ? res->oom.step : UINT64_MAX, NULL, \
+	  "steps completed before it") \
+	F(S, BYTES, placement_bytes, s->optimum.placed ? s->optimum.place_bytes : UINT64_MAX, \
+	  NULL, "offline placement of the trace")
+#define FRAG_RESULT_TAIL(F, P, S) \
+	F(S, TEXT, plan, res->plan, NULL, "source of the plan of `planned`") \
+	F(S, BOOL, is_recorded, s->baseline_recorded &&res == &s->results[s->baseline], NULL, \
+	  "the recorded settings themselves") \
+	F(S, RATIO, driver_ratio, s->duration_us ? frag_section_driver_ratio(s, res) : NAN, NULL, \
+	  "driver time / recorded time") \
+	F(S, OBJECT, oom, oom_of(&res->oom, a), NULL, \
+	  "the first request that could not be served", .of = &oom_row_shape) \
+	F(S, MAP, alloc_ns, latencies(res->alloc_modelled_ns, a), NULL, "driver time per alloc", \
+	  .of = &latency_entry_shape) \
+	F(S, OBJECT, free_ns, latency_data(&res->free_modelled_ns, a), NULL, \
+	  "driver time per free", .of = &latency_shape) \
+	F(S, MAP, calls, calls_of(res, a), NULL, "driver calls by their name", \
+	  .of = &call_row_shape) \
+	F(S, MAP, counters, frag_counter_rows(a, res->counters), NULL, \
+	  "statistics of the policy's own", .of = &frag_counter_shape) \
+	F(S, OBJECT, host, r->omit_host ? NULL : host_of(res, a), NULL, \
+	  "figures measured on this machine", .of = &host_row_shape) \
+	P(S, TEXT, outcome, outcome_of(res, a), "result", \
+	  "ok, or where the policy ran out of memory")
 struct frag_result_row {
-	const char *trace, *policy, *params, *plan;
-	uint64_t device_ordinal;
-	bool is_recorded, completed;
-	uint64_t first_oom, first_oom_time_us, first_oom_bytes, first_oom_step, placement_bytes;
+	FRAG_ROW_MEMBERS(FRAG_RESULT_HEAD)
+	FRAG_ROW_MEMBERS(FRAG_RESULT_TAIL)
 	struct frag_metrics m;
-	double driver_ratio;
-	const void *oom, *free_ns, *host;
-	struct frag_rows alloc_ns, calls, counters;
-	const char *outcome; /* "ok", "out of memory at event 12" */
 };
 extern const struct frag_shape frag_result_shape;
 /* Of `r`, a result of `s`. */
@@ -108,8 +138,6 @@ struct frag_spread_row {
 extern const struct frag_shape frag_spread_shape;
 /* Those that complete everywhere first, by their worst. None where the report has one unit. */
 struct frag_rows frag_spread_rows(const struct frag_report *r, struct frag_answer *a);
-/* What the units are: "devices", "traces" or "traces and devices". */
-const char *frag_spread_noun(const struct frag_report *r);
 /* Heading, table, conclusion and, for a page, the chart; nothing where the report has one unit. */
 void frag_spread_parts(const struct frag_report *r, bool page, struct frag_answer *a);
 

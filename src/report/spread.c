@@ -111,7 +111,8 @@ struct frag_rows frag_spread_rows(const struct frag_report *r, struct frag_answe
 
 /* ---- what people read ------------------------------------------------------------------ */
 
-const char *frag_spread_noun(const struct frag_report *r)
+/* What the units are. */
+static const char *noun_of(const struct frag_report *r)
 {
 	bool one_trace = true, one_device = true;
 
@@ -224,9 +225,9 @@ static void add_chart(const struct frag_report *r, const struct frag_rows *sprea
 		.script = "ranks",
 		.shape = &rank_row_shape,
 		.rows = rank_rows(r, spread, a),
-		.extra = frag_spread_noun(r),
+		.extra = noun_of(r),
 		.subtitle = frag_answer_print(a, "Peak reserved memory of %zu %s; replayed on %s",
-					      r->count, frag_spread_noun(r), r->card.name),
+					      r->count, noun_of(r), r->card.name),
 		.caption = "Peak reserved memory of each of them with each policy. The worst one "
 			   "decides which card will do; far apart, the cards are loaded unevenly."
 	};
@@ -245,12 +246,12 @@ void frag_spread_parts(const struct frag_report *r, bool page, struct frag_answe
 	if (!rows.count)
 		return;
 	if (page) {
-		frag_answer_heading(a, "All %zu %s together", r->count, frag_spread_noun(r));
+		frag_answer_heading(a, "All %zu %s together", r->count, noun_of(r));
 		conclude(r, &rows, a);
 	} else {
 		frag_answer_gap(a);
 		frag_answer_remark(a, "all %zu %s together: peak reserved of each", r->count,
-				   frag_spread_noun(r));
+				   noun_of(r));
 	}
 	table = frag_answer_table(a, &frag_spread_shape, rows.rows, rows.count);
 	table->file = "spread.csv";

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headless Chromium by its own protocol over a pipe: opens pages, runs script in them, moves the mouse, takes pictures."""
-import base64
+"""Headless Chromium by its own protocol over a pipe: opens pages, runs script in them, moves the mouse."""
 import json
 import os
 import select
@@ -101,11 +100,6 @@ class Browser:
 
     def mouse(self, kind, x, y, **more):
         self.ask("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
-
-    def picture(self, path, clip=None):
-        r = self.ask("Page.captureScreenshot", format="png", **({"clip": {**clip, "scale": 1}, "captureBeyondViewport": True} if clip else {}))
-        with open(path, "wb") as f:
-            f.write(base64.b64decode(r["data"]))
 
     def close(self):
         os.killpg(self.process.pid, signal.SIGKILL)

@@ -1,21 +1,18 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Is what a page holds what the replay did? data.py PROGRAM TRACE...
+"""Is what a page holds what the replay did?
 
 The data of a page are read by page.py and compared, event by event, with `export --to csv`: address and the four series; each
 bucket with the extremes of its events; the peak with `replay --json`. Under two policies, so that shared requests are read,
-too. Last line: "N passed, N failed, N skipped".
+too.
 """
 import csv
 import json
 import os
 import subprocess
-import sys
 import tempfile
 
-sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support")]
-from checks import check, done  # noqa: E402
-from page import SERIES, Page  # noqa: E402
+from checks import check
+from page import SERIES, Page
 
 POLICIES = ("recorded", "vmm")
 
@@ -68,12 +65,8 @@ def check_planned(program, trace):
     check(f"{name}: planned", lanes[0]["peak_reserved_bytes"] == results[1]["peak_reserved_bytes"] and "plan of the first" in lanes[0]["policy"], lanes[0])
 
 
-def main():
+def check_all(program, traces):
     with tempfile.TemporaryDirectory() as scratch:
-        for trace in sys.argv[2:]:
-            check_trace(sys.argv[1], trace, scratch)
-        check_planned(sys.argv[1], sys.argv[3])
-    return done()
-
-
-sys.exit(main())
+        for trace in traces:
+            check_trace(program, trace, scratch)
+        check_planned(program, traces[1])

@@ -1,10 +1,8 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The page in a browser: moves.py PROGRAM LEAK LATE
+"""The page in a browser.
 
 Opens pages of `cufrag view` in headless Chromium and uses them with mouse and keys: pixel columns, blocks, stacks, ends of blocks
-and sums over a selection are compared with what page.py reads from the same file. Names that are HTML stay text. Last line:
-"N passed, N failed, N skipped".
+and sums over a selection are compared with what page.py reads from the same file. Names that are HTML stay text.
 """
 import csv
 import http.client
@@ -14,15 +12,13 @@ import random
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import xml.etree.ElementTree
 
-sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support")]
-from browser import Browser  # noqa: E402
-from checks import check, done  # noqa: E402
-from page import SERIES, Page  # noqa: E402
+from browser import Browser
+from checks import check
+from page import SERIES, Page
 
 VIEW = "document.getElementById('live').view"
 
@@ -317,8 +313,7 @@ def check_page(program, browser, trace, scratch):
     check(name + ": memory of the tab", browser.heap() < 300, browser.heap())
 
 
-def main():
-    program, traces = sys.argv[1], sys.argv[2:]
+def check_all(program, traces):
     browser = Browser()
     try:
         with tempfile.TemporaryDirectory() as scratch:
@@ -329,7 +324,3 @@ def main():
             check_served(program, browser, traces[0])
     finally:
         browser.close()
-    return done()
-
-
-sys.exit(main())

@@ -18,37 +18,54 @@
 /* ---- rows ------------------------------------------------------------------------------- */
 
 #define SETTINGS_ROW(F, P, S) \
-	F(S, TEXT, conf, NULL, "PYTORCH_CUDA_ALLOC_CONF") \
-	F(S, BYTES, max_split_bytes, NULL, "null = unlimited") \
-	F(S, RATIO, gc_threshold_ratio, NULL, "of the limit") \
-	F(S, BOOL, expandable_segments, NULL, "on or off") \
-	F(S, COUNTS, roundup_power2_divisions, NULL, "for each power of two")
-FRAG_ROW(settings_row, "settings", SETTINGS_ROW, "settings of the recorded allocator");
+	F(S, TEXT, conf, frag_answer_print(a, "%s", s->conf ? s->conf : ""), NULL, \
+	  "PYTORCH_CUDA_ALLOC_CONF") \
+	F(S, BYTES, max_split_bytes, s->max_split_bytes, NULL, "null = unlimited") \
+	F(S, RATIO, gc_threshold_ratio, s->gc_threshold, NULL, "of the limit") \
+	F(S, BOOL, expandable_segments, s->expandable, NULL, "on or off") \
+	F(S, COUNTS, roundup_power2_divisions, FRAG_ROWS(roundup, FRAG_ARRAY_LEN(s->roundup)), \
+	  NULL, "for each power of two")
+FRAG_VALUED_ROW(settings_row, "settings", SETTINGS_ROW, "settings of the recorded allocator");
 
 #define TRACE_ROW(F, P, S) \
-	F(S, TEXT, trace, "trace", "its name") \
-	F(S, TEXT, format, "format", "of the file") \
-	F(S, TEXT, not_recorded, "not in it", "information that this kind of log lacks") \
-	P(S, TEXT, recorded, "recorded", "when") \
-	P(S, TEXT, recorded_by, "recorded by", "by which releases of PyTorch it can be") \
-	P(S, TEXT, settings_text, "settings", "of the recorded allocator") \
-	P(S, TEXT, limit_text, "limit", "most memory that the process could have") \
-	P(S, TEXT, checked, "checked", "result of its replay") \
-	P(S, TEXT, estimate_text, "estimate", "how it was made without a GPU") \
-	P(S, TEXT, stacks, "stacks", "call stacks") \
-	F(S, US, start_us, NULL, "Unix time of the first event") \
-	F(S, TEXTS, torch, NULL, "first and last release of PyTorch that it can be") \
-	F(S, OBJECT, estimate, NULL, "how it was made without a GPU", .of = &frag_estimate_shape) \
-	F(S, OBJECT, settings, NULL, "null = not recorded", .of = &settings_row_shape) \
-	F(S, BYTES, limit_bytes, NULL, "limit in the file; null = none") \
-	F(S, COUNT, stacks_count, NULL, "different call stacks") \
-	F(S, LIST, devices, NULL, "its devices", .of = &frag_info_device_shape)
-FRAG_ROW_AS(static, trace_shape, frag_info_trace, "trace", TRACE_ROW, "one recording");
+	F(S, TEXT, trace, frag_answer_print(a, "%s", t->name ? t->name : ""), "trace", "its name") \
+	F(S, TEXT, format, frag_answer_print(a, "%.*s", (int)named, format), "format", \
+	  "of the file") \
+	F(S, TEXT, not_recorded, list ? frag_answer_print(a, "%s", list) : NULL, "not in it", \
+	  "information that this kind of log lacks") \
+	P(S, TEXT, recorded, day_text(a, t->start_us), "recorded", "when") \
+	P(S, TEXT, recorded_by, NULL, "recorded by", "by which releases of PyTorch it can be") \
+	P(S, TEXT, settings_text, settings_text(a, &t->settings), "settings", \
+	  "of the recorded allocator") \
+	P(S, TEXT, limit_text, limit_text(a, t), "limit", \
+	  "most memory that the process could have") \
+	P(S, TEXT, checked, checked_text(a, t), "checked", "result of its replay") \
+	P(S, TEXT, estimate_text, estimate ? frag_estimate_text(a, estimate) : NULL, "estimate", \
+	  "how it was made without a GPU") \
+	P(S, TEXT, stacks, \
+	  t->stacks.count > 1 ? frag_answer_print(a, "%zu of %zu frames", t->stacks.count - 1, \
+						  t->stacks.frames_count) \
+			      : NULL, \
+	  "stacks", "call stacks") \
+	F(S, US, start_us, t->start_us ?: UINT64_MAX, NULL, "Unix time of the first event") \
+	F(S, TEXTS, torch, frag_release_rows(a, t->settings.torch_first, t->settings.torch_last), \
+	  NULL, "first and last release of PyTorch that it can be") \
+	F(S, OBJECT, estimate, estimate, NULL, "how it was made without a GPU", \
+	  .of = &frag_estimate_shape) \
+	F(S, OBJECT, settings, settings_of(a, &t->settings), NULL, "null = not recorded", \
+	  .of = &settings_row_shape) \
+	F(S, BYTES, limit_bytes, t->settings.limit_known ? t->settings.limit_bytes : UINT64_MAX, \
+	  NULL, "limit in the file; null = none") \
+	F(S, COUNT, stacks_count, t->stacks.count ? t->stacks.count - 1 : 0, NULL, \
+	  "different call stacks") \
+	F(S, LIST, devices, { 0 }, NULL, "its devices", .of = &frag_info_device_shape)
+FRAG_VALUED_ROW_AS(static, trace_shape, frag_info_trace, "trace", TRACE_ROW, "one recording");
 
 /* One recording: its own members. Several: only the list. */
 #define INFOS_ROW(F, P, S) \
-	TRACE_ROW(F, P, S) F(S, LIST, traces, NULL, "of several recordings", .of = &trace_shape)
-FRAG_ROW_AS(, frag_infos_shape, infos, "info", INFOS_ROW, "what is in a recording");
+	TRACE_ROW(F, P, S) \
+	F(S, LIST, traces, { 0 }, NULL, "of several recordings", .of = &trace_shape)
+FRAG_VALUED_ROW_AS(, frag_infos_shape, infos, "info", INFOS_ROW, "what is in a recording");
 
 #define LINE_ROW(F, P, S) \
 	F(S, TEXT, trace, \
@@ -83,11 +100,7 @@ static const struct settings_row *settings_of(struct frag_answer *a,
 					      const struct frag_trace_settings *s)
 {
 	uint64_t *roundup = frag_answer_new(a, FRAG_ARRAY_LEN(s->roundup), sizeof(*roundup));
-	struct settings_row row = { frag_answer_print(a, "%s", s->conf ? s->conf : ""),
-				    s->max_split_bytes,
-				    s->gc_threshold,
-				    s->expandable,
-				    { roundup, FRAG_ARRAY_LEN(s->roundup) } };
+	struct settings_row row = FRAG_ROW_VALUES(settings_row, SETTINGS_ROW);
 
 	for (size_t i = 0; roundup && i < FRAG_ARRAY_LEN(s->roundup); i++)
 		roundup[i] = s->roundup[i];
@@ -153,26 +166,7 @@ static void fill_trace(struct frag_answer *a, struct frag_info_trace *row,
 	const char *format = t->format ? t->format : "unknown", *list = frag_log_lacks(t);
 	size_t named = list ? (size_t)(list - format) - strlen(FRAG_LOG_LACKS) : strlen(format);
 
-	*row = (struct frag_info_trace){
-		.trace = frag_answer_print(a, "%s", t->name ? t->name : ""),
-		.format = frag_answer_print(a, "%.*s", (int)named, format),
-		.not_recorded = list ? frag_answer_print(a, "%s", list) : NULL,
-		.recorded = day_text(a, t->start_us),
-		.settings_text = settings_text(a, &t->settings),
-		.limit_text = limit_text(a, t),
-		.checked = checked_text(a, t),
-		.estimate_text = estimate ? frag_estimate_text(a, estimate) : NULL,
-		.stacks = t->stacks.count > 1
-				  ? frag_answer_print(a, "%zu of %zu frames", t->stacks.count - 1,
-						      t->stacks.frames_count)
-				  : NULL,
-		.start_us = t->start_us ?: UINT64_MAX,
-		.torch = frag_release_rows(a, t->settings.torch_first, t->settings.torch_last),
-		.estimate = estimate,
-		.settings = settings_of(a, &t->settings),
-		.limit_bytes = t->settings.limit_known ? t->settings.limit_bytes : UINT64_MAX,
-		.stacks_count = t->stacks.count ? t->stacks.count - 1 : 0,
-	};
+	*row = FRAG_ROW_VALUES(frag_info_trace, TRACE_ROW);
 	row->recorded_by = recorded_by(a, &row->torch);
 	a->estimated |= estimate != NULL;
 }

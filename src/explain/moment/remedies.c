@@ -183,28 +183,14 @@ static uint64_t steps_of(const struct trial *t, uint64_t spare)
 
 /* ---- another setting -------------------------------------------------------------------- */
 
-/* A setting that completed up to the request: does it serve it? *best: outcome of the one added. */
-static int try_setting(const struct trial *t, const struct frag_tune_try *one,
-		       struct frag_remedy *best, enum outcome *so_far, struct frag_err *err)
+/* What became of the request under a setting that completed up to it. */
+static int try_setting(const struct trial *t, const struct frag_tune_try *one, enum outcome *out,
+		       uint64_t *spare, struct frag_err *err)
 {
 	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
-	struct change c = { 0 };
-	enum outcome out;
-	uint64_t spare;
 
-	if (!one->completed || !one->conf)
-		return 0;
 	FRAG_TRY(frag_policy_spec_parse(one->text, &spec, err));
-	c.spec = spec;
-	FRAG_TRY(try_change(t, &c, &out, &spare, err));
-	if (out <= *so_far)
-		return 0;
-	*so_far = out;
-	*best = *add(t, out, "another allocator setting");
-	best->steps_count = steps_of(t, spare);
-	best->line = frag_answer_print(t->x->texts, "export PYTORCH_CUDA_ALLOC_CONF=%s", one->conf);
-	t->x->refused.remedies.count--;
-	return 0;
+	return try_change(t, &(struct change){ .spec = spec }, out, spare, err);
 }
 
 /* The simplest setting of tune's with which all up to the request is served, and the request. */
@@ -214,8 +200,10 @@ static int setting(const struct trial *t, struct frag_err *err)
 	struct frag_trace_dev upto = *frag_events_dev(&c->events);
 	struct frag_plan_env env = { .threads = c->threads, .card = c->target.card };
 	FRAG_AUTO(frag_tune_release) struct frag_tune tune = { 0 };
-	struct frag_remedy best = { 0 };
-	enum outcome out = REFUSED;
+	const struct frag_tune_try *best = NULL;
+	enum outcome so_far = REFUSED, out;
+	uint64_t spare, best_spare = 0;
+	struct frag_remedy *r;
 
 	if (c->events.path || strcmp(frag_policy_spec_ops(c->spec)->name, "pytorch") != 0)
 		return 0;
@@ -225,15 +213,28 @@ static int setting(const struct trial *t, struct frag_err *err)
 	frag_case_run_options(c, &env.run);
 	env.run.skip_oom = false;
 	FRAG_TRY(frag_tune_settings(&env, &upto, c->target.seed, &tune, err));
-	for (unsigned changed = 0; out != SERVED && changed < 8; changed++)
-		for (size_t i = 0; out != SERVED && i < tune.tries_count; i++)
-			if (tune.tries[i].changed_count == changed)
-				FRAG_TRY(try_setting(t, &tune.tries[i], &best, &out, err));
-	if (out != REFUSED)
-		t->x->refused.list[t->x->refused.remedies.count++] = best;
-	else
-		add(t, out, "another allocator setting: none of %zu serves it", tune.tries_count)
+	for (unsigned changed = 0; so_far != SERVED && changed < 8; changed++)
+		for (size_t i = 0; so_far != SERVED && i < tune.tries_count; i++) {
+			const struct frag_tune_try *one = &tune.tries[i];
+
+			if (one->changed_count != changed || !one->completed || !one->conf)
+				continue;
+			FRAG_TRY(try_setting(t, one, &out, &spare, err));
+			if (out <= so_far)
+				continue;
+			so_far = out;
+			best = one;
+			best_spare = spare;
+		}
+	if (!best) {
+		add(t, REFUSED, "another allocator setting: none of %zu serves it",
+		    tune.tries_count)
 			->tried_count = tune.tries_count;
+		return 0;
+	}
+	r = add(t, so_far, "another allocator setting");
+	r->steps_count = steps_of(t, best_spare);
+	r->line = frag_answer_print(t->x->texts, "export PYTORCH_CUDA_ALLOC_CONF=%s", best->conf);
 	return 0;
 }
 

@@ -22,7 +22,8 @@ static bool precedes(const struct frag_chart_ops *a, const struct frag_chart_ops
 	return a->rank < b->rank || (a->rank == b->rank && strcmp(a->name, b->name) < 0);
 }
 
-const struct frag_chart_ops *frag_chart_next(const struct frag_chart_ops *last)
+/* The chart behind `last` (NULL: the first) on the page, NULL after the last. Ranks differ. */
+static const struct frag_chart_ops *next_chart(const struct frag_chart_ops *last)
 {
 	const struct frag_chart_ops *next = NULL;
 
@@ -92,42 +93,11 @@ void frag_charts_parts(const struct frag_report *r, const struct frag_section *s
 	if (!order)
 		return;
 	frag_section_order(s, order);
-	for (ops = NULL; (ops = frag_chart_next(ops));)
+	for (ops = NULL; (ops = next_chart(ops));)
 		add_chart(ops, &job);
 }
 
 /* ---- pieces that charts share -------------------------------------------------------- */
-
-void frag_chart_advised(const struct frag_chart_job *job, struct frag_title *out)
-{
-	const struct frag_section *s = job->section;
-	const struct frag_result *base = &s->results[s->baseline], *r;
-	const char *bytes, *ratio;
-	struct frag_advice a;
-	uint64_t x, y, by;
-
-	frag_section_advice(s, &a);
-	if (a.pick == SIZE_MAX) {
-		frag_text_add(&out->text, "Every policy runs out of memory");
-		return;
-	}
-	r = &s->results[a.pick];
-	x = r->m.peak_reserved_bytes;
-	y = base->m.peak_reserved_bytes;
-	frag_text_addf(&out->text, "%s peaks at %s", r->policy,
-		       frag_title_bytes(out, "peak_reserved_bytes", x));
-	if (r == base) {
-		frag_text_add(&out->text, s->count > 1 ? ", and none of its kind needs less" : "");
-	} else if (!base->completed) {
-		frag_text_addf(&out->text, "; %s runs out of memory", base->policy);
-	} else if (x != y && y) {
-		by = x < y ? y - x : x - y;
-		bytes = frag_title_bytes(out, "difference_bytes", by);
-		ratio = frag_title_percent(out, "difference_ratio", (double)by / (double)y, 0);
-		frag_text_addf(&out->text, ", %s (%s) %s %s", bytes, ratio,
-			       x < y ? "below" : "above", base->policy);
-	}
-}
 
 void frag_chart_room(const struct frag_chart_job *job, struct frag_chart_room *out)
 {

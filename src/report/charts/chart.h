@@ -42,8 +42,6 @@ struct frag_chart_ops {
 /* Most files name what they define alike: struct row and its functions. */
 #define FRAG_CHART_HOOKS .finding = finding, .shape = &row_shape, .rows = rows
 
-/* The chart behind `last` (NULL: the first) on the page, NULL after the last. Ranks differ. */
-const struct frag_chart_ops *frag_chart_next(const struct frag_chart_ops *last);
 /* Adds to the page each chart that has something to show of this section. */
 void frag_charts_parts(const struct frag_report *r, const struct frag_section *s,
 		       struct frag_answer *a);
@@ -61,9 +59,6 @@ double frag_chart_seconds(const struct frag_chart_job *job, uint64_t us);
 const char *frag_chart_x_unit(const struct frag_chart_job *job);
 /* "modelled" or "measured": times in the driver */
 const char *frag_chart_time_kind(const struct frag_chart_job *job);
-
-/* "'a' peaks at 9.65 GiB, 4.78 GiB (33 %) below the recorded 14.43 GiB": of what is advised. */
-void frag_chart_advised(const struct frag_chart_job *job, struct frag_title *out);
 
 /* The causes of a struct frag_loss *l, as columns. */
 #define FRAG_CHART_CAUSES(X, s) \

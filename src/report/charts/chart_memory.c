@@ -153,6 +153,38 @@ static const char *extra(const struct frag_chart_job *job)
 	return frag_answer_take(job->answer, &out);
 }
 
+/* "'a' peaks at 9.65 GiB, 4.78 GiB (33 %) below the recorded 14.43 GiB": of what is advised. */
+static void finding(const struct frag_chart_job *job, struct frag_title *out)
+{
+	const struct frag_section *s = job->section;
+	const struct frag_result *base = &s->results[s->baseline], *r;
+	const char *bytes, *ratio;
+	struct frag_advice a;
+	uint64_t x, y, by;
+
+	frag_section_advice(s, &a);
+	if (a.pick == SIZE_MAX) {
+		frag_text_add(&out->text, "Every policy runs out of memory");
+		return;
+	}
+	r = &s->results[a.pick];
+	x = r->m.peak_reserved_bytes;
+	y = base->m.peak_reserved_bytes;
+	frag_text_addf(&out->text, "%s peaks at %s", r->policy,
+		       frag_title_bytes(out, "peak_reserved_bytes", x));
+	if (r == base) {
+		frag_text_add(&out->text, s->count > 1 ? ", and none of its kind needs less" : "");
+	} else if (!base->completed) {
+		frag_text_addf(&out->text, "; %s runs out of memory", base->policy);
+	} else if (x != y && y) {
+		by = x < y ? y - x : x - y;
+		bytes = frag_title_bytes(out, "difference_bytes", by);
+		ratio = frag_title_percent(out, "difference_ratio", (double)by / (double)y, 0);
+		frag_text_addf(&out->text, ", %s (%s) %s %s", bytes, ratio,
+			       x < y ? "below" : "above", base->policy);
+	}
+}
+
 static void note(const struct frag_chart_job *job, struct frag_text *out)
 {
 	size_t failed = 0;
@@ -172,9 +204,7 @@ const struct frag_chart_ops frag_chart_memory = {
 	.name = "memory",
 	.rank = 10,
 	.heading = "Memory over time",
-	.finding = frag_chart_advised,
-	.shape = &row_shape,
-	.rows = rows,
+	FRAG_CHART_HOOKS,
 	.caption = "Coloured lines: memory each policy has taken from the card. Grey area: what "
 		   "the program asked for and has not freed; no policy can go below it. The gap "
 		   "between a line and the area is memory the policy holds but the program cannot "
