@@ -28,7 +28,7 @@ needs() {
 have() {
 	case $1 in
 	tool) have_tool "$2" ;;
-	library) have_tool gcc && echo 'int main(void){return 0;}' | gcc -x c - "-l:$2" -o /dev/null > /dev/null 2>&1 ;;
+	library) have_tool gcc && [[ $(gcc -print-file-name="$2") = /* ]] ;;
 	module) /usr/bin/python3 -c "import $2" > /dev/null 2>&1 ;;
 	header) have_tool gcc && printf '#include <%s>\n' stdarg.h stddef.h stdint.h setjmp.h "$2" | gcc -E -x c - > /dev/null 2>&1 ;;
 	clangrt)
