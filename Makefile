@@ -482,7 +482,10 @@ counts-update: $(B)/cufrag
 
 #: plots      draw the charts of README.md again, into docs/img/
 plots: $(B)/cufrag
-	@scripts/build/plots.sh $(B)/cufrag
+	$(B)/cufrag compare --no-host --formats svg --out $(B)/plots traces/varlen.default.cft
+	cp $(B)/plots/memory.svg docs/img/memory-varlen.svg
+	$(B)/cufrag compare --no-host --formats svg --out $(B)/plots traces/seeddemo.default.cft --policy pytorch
+	cp $(B)/plots/memory.svg docs/img/seeddemo.svg
 
 #: baseline   rewrite the golden counts of tests/golden/ from this build
 baseline: $(B)/cufrag
