@@ -162,21 +162,18 @@ void frag_paint_end(struct frag_paint *p)
 }
 
 /* Cuts it to this many columns. */
-static void fit(const struct frag_paint *p, char *text, int columns)
+static void fit(const struct frag_paint *p, char *at, int columns)
 {
-	size_t left = strlen(text);
 	mbstate_t state = { 0 };
 
-	for (char *at = text; *at;) {
-		size_t n = frag_clean_length(at, left);
+	for (size_t n, left = strlen(at); left; at += n, left -= n) {
 		wchar_t sign;
-		int width;
+		int width = 1;
 
-		if (n == 1)
-			width = 1;
-		else if (!n || !p->utf8 || mbrtowc(&sign, at, n, &state) != n ||
-			 (width = wcwidth(sign)) < 0) {
-			n = n ? n : 1;
+		n = frag_clean_length(at, left);
+		if (n != 1 && (!n || !p->utf8 || mbrtowc(&sign, at, n, &state) != n ||
+			       (width = wcwidth(sign)) < 0)) {
+			n = FRAG_MAX(n, 1u);
 			*at = '?';
 			memmove(at + 1, at + n, left - n + 1);
 			left -= n - 1;
@@ -184,13 +181,11 @@ static void fit(const struct frag_paint *p, char *text, int columns)
 			width = 1;
 			state = (mbstate_t){ 0 };
 		}
-		if (columns < width) {
+		columns -= width;
+		if (columns < 0) {
 			*at = '\0';
 			return;
 		}
-		columns -= width;
-		at += n;
-		left -= n;
 	}
 }
 
