@@ -282,6 +282,13 @@ INJECT_TOP   += $(sort $(wildcard src/pretend/python/*.py src/pretend/python/*.c
 INJECT_DIRS  += src/pretend/python/cufrag_changes src/pretend/python/hooks src/pretend/bin src/pretend/values
 endif
 INJECT_FILES := $(INJECT_TOP) $(sort $(wildcard $(foreach d,$(INJECT_DIRS),$(d)/*.py $(d)/py.typed $(d)/nvidia-smi $(d)/*.cpp $(d)/*.h $(d)/*.csv)))
+objects_of = $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard $(1))))
+link_shared = $(Q)$(CC) $(OLD_LD) -shared $(if $(filter release,$(BUILD)),-Wl$(comma)--strip-debug) -Wl,-soname,$(@F) \
+	$(or $(LDFLAGS_$(BUILD)),-Wl$(comma)-z$(comma)defs)
+# the pretended card, with the simulated device behind it; tests load it with a sanitizer, too
+$(OUT)/libcufrag_nogpu.so: $(call objects_of,src/pretend/card/*.c src/pretend/libraries/*.c src/pretend/ranks/*.c src/pretend/talk/*.c) $(B)/libcufrag.a
+	$(call say,LD,$@)
+	$(link_shared) -Wl,--exclude-libs,ALL -o $@ $^ -ldl -lpthread -lm
 ifneq ($(SO),$(OUT))
 .PHONY: plain-libs
 $(SHARED_LIBS): plain-libs
@@ -290,15 +297,9 @@ plain-libs:
 	+@$(MAKE) --no-print-directory BUILD=release B=$(PLAIN) CC=$(PLAIN_CC) $(SHARED_LIBS)
 else
 $(SHARED_LIBS): | $(STUBS)
-objects_of = $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard $(1))))
 RECORD_OBJ := $(call objects_of,src/inject/record/*.c)
 START_OBJ  := $(call objects_of,src/inject/start/*.c)
 READ_OBJ   := $(call objects_of,src/pretend/files/*.c)
-link_shared = $(Q)$(CC) $(OLD_LD) -shared $(if $(filter release,$(BUILD)),-Wl$(comma)--strip-debug) -Wl,-soname,$(@F) -Wl,-z,defs
-# the pretended card, with the simulated device behind it
-$(OUT)/libcufrag_nogpu.so: $(call objects_of,src/pretend/card/*.c src/pretend/libraries/*.c src/pretend/ranks/*.c src/pretend/talk/*.c) $(B)/libcufrag.a
-	$(call say,LD,$@)
-	$(link_shared) -Wl,--exclude-libs,ALL -o $@ $^ -ldl -lpthread -lm
 # the recorder
 $(OUT)/libcufrag_record.so: $(RECORD_OBJ) $(B)/libcufrag.a
 	$(call say,LD,$@)
@@ -385,7 +386,7 @@ $(patsubst tests/%.c,$(B)/obj/tests/%.o,$(TEST_SRC)) $(SUPPORT_OBJ): $(B)/test_f
 .SECONDARY:
 
 .PHONY: tests-build
-tests-build: $(TEST_BIN) $(FUZZ_BIN) $(B)/cufrag $(B)/lab $(MPI_MODULE)
+tests-build: $(TEST_BIN) $(FUZZ_BIN) $(B)/cufrag $(B)/lab $(MPI_MODULE) $(if $(filter 0,$(PRETEND)),,$(OUT)/libcufrag_nogpu.so)
 
 # ---- tests -----------------------------------------------------------------------
 # Another BUILD has its own folder, also when B was given.
@@ -552,8 +553,8 @@ cppcheck: $(GENERATED)
 		-j 2 $(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC) $(CLI_SRC)
 	@echo 'cppcheck: clean'
 
-# How far the analyzer follows a function. Its default, 225,000, takes three times as long: `make nightly` has that.
-TIDY_NODES ?= 40000
+# How far the analyzer follows a function. 40,000 take three times as long; `make nightly` has its default, 225,000.
+TIDY_NODES ?= 10000
 tidy: $(GENERATED)
 	$(Q)printf '%s\n' $(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC) $(CLI_SRC) | xargs -P 2 -I@ \
 		clang-tidy --quiet --extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang \

@@ -3,8 +3,8 @@
 # Runs the tests that `make` has built, and counts them:
 #	run_tests.sh [--quick|--sanitize|--threads|--gpu] [--only NAME] BUILD_FOLDER
 # Kinds of test: cmocka programs (tests/{unit,conformance,golden,gpu}), Python over a program of
-# tests/drivers (rules of policies, tests/unit/*/*.py), scripts (tests/NAME/run.*, whose last line is
-# their count) and fuzz targets, run over their corpus.
+# tests/drivers (rules of policies, tests/{unit/*,pretend/card}/*.py), scripts (tests/NAME/run.*, whose
+# last line is their count) and fuzz targets, run over their corpus.
 #
 # --quick     leaves out what needs big recordings, a browser or seconds of a processor
 #             (FRAG_TEST_QUICK=1 in the environment)
@@ -106,13 +106,14 @@ scripts_of() {
 
 # A line for each test: kind, name, command. $1: build folder, $2: mode
 list_tests() {
-	local b=$1 mode=$2 source name command
+	local b=$1 mode=$2 source name command card=
 	program_sources "$mode" | while read -r source; do
 		name=${source#tests/} name=${name%.c}
 		printf 'tap\t%s\t%s\n' "${name/test_/}" "$b/tests/$name"
 	done
 	case $mode in quick | full | sanitize)
-		for source in tests/{policies,drivers}/*.rules tests/drivers/models.py tests/unit/*/*.py; do
+		[ "${PRETEND:-1}" = 0 ] || card=tests/pretend/card
+		for source in tests/{policies,drivers}/*.rules tests/drivers/models.py tests/unit/*/*.py ${card:+"$card"/*.py}; do
 			[ -e "$source" ] || continue
 			name=${source#tests/} command="$source $b/tests/drivers"
 			[ "${source%.rules}" = "$source" ] || name=rules/${name#*/} command="tests/drivers/rules.py $b/tests/drivers $source"
