@@ -161,8 +161,6 @@ lacks = $(shell $(2) -E -include $(1) -x c /dev/null > /dev/null 2>&1 || echo '$
 MPICC ?= $(shell command -v mpicc 2>/dev/null)
 MPI_LACKS  := $(if $(MPICC),$(call lacks,mpi.h,$(MPICC),sweep: $(MPICC) finds no mpi.h$(comma) mpirun is left out (libopenmpi-dev).))
 MPI_MODULE := $(if $(and $(MPICC),$(if $(MPI_LACKS),,yes),$(wildcard src/fleet/ranks_mpi.c)),$(B)/cufrag_mpi.so)
-LEFT_OUT = $(strip $(MPI_LACKS) \
-	$(call lacks,curses.h,$(CC),monitor: no curses.h found$(comma) the full screen is left out (libncurses-dev).))
 
 # The shared libraries, which record, run and start load into other programs. Those cannot load a sanitizer: where BUILD
 # has one, they are those of the release build in PLAIN.
@@ -176,7 +174,7 @@ SHARED_LIBS := $(PRETEND_LIBS) $(SO)/libcufrag_record.so $(SO)/libcufrag_start.s
 .PHONY: all
 all: $(B)/cufrag $(LIVE_SO) $(MPI_MODULE)
 	@echo '$(CUDA_SAY)'
-	$(Q)$(if $(LEFT_OUT),echo '$(LEFT_OUT)')
+	$(Q)$(if $(MPI_LACKS),echo '$(MPI_LACKS)')
 
 # ---- generated files: written every time, renewed only when the content differs ----
 # So a new, renamed or deleted source renews the list, and what includes it.
@@ -485,7 +483,10 @@ counts-update: $(B)/cufrag
 
 #: plots      draw the charts of README.md again, into docs/img/
 plots: $(B)/cufrag
-	@scripts/build/plots.sh $(B)/cufrag
+	$(B)/cufrag compare --no-host --formats svg --out $(B)/plots traces/varlen.default.cft
+	cp $(B)/plots/memory.svg docs/img/memory-varlen.svg
+	$(B)/cufrag compare --no-host --formats svg --out $(B)/plots traces/seeddemo.default.cft --policy pytorch
+	cp $(B)/plots/memory.svg docs/img/seeddemo.svg
 
 #: baseline   rewrite the golden counts of tests/golden/ from this build
 baseline: $(B)/cufrag

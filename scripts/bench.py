@@ -231,7 +231,7 @@ def main(arguments):
     text = open(page).read() if os.path.exists(page) else "# Performance\n\n| | |\n"
     rows = "".join("| %s | %s |\n" % row for row in bench.table())
     with open(page, "w") as f:
-        f.write(re.sub(r"\| \| \|\n(\|.*\n)*", lambda _: "| | |\n|---|---|\n" + rows, text, count=1))
+        f.write(re.sub(r"\| \| \|\n(\|.*\n)*", lambda _: "| | |\n|---|---|\n" + rows, text, 1))
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ have_tool() { command -v "$1" > /dev/null 2>&1; }
 needs() {
 	printf 'tool %s\n' gcc make pkg-config python3 'gnuplot gnuplot-nox'
 	printf 'header %s\n' 'stdio.h libc6-dev' 'cmocka.h libcmocka-dev' 'archive.h libarchive-dev' 'zstd.h libzstd-dev' \
-		'jansson.h libjansson-dev' 'sqlite3.h libsqlite3-dev' 'xxhash.h libxxhash-dev' 'yaml.h libyaml-dev' 'microhttpd.h libmicrohttpd-dev' \
-		'curses.h libncurses-dev'
+		'jansson.h libjansson-dev' 'sqlite3.h libsqlite3-dev' 'xxhash.h libxxhash-dev' 'yaml.h libyaml-dev' 'microhttpd.h libmicrohttpd-dev'
+	echo library libncursesw.so.6 libncursesw6
 	case $1 in
 	wheel) printf '%s\n' 'module setuptools python3-setuptools' 'module wheel python3-wheel' ;;
 	ci)
@@ -28,6 +28,7 @@ needs() {
 have() {
 	case $1 in
 	tool) have_tool "$2" ;;
+	library) have_tool gcc && [[ $(gcc -print-file-name="$2") = /* ]] ;;
 	module) /usr/bin/python3 -c "import $2" > /dev/null 2>&1 ;;
 	header) have_tool gcc && printf '#include <%s>\n' stdarg.h stddef.h stdint.h setjmp.h "$2" | gcc -E -x c - > /dev/null 2>&1 ;;
 	clangrt)

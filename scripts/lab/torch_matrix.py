@@ -9,7 +9,6 @@ import sys
 import torch
 
 OOM = torch.cuda.OutOfMemoryError
-MIB = 1 << 20
 
 
 def empty(n, device="cuda"):
@@ -68,35 +67,26 @@ def oom(steps=2000):
     return keep
 
 
-def mempool(steps=1000):
-    """two private pools of one's own beside the default one"""
-    rng, keep = random.Random(4), []
-    pools = [torch.cuda.MemPool() for _ in range(2)]
+def mempool(seed=4, steps=1000, most=1 << 29, share=0.3, count=2, **how):
+    """private pools of one's own beside the default one"""
+    rng, keep = random.Random(seed), []
+    pools = [torch.cuda.MemPool(**how) for _ in range(count)]
     for i in range(steps):
-        n = size(rng, 15, 2, 1 << 29)
+        n = size(rng, 15, 2, most)
         if rng.random() < 0.5:
             with torch.cuda.use_mem_pool(rng.choice(pools)):
                 keep.append(empty(n))
         else:
             keep.append(empty(n))
-        drop(rng, keep, 40, 0.3)
+        drop(rng, keep, 40, share)
         if i == 700:
             torch.cuda.empty_cache()
     return keep, pools
 
 
-def nosplit(steps=800):
+def nosplit():
     """a pool that never splits"""
-    rng, keep, pool = random.Random(5), [], torch.cuda.MemPool(no_split=True)
-    for _ in range(steps):
-        n = size(rng, 15, 2, 64 * MIB)
-        if rng.random() < 0.5:
-            with torch.cuda.use_mem_pool(pool):
-                keep.append(empty(n))
-        else:
-            keep.append(empty(n))
-        drop(rng, keep, 40, 0.35)
-    return keep, pool
+    return mempool(5, 800, 64 << 20, 0.35, 1, no_split=True)
 
 
 def graphs():

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ncurses as a library that is found when it is wanted; see paint.h. */
+/*
+ * ncurses as a library that is found when it is wanted; see paint.h. No header of it is needed: the
+ * names and numbers below are those of its version 6.
+ */
 #include "paint.h"
-
-#if __has_include(<curses.h>)
 
 #include <locale.h>
 #include <poll.h>
@@ -15,39 +16,44 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#define NCURSES_NOMACROS 1 /* they are called through a table */
-#include <curses.h>
-
 #include "base/clean.h"
 #include "base/interrupt.h"
 #include "base/library.h"
 
+enum { KEY_DOWN = 0402, KEY_UP, KEY_LEFT, KEY_RIGHT, KEY_HOME, KEY_NPAGE = 0522, KEY_PPAGE };
+enum { KEY_END = 0550, KEY_RESIZE = 0632 };
+enum { A_NORMAL = 0, A_REVERSE = 1 << 18, A_DIM = 1 << 20, A_BOLD = 1 << 21 };
+enum { COLOR_RED = 1, COLOR_GREEN, COLOR_YELLOW };
+enum { ERR = -1, OK };
+
 #define FUNCTIONS(X) \
-	X(initscr) \
-	X(endwin) \
-	X(cbreak) \
-	X(noecho) \
-	X(curs_set) \
-	X(keypad) \
-	X(wtimeout) \
-	X(wgetch) \
-	X(werase) \
-	X(wmove) \
-	X(waddnstr) \
-	X(wattr_set) \
-	X(wrefresh) \
-	X(clearok) \
-	X(reset_prog_mode) \
-	X(set_escdelay) \
-	X(getmaxy) \
-	X(getmaxx) \
-	X(has_colors) \
-	X(start_color) \
-	X(use_default_colors) \
-	X(init_pair)
+	X(void *, initscr, (void)) \
+	X(int, endwin, (void)) \
+	X(int, cbreak, (void)) \
+	X(int, noecho, (void)) \
+	X(int, curs_set, (int)) \
+	X(int, keypad, (void *, bool)) \
+	X(void, wtimeout, (void *, int)) \
+	X(int, wgetch, (void *)) \
+	X(int, werase, (void *)) \
+	X(int, wmove, (void *, int, int)) \
+	X(int, waddnstr, (void *, const char *, int)) \
+	X(int, wattr_set, (void *, unsigned, short, void *)) \
+	X(int, wrefresh, (void *)) \
+	X(int, clearok, (void *, bool)) \
+	X(int, reset_prog_mode, (void)) \
+	X(int, set_escdelay, (int)) \
+	X(int, getmaxy, (const void *)) \
+	X(int, getmaxx, (const void *)) \
+	X(bool, has_colors, (void)) \
+	X(int, start_color, (void)) \
+	X(int, use_default_colors, (void)) \
+	X(int, init_pair, (short, short, short))
 
 struct frag_paint_library {
-	FUNCTIONS(FRAG_SYMBOL_MEMBER)
+#define X(type, name, params) type(*name) params;
+	FUNCTIONS(X)
+#undef X
 };
 static struct frag_paint_library library;
 
@@ -98,7 +104,7 @@ static bool load(void)
 {
 	static const char *const files[] = { "libncursesw.so.6", NULL };
 	static const struct frag_symbol symbols[] = {
-#define X(name) FRAG_SYMBOL(struct frag_paint_library, name, #name),
+#define X(type, name, params) FRAG_SYMBOL(struct frag_paint_library, name, #name),
 		FUNCTIONS(X)
 #undef X
 	};
@@ -156,21 +162,18 @@ void frag_paint_end(struct frag_paint *p)
 }
 
 /* Cuts it to this many columns. */
-static void fit(const struct frag_paint *p, char *text, int columns)
+static void fit(const struct frag_paint *p, char *at, int columns)
 {
-	size_t left = strlen(text);
 	mbstate_t state = { 0 };
 
-	for (char *at = text; *at;) {
-		size_t n = frag_clean_length(at, left);
+	for (size_t n, left = strlen(at); left; at += n, left -= n) {
 		wchar_t sign;
-		int width;
+		int width = 1;
 
-		if (n == 1)
-			width = 1;
-		else if (!n || !p->utf8 || mbrtowc(&sign, at, n, &state) != n ||
-			 (width = wcwidth(sign)) < 0) {
-			n = n ? n : 1;
+		n = frag_clean_length(at, left);
+		if (n != 1 && (!n || !p->utf8 || mbrtowc(&sign, at, n, &state) != n ||
+			       (width = wcwidth(sign)) < 0)) {
+			n = FRAG_MAX(n, 1u);
 			*at = '?';
 			memmove(at + 1, at + n, left - n + 1);
 			left -= n - 1;
@@ -178,23 +181,21 @@ static void fit(const struct frag_paint *p, char *text, int columns)
 			width = 1;
 			state = (mbstate_t){ 0 };
 		}
-		if (columns < width) {
+		columns -= width;
+		if (columns < 0) {
 			*at = '\0';
 			return;
 		}
-		columns -= width;
-		at += n;
-		left -= n;
 	}
 }
 
 void frag_paint_put(struct frag_paint *p, int column, int width, enum frag_paint_style style,
 		    const char *format, ...)
 {
-	attr_t attr = style == FRAG_PAINT_DIM				      ? A_DIM
-		      : style == FRAG_PAINT_STRONG || style == FRAG_PAINT_HOT ? A_BOLD
-		      : style == FRAG_PAINT_CHOSEN			      ? A_REVERSE
-									      : A_NORMAL;
+	unsigned attr = style == FRAG_PAINT_DIM					? A_DIM
+			: style == FRAG_PAINT_STRONG || style == FRAG_PAINT_HOT ? A_BOLD
+			: style == FRAG_PAINT_CHOSEN				? A_REVERSE
+										: A_NORMAL;
 	bool colored = p->colors && style >= FRAG_PAINT_GOOD && style <= FRAG_PAINT_HOT;
 	char text[2048];
 	va_list list;
@@ -256,41 +257,3 @@ uint32_t frag_paint_wait(struct frag_paint *p, uint64_t ms)
 	}
 	return key > 0 && key < 256 ? (uint32_t)key : FRAG_KEY_NONE;
 }
-
-#else /* built without libncurses-dev */
-
-bool frag_paint_open(struct frag_paint *p, const char **why)
-{
-	(void)p;
-	*why = "no full screen: this program was built without libncurses-dev";
-	return false;
-}
-void frag_paint_close(struct frag_paint *p)
-{
-	(void)p;
-}
-void frag_paint_begin(struct frag_paint *p)
-{
-	(void)p;
-}
-void frag_paint_end(struct frag_paint *p)
-{
-	(void)p;
-}
-void frag_paint_put(struct frag_paint *p, int column, int width, enum frag_paint_style style,
-		    const char *format, ...)
-{
-	(void)p, (void)column, (void)width, (void)style, (void)format;
-}
-void frag_paint_run(struct frag_paint *p, int column, enum frag_paint_style style, const char *sign,
-		    int n)
-{
-	(void)p, (void)column, (void)style, (void)sign, (void)n;
-}
-uint32_t frag_paint_wait(struct frag_paint *p, uint64_t ms)
-{
-	(void)p, (void)ms;
-	return FRAG_KEY_NONE;
-}
-
-#endif

@@ -40,10 +40,9 @@ uint64_t fake_held(void);
 
 /* ---- policies ------------------------------------------------------------------------------- */
 
-/* Every registered policy that a running program can have; the group's setup fills it. */
+/* Every registered policy that a running program can have. */
 extern const char *live_policies[64];
 extern size_t live_policies_count;
-int live_list_policies(void **state);
 
 void live_start(const char *policy, uint64_t capacity, uint64_t limit);
 void live_close(void);

@@ -6,19 +6,11 @@
 
 #include "lib/random.h"
 
-static void say_where(const struct rig *r)
-{
-	if (r->where)
-		print_error("%s: ", r->where);
-	else
-		print_error("%s, step %llu: ", r->text, (ull)(r->step));
-}
-
 /* Fails the running test unless `cond` holds. */
 #define PROMISE(r, cond, ...) \
 	do { \
 		if (!(cond)) { \
-			say_where(r); \
+			print_error("%s, step %llu: ", (r)->text, (ull)((r)->step)); \
 			fail_msg(__VA_ARGS__); \
 		} \
 	} while (0)

@@ -34,7 +34,6 @@ struct rig_taken {
 
 struct rig {
 	const char *text;
-	const char *where; /* told in front of a broken promise; NULL: the text and the step */
 	struct frag_policy_spec *spec;
 	const struct frag_policy_ops *ops;
 	struct frag_device *dev;

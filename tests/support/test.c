@@ -16,7 +16,6 @@ static struct {
 	cases_fn run;
 } cases[MOST];
 static size_t cases_count;
-static CMFixtureFunction group_setup, group_teardown;
 
 void test_register(struct CMUnitTest test)
 {
@@ -59,12 +58,6 @@ void test_register_cases(const char *file, cases_fn run)
 	cases[cases_count++].run = run;
 }
 
-void test_register_group(CMFixtureFunction setup, CMFixtureFunction teardown)
-{
-	group_setup = setup;
-	group_teardown = teardown;
-}
-
 /* ---- what tests share ------------------------------------------------------------------ */
 
 _Thread_local struct frag_err test_err;
@@ -91,14 +84,9 @@ bool test_is_quick(void)
 	return getenv("FRAG_TEST_QUICK") != NULL;
 }
 
-bool test_is_nightly(void)
-{
-	return getenv("FRAG_TEST_NIGHTLY") != NULL;
-}
-
 size_t test_rounds(size_t n)
 {
-	return test_is_quick() && !test_is_nightly() ? (n + 9) / 10 : n;
+	return test_is_quick() && !getenv("FRAG_TEST_NIGHTLY") ? (n + 9) / 10 : n;
 }
 
 bool test_fails(int rc, uint64_t nth)
@@ -182,8 +170,7 @@ int test_main(void)
 	for (size_t i = 0; i < cases_count; i++)
 		failed += cases_run(cases[i].file, cases[i].run);
 	if (tests_count)
-		failed += _cmocka_run_group_tests("tests", tests, tests_count, group_setup,
-						  group_teardown);
+		failed += _cmocka_run_group_tests("tests", tests, tests_count, NULL, NULL);
 	return failed + remove_files();
 }
 

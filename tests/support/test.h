@@ -60,54 +60,33 @@ void test_fails_with(int rc, int code, const char *part, const char *call, const
 
 void test_register(struct CMUnitTest test);
 void test_register_cases(const char *file, cases_fn run);
-void test_register_group(CMFixtureFunction setup, CMFixtureFunction teardown);
 
 /* What main does, for a program that has to do something first. */
 int test_main(void);
 
 #define TEST_AT_START_(name) __attribute__((constructor)) static void name(void)
 
-#define TEST(name) TEST_WITH(name, NULL, NULL)
-/* Around this test: int setup(void **state), 0 if all is well. */
-#define TEST_WITH(name, setup, teardown) \
+#define TEST(name) \
 	static void name(void **state); \
 	TEST_AT_START_(name##_registers) \
 	{ \
-		test_register((struct CMUnitTest){ #name, name, setup, teardown, NULL }); \
+		test_register((struct CMUnitTest){ #name, name, NULL, NULL, NULL }); \
 	} \
 	static void name(void **state)
 
-#define TEST_JOIN_(a, b) a##b
-#define TEST_JOIN(a, b) TEST_JOIN_(a, b)
-#define TEST_CASES_(file, run, name) \
-	TEST_AT_START_(name##_registers) \
-	{ \
-		test_register_cases(file, run); \
-	}
-#define TEST_CASES_BY_(file, with, answer, name) \
-	static void name(const char *body, FILE *out) \
+#define TEST_CASES_BY(file, with, answer) \
+	static void answer##_in_cases(const char *body, FILE *out) \
 	{ \
 		with(body, out, answer); \
 	} \
-	TEST_CASES_(file, name, name)
-#define TEST_CASES_BY(file, with, answer, name) TEST_CASES_BY_(file, with, answer, name)
-
-#define TEST_CASES(file, run, name) TEST_CASES_(file, run, name)
-
-/* A file of cases: run(body, out) writes each body again. */
-#define CASES(file, run) TEST_CASES(file, run, TEST_JOIN(cases_, __COUNTER__))
-/* Of two parts: answer(input, out). */
-#define CASES_IN_PARTS(file, answer) \
-	TEST_CASES_BY(file, cases_two_parts, answer, TEST_JOIN(cases_, __COUNTER__))
-/* Of lines: answer(call, out). */
-#define CASES_IN_LINES(file, answer) \
-	TEST_CASES_BY(file, cases_plain_lines, answer, TEST_JOIN(cases_, __COUNTER__))
-/* Around all tests of the program. */
-#define TEST_GROUP(setup, teardown) \
-	TEST_AT_START_(group_registers) \
+	TEST_AT_START_(answer##_registers) \
 	{ \
-		test_register_group(setup, teardown); \
+		test_register_cases(file, answer##_in_cases); \
 	}
+/* A file of cases of two parts: answer(input, out). */
+#define CASES_IN_PARTS(file, answer) TEST_CASES_BY(file, cases_two_parts, answer)
+/* Of lines: answer(call, out). */
+#define CASES_IN_LINES(file, answer) TEST_CASES_BY(file, cases_plain_lines, answer)
 
 /*
  * A test for each row of a table or file:
@@ -124,9 +103,8 @@ void test_add(CMUnitTestFunction run, const void *row, const char *name, ...)
 	__attribute__((format(printf, 3, 4)));
 size_t test_add_files(CMUnitTestFunction run, const char *pattern, const char *title);
 
-/* The quick suite and sanitizers leave out what takes long; `make nightly` nothing. */
+/* The quick suite and sanitizers leave out what takes long. */
 bool test_is_quick(void);
-bool test_is_nightly(void);
 /* Rounds of a test of random input: in the quick suite a tenth of n, one at least. */
 size_t test_rounds(size_t n);
 

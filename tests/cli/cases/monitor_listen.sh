@@ -43,24 +43,6 @@ while left and time.time() < deadline:  # a byte a second is no request
         except OSError:
             left.remove(one)
 print("slow ones left", len(left))
-
-def say(data, half=False):
-    with socket.create_connection(address, 60) as s:
-        s.sendall(data)
-        if half:
-            s.shutdown(socket.SHUT_WR)
-        got = b""
-        while True:
-            more = s.recv(65536)
-            if not more:
-                return got.split(b"\r\n")[0].decode(), len(got) > 1000
-            got += more
-
-print("half closed", *say(b"GET /metrics HTTP/1.1\r\n\r\n", True))
-print("a body", *say(b"POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 300000\r\n\r\n" + b"x" * 300000))
-print("long", *say(b"GET /metrics HTTP/1.1\r\nA: " + b"x" * 9000))
-print("no request", *say(b"HELLO\r\n\r\n"), *say(b"GET metrics HTTP/1.1\r\n\r\n"))
-print("head", *say(b"HEAD /metrics HTTP/1.0\r\n\r\n"))
 END
 "$CUFRAG" monitor --listen 127.0.0.1:$port 2>&1 | sed "s/$port/PORT/"
 kill $pid

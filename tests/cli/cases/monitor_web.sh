@@ -15,12 +15,8 @@ echo "without $(code "$root") wrong $(code "$root${token%?}0$token/live.json") a
 for host in localhost evil.example; do echo "$host $(code -H "Host: $host" "$url")"; done
 curl -s -D - -o body.txt "$url" | tr -d '\r' | grep -iE '^(cache-control|referrer-policy|content-security-policy)' | sort
 python3 - "$url" "$victim" << 'END'
-import json, socket, sys, urllib.parse, urllib.request
+import json, sys, urllib.request
 base, victim = sys.argv[1:]
-port = urllib.parse.urlparse(base).port
-slow = [socket.create_connection(("127.0.0.1", port)) for _ in range(200)]  # many silent clients do not block others
-for one in slow:
-    one.sendall(b"G")
 live = json.load(urllib.request.urlopen(base + "live.json", timeout=60))
 card = live["cards"][0]
 process = [p for p in card["processes"] if p["pid"] == int(victim)][0]

@@ -4,6 +4,7 @@
 Understands what a VT100 does (TERM=vt100), so the tests need no emulator. The program runs as a job of a shell would: in a
 process group of its own, in the foreground, so that Ctrl-Z stops it.
 """
+import codecs
 import fcntl
 import os
 import pty
@@ -82,7 +83,8 @@ class Terminal:
     """A program on a terminal of its own."""
 
     def __init__(self, command, rows=24, columns=100, **environment):
-        self.screen, self.raw, self.left = Screen(rows, columns), b"", b""
+        self.screen, self.raw, self.left = Screen(rows, columns), b"", ""
+        self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.said, write = os.pipe()
         self.go, self.go_write = os.pipe()
         self.leader, self.fd = pty.fork()
@@ -157,16 +159,7 @@ class Terminal:
                 if not data:
                     return
                 self.raw += data
-                text = (self.left + data)
-                good = len(text)
-                while good and good > len(text) - 4:
-                    try:
-                        text[:good].decode()
-                        break
-                    except UnicodeDecodeError:
-                        good -= 1
-                rest = self.screen.put(text[:good].decode("utf-8", "replace"))
-                self.left = rest.encode() + text[good:]
+                self.left = self.screen.put(self.left + self.decoder.decode(data))
         except OSError:
             pass
 

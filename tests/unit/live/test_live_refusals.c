@@ -138,5 +138,3 @@ TEST(test_odd_requests)
 	frag_live_free(q, 4, 0, NULL);
 	live_close();
 }
-
-TEST_GROUP(live_list_policies, NULL)

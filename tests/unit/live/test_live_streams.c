@@ -142,5 +142,3 @@ TEST(test_captures_by_stream)
 	assert_int_equal(d->captures_count, 0);
 	live_close();
 }
-
-TEST_GROUP(live_list_policies, NULL)

@@ -1,24 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""agree.py PROGRAM [--table FILE] TRACE...: do the commands agree about what completes?
+"""run.py PROGRAM [TRACE...]: do the commands agree about what completes?
 
-Each recording is replayed under each policy and each limit around its peak; what `replay` says is compared with what
-compare, explain, diagnose and tune say of the same replay, and on cards of a list with what fit and fleet say. A cell is
-one statement of one command: whether every request is served, or how much is reserved at the peak. Prints every
-disagreement; the last line is "N passed, N failed, 0 skipped"; --table writes the counts as a table in Markdown."""
+Each recording (six bundled ones; every night, all of them) is replayed under each policy and each limit around its peak;
+what `replay` says is compared with what compare, explain, diagnose and tune say of the same replay, and on cards of a list
+with what fit and fleet say. Prints every disagreement; the last line is "N passed, N failed, 0 skipped"."""
+import glob
 import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 POLICIES = ["pytorch", "pytorch:expandable_segments:True", "vmm", "buddy"]
 SHARES = [0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0, 1.05]  # of the peak without a limit
 PAGE = 2 << 20
 CONTEXT = 512 << 20
-COMMANDS = ["compare", "explain", "diagnose", "tune", "fit", "fleet"]
+BUNDLED = "gnn.default cudagraph.default mempool.default modelpar.default streams.default leak.frames"
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 
 
 class Cufrag:
@@ -125,52 +125,33 @@ def cells_of_cards(cufrag, trace, policy, peaks):
 
 
 def cells_of(cufrag, task):
-    """[(command, agrees, what to print if not)] of one recording under one policy and limit; limit None: the cards."""
+    """[what to print, or None] of one recording under one policy and limit; limit None: the cards."""
     trace, policy, limit, peaks = task
     if limit is None:
         cells = cells_of_cards(cufrag, trace, policy, peaks)
     else:
         cells = cells_of_limit(cufrag, trace, policy, limit)
     name = os.path.basename(trace)
-    return [(command, said == true, f"{name} {policy} {limit or 'cards'}: {command} says {said}, replay {true}")
+    return [None if said == true else f"FAILED: {name} {policy} {limit or 'cards'}: {command} says {said}, replay {true}"
             for command, said, true in cells]
 
 
-def write_table(file, counts):
-    """Markdown: a row for each recording, a column for each command, 'agreeing/cells'."""
-    traces = sorted({trace for trace, _, _ in counts})
-    with open(file, "w", encoding="utf-8") as out:
-        out.write("| recording | " + " | ".join(COMMANDS) + " |\n|---|" + "---|" * len(COMMANDS) + "\n")
-        for trace in traces:
-            cells = [(counts[trace, c, True], counts[trace, c, True] + counts[trace, c, False]) for c in COMMANDS]
-            out.write(f"| {trace} | " + " | ".join(f"{good}/{all_}" for good, all_ in cells) + " |\n")
-
-
-def main(words):
-    table = None
-    if "--table" in words:
-        at = words.index("--table")
-        table = words[at + 1]
-        del words[at:at + 2]
-    cufrag, traces = Cufrag(words[0]), words[1:]
-    tasks = []
+def main(program, *traces):
+    cufrag = Cufrag(program)
+    names = "*" if os.environ.get("FRAG_TEST_NIGHTLY") else BUNDLED
+    traces = traces or [path for name in names.split() for path in glob.glob(f"{ROOT}/traces/{name}.cft")]
+    tasks, cells = [], []
     for trace in traces:
         for policy in POLICIES:
             peaks = [peak for _, peak, _ in replayed(cufrag, trace, policy)]
             tasks += [(trace, policy, limit, peaks) for limit in limits_of(max(peaks)) + [None]]
-    counts = Counter()
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        for task, cells in zip(tasks, pool.map(lambda task: cells_of(cufrag, task), tasks)):
-            for command, agrees, text in cells:
-                counts[os.path.basename(task[0]), command, agrees] += 1
-                if not agrees:
-                    print("FAILED:", text)
-    if table:
-        write_table(table, counts)
-    failed = sum(count for (_, _, agrees), count in counts.items() if not agrees)
-    print(f"{sum(counts.values()) - failed} passed, {failed} failed, 0 skipped")
-    return failed > 0
+        for some in pool.map(lambda task: cells_of(cufrag, task), tasks):
+            cells += some
+    wrong = [text for text in cells if text]
+    print(*wrong, f"{len(cells) - len(wrong)} passed, {len(wrong)} failed, 0 skipped", sep="\n")
+    return bool(wrong) or not cells
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(*sys.argv[1:]))
