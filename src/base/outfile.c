@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Output files: written to a temporary file, then renamed, or removed without a trace. If the file
- * system supports it, the temporary file has no name, so a killed program leaves nothing.
+ * Output files: written to a temporary file, then renamed, or removed without a trace.
  */
 #include "outfile.h"
 
@@ -44,25 +43,17 @@ static char *folder_of(const char *path)
 
 static int open_temp(struct frag_outfile *out, struct frag_err *err)
 {
-	char *folder = folder_of(out->path);
-	int fd = -1, reason = 0;
+	FRAG_AUTO_FREE char *folder = folder_of(out->path);
+	int fd = -1, reason;
 
 	FRAG_CHECK_ALLOC(folder, out->path, err);
-	/* a complete file without a name is linked through here */
-	if (!access("/proc/self/fd", X_OK))
-		fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
-	out->nameless = fd >= 0;
-	if (!out->nameless) {
-		reason = frag_scratch_file(folder, &out->temp, &fd);
-		if (!reason)
-			usual_mode(fd);
-	}
-	frag_host_free(folder);
+	reason = frag_scratch_file(folder, &out->temp, &fd);
 	if (reason == ENOMEM)
 		return frag_fail_nomem(err, out->path);
 	if (reason)
 		return frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", out->path,
 				 strerror(reason));
+	usual_mode(fd);
 	out->to = fdopen(fd, "w");
 	if (!out->to) {
 		close(fd);
@@ -70,20 +61,6 @@ static int open_temp(struct frag_outfile *out, struct frag_err *err)
 		return frag_fail_nomem(err, out->path);
 	}
 	return 0;
-}
-
-/* Gives the complete file its name, or a temporary one if the name is taken. 0 or an errno. */
-static int name_it(struct frag_outfile *out)
-{
-	int rc = frag_scratch_name(fileno(out->to), out->path);
-	char *folder;
-
-	if (rc != EEXIST)
-		return rc;
-	folder = folder_of(out->path);
-	rc = folder ? frag_scratch_link(folder, fileno(out->to), &out->temp) : ENOMEM;
-	frag_host_free(folder);
-	return rc;
 }
 
 int frag_outfile_open(struct frag_outfile *out, const char *path, struct frag_err *err)
@@ -134,8 +111,6 @@ int frag_outfile_commit(struct frag_outfile *out, struct frag_err *err)
 {
 	int ret = 0, saved = frag_outfile_reason(out->to);
 
-	if (!saved && out->nameless)
-		saved = name_it(out);
 	if (out->to != stdout && fclose(out->to) && !saved)
 		saved = errno;
 	if (!saved && out->temp && rename(out->temp, out->path))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Output files, complete or absent: written to a file without a name, or with a temporary name
- * beside the target, which is then renamed. "-" is standard output and is written directly.
+ * Output files, complete or absent: written to a file with a temporary name beside the target, which
+ * is then renamed. "-" is standard output and is written directly.
  *
  * 	FRAG_TRY(frag_outfile_open(&out, path, err));
  * 	fprintf(out.to, …);             errors of the stream are seen by commit
@@ -15,14 +15,12 @@
 
 #include <frag/error.h>
 
-#include <stdbool.h>
 #include <stdio.h>
 
 struct frag_outfile {
 	FILE *to; /* write here; NULL if closed */
 	char *path;
-	char *temp;    /* temporary name; NULL: none, or not yet */
-	bool nameless; /* open until complete */
+	char *temp; /* its name; NULL: none */
 };
 
 /* Errors: FRAG_EOUTPUT naming path and reason, FRAG_ENOMEM. */

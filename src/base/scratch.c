@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Temporary files and folders; see scratch.h. Each has an entry in a table, which either its owner
- * or a signal handler takes, never both. Each is locked while in use, including files: a name
- * without a lock was left by a killed program.
+ * or a signal handler takes, never both.
  *
  * A folder is emptied through the descriptor that is held since it was made, then its name is
  * removed as that of an empty folder: what others put in place of the name is never looked into.
@@ -11,14 +10,12 @@
 
 #include <frag/base.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -28,11 +25,10 @@
 #define PREFIX ".cufrag-"
 #define PLACES 64
 #define DEPTH 500 /* depth of nested folders */
-#define TRIES 100
 
 static struct place {
 	char *path;
-	int fd; /* of a folder, and holds its lock; -1: a file */
+	int fd; /* of a folder; -1: a file */
 } places[PLACES];
 static pid_t owner; /* a forked child before exec leaves them alone */
 
@@ -150,169 +146,85 @@ void frag_scratch_done(const char *path)
 	forget(path, false);
 }
 
-/* 0 or an errno; on failure, `path` is removed and freed. */
-static int note(char *path, int fd)
+/* 0 or an errno. path: in new memory, the table's; NULL: there was none. rc: of making it. */
+static int note(char *path, int fd, int rc)
 {
 	owner = getpid();
 	frag_interrupt_clean(sweep);
-	for (size_t i = 0; i < PLACES; i++) {
+	for (size_t i = 0; !rc && i < PLACES; i++) {
 		if (!__atomic_load_n(&places[i].path, __ATOMIC_ACQUIRE)) {
 			places[i].fd = fd;
 			__atomic_store_n(&places[i].path, path, __ATOMIC_RELEASE);
 			return 0;
 		}
 	}
-	remove_own(path, fd);
-	frag_host_free(path);
-	if (fd >= 0)
+	if (!rc)
+		remove_own(path, fd);
+	if (!rc && fd >= 0)
 		close(fd);
-	return EMFILE;
-}
-
-/* ---- what a killed program left ------------------------------------------------- */
-
-/* Is it unlocked? Follows no links. */
-static void remove_abandoned(int dir, const char *name)
-{
-	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	struct stat st;
-
-	if (fd < 0)
-		return;
-	if (!fstat(fd, &st) && (S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)) &&
-	    st.st_uid == geteuid() && !flock(fd, LOCK_EX | LOCK_NB))
-		take_away(dir, name, DEPTH);
-	close(fd);
-}
-
-static void look_for_abandoned(const char *dir)
-{
-	const size_t prefix = sizeof(PREFIX) - 1;
-	DIR *d = opendir(dir);
-	const struct dirent *e;
-
-	while (d && (e = readdir(d)))
-		if (!strncmp(e->d_name, PREFIX, prefix) && strlen(e->d_name) == prefix + 6)
-			remove_abandoned(dirfd(d), e->d_name);
-	if (d)
-		closedir(d);
+	frag_host_free(path);
+	return rc ? rc : EMFILE;
 }
 
 /* ---- making ----------------------------------------------------------------------------- */
 
-static const char *place_of(const char *dir)
-{
-	const char *temp = getenv("TMPDIR");
-
-	return dir ? dir : temp && *temp ? temp : "/tmp";
-}
-
 static char *new_name(const char *dir)
 {
-	size_t len = strlen(dir);
-	char *name = frag_host_alloc(len + sizeof("/" PREFIX "XXXXXX"));
+	const char *temp = getenv("TMPDIR");
+	char *name;
 
+	dir = dir ? dir : temp && *temp ? temp : "/tmp";
+	name = frag_host_alloc(strlen(dir) + sizeof("/.cufrag-XXXXXX"));
 	if (name)
-		sprintf(name, "%s/" PREFIX "XXXXXX", dir);
+		sprintf(name, "%s/.cufrag-XXXXXX", dir);
 	return name;
 }
 
-/* Others remove entries without a lock, so one may be gone before it has its own: make another. */
-static bool is_gone(int fd, const char *path)
+/* name: a template in new memory. */
+static int make_folder(char *name, char **path)
 {
-	struct stat here, there;
+	int fd = -1, rc = ENOMEM;
 
-	return fstat(fd, &here) || stat(path, &there) || here.st_ino != there.st_ino;
-}
-
-/* Another program may have removed it as abandoned before it was locked. */
-static bool hold(int fd, const char *path)
-{
-	return !flock(fd, LOCK_EX | LOCK_NB) && !is_gone(fd, path);
-}
-
-static int make_folder(char *path, int *fd)
-{
-	if (!mkdtemp(path))
-		return errno;
-	*fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (*fd >= 0 || errno == ENOENT) /* already removed as abandoned */
-		return *fd >= 0 ? 0 : ENOENT;
-	rmdir(path);
-	return EMFILE;
-}
-
-static int make_file(char *path, int *fd)
-{
-	*fd = mkostemp(path, O_CLOEXEC);
-	return *fd >= 0 ? 0 : errno;
-}
-
-/* A name for the file that `make` opens. */
-static int make(const char *dir, int (*make_it)(char *, int *), char **path, int *fd)
-{
-	int rc;
-
-	*path = NULL;
-	dir = place_of(dir);
-	look_for_abandoned(dir);
-	for (unsigned tries = 0;; tries++) {
-		char *name = new_name(dir);
-
-		rc = name ? make_it(name, fd) : ENOMEM;
-		if (rc && (rc != ENOENT || access(dir, W_OK) || tries == TRIES)) {
-			frag_host_free(name);
-			return rc;
-		}
-		/* if the file system has no locks, goes on without one */
-		if (!rc &&
-		    (hold(*fd, name) || (tries >= 3 && !is_gone(*fd, name)) || tries == TRIES)) {
-			*path = name;
-			return 0;
-		}
-		if (!rc)
-			close(*fd);
-		frag_host_free(name);
+	begin();
+	if (name)
+		rc = mkdtemp(name) ? 0 : errno;
+	if (!rc && (fd = open(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0) {
+		rc = errno;
+		rmdir(name);
 	}
+	rc = note(name, fd, rc);
+	*path = rc ? NULL : name;
+	end();
+	return rc;
 }
 
 int frag_scratch_folder(const char *dir, char **path)
 {
-	int fd = -1, rc;
+	return make_folder(new_name(dir), path);
+}
 
-	begin();
-	rc = make(dir, make_folder, path, &fd) ?: note(*path, fd);
-	end();
+int frag_scratch_adopt(char *folder)
+{
+	char *path;
+	int rc = make_folder(frag_host_strdup(folder), &path);
+
+	if (!rc)
+		strcpy(folder, path);
 	return rc;
 }
 
 int frag_scratch_file(const char *dir, char **path, int *fd)
 {
-	int rc;
+	char *name = new_name(dir);
+	int rc = ENOMEM;
 
 	begin();
-	rc = make(dir, make_file, path, fd);
-	if (!rc && (rc = note(*path, -1)))
+	*fd = name ? mkostemp(name, O_CLOEXEC) : -1;
+	if (name)
+		rc = note(name, -1, *fd < 0 ? errno : 0);
+	if (rc && *fd >= 0)
 		close(*fd);
-	end();
-	return rc;
-}
-
-int frag_scratch_adopt(char *folder)
-{
-	char *copy;
-	int fd = -1, rc;
-
-	begin();
-	rc = make_folder(folder, &fd);
-	copy = rc ? NULL : frag_host_strdup(folder);
-	if (!rc && !copy) {
-		rmdir(folder);
-		close(fd);
-		rc = ENOMEM;
-	}
-	if (!rc)
-		rc = note(copy, fd);
+	*path = rc ? NULL : name;
 	end();
 	return rc;
 }
@@ -320,34 +232,4 @@ int frag_scratch_adopt(char *folder)
 void frag_scratch_remove_folder(const char *path)
 {
 	take_away(AT_FDCWD, path, DEPTH);
-}
-
-int frag_scratch_name(int fd, const char *name)
-{
-	char from[64];
-
-	snprintf(from, sizeof(from), "/proc/self/fd/%d", fd);
-	return linkat(AT_FDCWD, from, AT_FDCWD, name, AT_SYMLINK_FOLLOW) ? errno : 0;
-}
-
-int frag_scratch_link(const char *dir, int fd, char **path)
-{
-	char *name = new_name(dir);
-	int rc = name ? EEXIST : ENOMEM;
-
-	begin();
-	look_for_abandoned(dir);
-	flock(fd, LOCK_EX | LOCK_NB);
-	for (unsigned i = 0; rc == EEXIST && i < 1000; i++) {
-		sprintf(name + strlen(name) - 6, "%06x",
-			((unsigned)getpid() * 1000u + i) & 0xffffffu);
-		rc = frag_scratch_name(fd, name);
-	}
-	if (rc)
-		frag_host_free(name);
-	else
-		rc = note(name, -1);
-	end();
-	*path = name;
-	return rc;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Temporary files and folders, named .cufrag-XXXXXX. A signal that ends the program removes them,
- * too. What a killed program left is removed when the next one creates something in the same
- * folder.
+ * too.
  *
  * Ownership: returned paths are borrowed until remove or done, which accept any copy of the path.
  */
@@ -15,13 +14,8 @@
 int frag_scratch_folder(const char *dir, char **path);
 /* Creates a file. *fd is open for writing and belongs to the caller. 0 or an errno. */
 int frag_scratch_file(const char *dir, char **path, int *fd);
-/* Creates a folder that no later program removes, because its contents may be worth hours: like
- * mkdtemp(3). 0 or an errno. */
+/* The same with a name of its own, like mkdtemp(3). 0 or an errno. */
 int frag_scratch_adopt(char *folder);
-/* Links an open file without a name to `path`. 0 or an errno. */
-int frag_scratch_name(int fd, const char *name);
-/* The same with a temporary name. 0 or an errno. */
-int frag_scratch_link(const char *dir, int fd, char **path);
 /* Removes it with its contents. NULL does nothing. */
 void frag_scratch_remove(const char *path);
 /* The same for a folder that is not a temporary one. A link is removed, not followed. */

@@ -3,11 +3,9 @@
 #include "term.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <frag/base.h>
@@ -16,9 +14,7 @@
 #include "clean.h"
 #include "interrupt.h"
 
-#define DELAY_MS 750u /* a slightly shorter interval, so that something moves within every second */
 #define EVERY_NS 100000000u
-#define BEAT_NS 250000000
 
 static bool dumb(void)
 {
@@ -83,33 +79,16 @@ void frag_progress_silence(void)
 
 /* The progress line, one for the whole program. */
 static struct {
-	pthread_mutex_t lock; /* protects everything below, and the output */
-	pthread_cond_t changed;
-	pthread_t thread;	   /* while a line may be shown */
+	pthread_mutex_t lock;	   /* protects everything below, and the output */
 	struct frag_progress *now; /* innermost work; NULL: show nothing */
-	bool beats, wiped;	   /* there is a thread; the line is empty */
-	/* nothing is shown before; counted from the first work, as short pieces add up */
-	uint64_t quiet_ns;
-} line = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .wiped = true };
-
-/* Tests show every line from the beginning. */
-static uint64_t delay_ns(void)
-{
-	const char *ms = getenv("FRAG_PROGRESS_DELAY_MS");
-
-	return (ms ? strtoul(ms, NULL, 10) : DELAY_MS) * 1000000ull;
-}
-
-static bool is_late(uint64_t now_ns)
-{
-	return now_ns >= line.quiet_ns;
-}
+	bool wiped;		   /* the line is empty */
+} line = { .lock = PTHREAD_MUTEX_INITIALIZER, .wiped = true };
 
 /* pre: locked. The estimate assumes that the rest takes as long as the part done. */
-static void draw(uint64_t now_ns)
+static void draw(void)
 {
 	const struct frag_progress *p = line.now;
-	double past = (double)(now_ns - p->begin_ns) / 1e9;
+	double past = (double)(frag_clock_ns() - p->begin_ns) / 1e9;
 
 	line.wiped = false;
 	fprintf(stderr, "\r%s", p->label);
@@ -134,36 +113,6 @@ static void wipe(void)
 	line.wiped = true;
 }
 
-/* Moves while the work reports nothing. */
-static void *beat(void *none)
-{
-	struct timespec until;
-
-	pthread_mutex_lock(&line.lock);
-	while (line.now) {
-		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_nsec += BEAT_NS;
-		until.tv_sec += until.tv_nsec / 1000000000;
-		until.tv_nsec %= 1000000000;
-		pthread_cond_timedwait(&line.changed, &line.lock, &until);
-		if (line.now && is_late(frag_clock_ns()))
-			draw(frag_clock_ns());
-	}
-	pthread_mutex_unlock(&line.lock);
-	return none;
-}
-
-/* pre: locked. Signals go to the working thread. Without a thread, only updates move the line. */
-static void begin_beat(void)
-{
-	sigset_t all, before;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	line.beats = !pthread_create(&line.thread, NULL, beat, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
 static void update(void *ctx, uint64_t done, uint64_t total)
 {
 	frag_progress_update(ctx, done, total);
@@ -171,23 +120,17 @@ static void update(void *ctx, uint64_t done, uint64_t total)
 
 void frag_progress_show(struct frag_progress *p, const char *label)
 {
-	uint64_t now = frag_clock_ns();
-
 	*p = (struct frag_progress){ .on = !silent && isatty(STDERR_FILENO) && !dumb(),
-				     .begin_ns = now };
+				     .begin_ns = frag_clock_ns() };
 	p->watch = (struct frag_watch){ .progress = update, .ctx = p, .stop = frag_interrupt_flag };
 	snprintf(p->label, sizeof(p->label), "%s", label);
 	frag_clean_text(p->label, strlen(p->label));
 	if (!p->on)
 		return;
 	pthread_mutex_lock(&line.lock);
-	line.quiet_ns = line.quiet_ns ? line.quiet_ns : now + delay_ns();
 	p->outer = line.now;
 	line.now = p;
-	if (is_late(now))
-		draw(now);
-	if (!line.beats)
-		begin_beat();
+	draw();
 	pthread_mutex_unlock(&line.lock);
 }
 
@@ -207,32 +150,27 @@ void frag_progress_update(struct frag_progress *p, uint64_t done, uint64_t total
 	pthread_mutex_lock(&line.lock);
 	p->done = done;
 	p->total = total;
-	if (is_late(now))
-		draw(now);
+	draw();
 	pthread_mutex_unlock(&line.lock);
 }
 
 void frag_progress_end(struct frag_progress *p)
 {
-	bool last;
-
 	if (!p->on)
 		return;
 	p->on = false;
 	pthread_mutex_lock(&line.lock);
 	wipe();
 	line.now = p->outer;
-	last = !line.now && line.beats;
-	if (last)
-		pthread_cond_signal(&line.changed);
+	if (line.now)
+		draw();
 	pthread_mutex_unlock(&line.lock);
-	if (last)
-		pthread_join(line.thread, NULL);
-	line.beats &= !last;
 }
 
 void frag_progress_wipe(void)
 {
+	if (silent) /* also in a process that was forked from one with a line */
+		return;
 	pthread_mutex_lock(&line.lock);
 	wipe();
 	pthread_mutex_unlock(&line.lock);

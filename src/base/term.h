@@ -24,9 +24,8 @@ void frag_progress_silence(void);
 
 /*
  * "replaying gnn 42 %, 9 s, about 12 s left": one line on stderr, shown only if stderr is a
- * terminal and the program has worked for more than a second. A separate thread advances the
- * seconds while the work reports nothing. Updates (at most ten a second) are cheap enough to call
- * per batch. Begin and end on one thread; may be nested: the innermost is shown.
+ * terminal. Updates (at most ten a second) are cheap enough to call per batch. Begin and end on one
+ * thread; may be nested: the innermost is shown.
  */
 struct frag_progress {
 	struct frag_watch watch;
@@ -44,7 +43,7 @@ void frag_progress_begin(struct frag_progress *p, const char *label);
 void frag_progress_update(struct frag_progress *p, uint64_t done, uint64_t total);
 /* Wipes the line. */
 void frag_progress_end(struct frag_progress *p);
-/* Wipes the line before a message; it reappears below the message. */
+/* Wipes the line before a message; it reappears with the next update. */
 void frag_progress_wipe(void);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cufrag explain: who holds the memory at one moment, and why the rest of it is of no use. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/common.h"
@@ -10,7 +9,7 @@
 
 struct options {
 	struct frag_at at;
-	const char *policy, *frame, *stacks, *folded, *speedscope, *pprof;
+	const char *policy, *frame, *stacks;
 	uint64_t top, device;
 	unsigned by;
 };
@@ -20,48 +19,21 @@ static int set_at(void *whole, const char *text, struct frag_err *err)
 	return frag_at_parse(text, &((struct options *)whole)->at, err);
 }
 
-static int set_device(void *whole, const char *text, struct frag_err *err)
-{
-	struct options *o = whole;
-	char *end;
-
-	o->device = strtoull(text, &end, 10);
-	if (*end || text[0] < '0' || text[0] > '9')
-		return frag_fail(err, FRAG_EUSAGE, "'%.40s' is not a device number", text);
-	return 0;
-}
-
 /* ---- outputs --------------------------------------------------------------------------- */
 
-static int put_stacks(const struct options *o, const struct frag_live_stacks *stacks,
-		      struct frag_err *err)
+/* The format is that of the name's ending. */
+static int put_stacks(const char *path, const struct frag_live_stacks *stacks, struct frag_err *err)
 {
-	if ((o->folded || o->speedscope || o->pprof) && !frag_sites_known(stacks->sites))
+	const char *ending = strrchr(path, '.');
+
+	if (!frag_sites_known(stacks->sites))
 		return frag_fail(err, FRAG_EINPUT,
 				 "'%s' was recorded without stacks: nothing to fold", stacks->name);
-	if (o->folded)
-		FRAG_TRY(frag_live_stacks_put_folded(stacks, o->folded, err));
-	if (o->pprof)
-		FRAG_TRY(frag_live_stacks_put_pprof(stacks, o->pprof, err));
-	return o->speedscope ? frag_live_stacks_put_speedscope(stacks, o->speedscope, err) : 0;
-}
-
-/* The format is that of the name's ending. */
-static void take_stacks(struct options *o)
-{
-	const char *ending = o->stacks ? strrchr(o->stacks, '.') : NULL;
-
 	if (ending && !strcmp(ending, ".json"))
-		o->speedscope = o->stacks;
-	else if (ending && !strcmp(ending, ".pb"))
-		o->pprof = o->stacks;
-	else if (o->stacks)
-		o->folded = o->stacks;
-}
-
-static bool is_stdout(const char *path)
-{
-	return path && !strcmp(path, "-");
+		return frag_live_stacks_put_speedscope(stacks, path, err);
+	if (ending && !strcmp(ending, ".pb"))
+		return frag_live_stacks_put_pprof(stacks, path, err);
+	return frag_live_stacks_put_folded(stacks, path, err);
 }
 
 static int put_all(const struct frag_cli *cli, const struct options *o,
@@ -70,8 +42,9 @@ static int put_all(const struct frag_cli *cli, const struct options *o,
 {
 	const struct frag_live_stacks stacks = { name, &x->in.sites, &x->view };
 
-	x->texts->quiet = is_stdout(o->folded) || is_stdout(o->speedscope) || is_stdout(o->pprof);
-	FRAG_TRY(put_stacks(o, &stacks, err));
+	x->texts->quiet = o->stacks && !strcmp(o->stacks, "-");
+	if (o->stacks)
+		FRAG_TRY(put_stacks(o->stacks, &stacks, err));
 	FRAG_TRY(frag_explained_answer(x, name, frag_policy_spec_text(x->in.spec), err));
 	if (cli->out)
 		FRAG_TRY(frag_lanes_page(&FRAG_CLI_LANES(cli), in, &spec, 1,
@@ -137,7 +110,8 @@ static const struct frag_arg options[] = {
 		  "else peak)" },
 	{ FRAG_ARG_TEXT, "policy", FRAG_ARG_AT(struct options, policy), .value = "POLICY",
 	  .help = "replay under this policy (default: recorded)" },
-	{ FRAG_ARG_OWN, "of-device", .set = set_device, .value = "N", .rare = true,
+	{ FRAG_ARG_UINT, "of-device", FRAG_ARG_AT(struct options, device), .value = "N",
+	  .max = UINT32_MAX, .rare = true,
 	  .help = "device of the trace (default: the one that reserved most)" },
 	{ FRAG_ARG_UINT, "top", FRAG_ARG_AT(struct options, top), .value = "N", .min = 1,
 	  .max = 100000, .def = "10", .help = "rows of each table" },
@@ -151,12 +125,6 @@ static const struct frag_arg options[] = {
 	  .file = FRAG_ARG_WRITES,
 	  .help = "write live bytes by stack: FILE.json for speedscope.app, FILE.pb for pprof (go "
 		  "tool pprof, Pyroscope), else folded, for flamegraph.pl and inferno" },
-	{ FRAG_ARG_TEXT, "folded", FRAG_ARG_AT(struct options, folded), .value = "FILE",
-	  .file = FRAG_ARG_WRITES, .silent = true, .help = "--stacks, folded" },
-	{ FRAG_ARG_TEXT, "speedscope", FRAG_ARG_AT(struct options, speedscope), .value = "FILE",
-	  .file = FRAG_ARG_WRITES, .silent = true, .help = "--stacks for speedscope.app" },
-	{ FRAG_ARG_TEXT, "pprof", FRAG_ARG_AT(struct options, pprof), .value = "FILE",
-	  .file = FRAG_ARG_WRITES, .silent = true, .help = "--stacks for pprof" },
 	{ 0 },
 };
 
@@ -169,7 +137,6 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	FRAG_AUTO(frag_recording_release) struct frag_recording in = { 0 };
 
-	take_stacks(values);
 	FRAG_TRY(
 		frag_recording_open(&in, cli->operands[0], &cli->target, FRAG_OPEN_LONG_HEAD, err));
 	return explain(cli, values, &in, err);

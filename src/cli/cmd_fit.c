@@ -8,7 +8,6 @@
 
 #include "cli/program.h"
 #include "plan/fit/fit_cards.h"
-#include "plan/fit/fit_vary.h"
 
 struct options {
 	struct frag_pretend pretend; /* first: its rows count from here */
@@ -52,30 +51,51 @@ static int fit(struct frag_cli *cli, struct options *o, struct frag_err *err)
 
 /* ---- --vary ---------------------------------------------------------------------- */
 
-struct recording_of {
-	const struct frag_cli *cli;
-	const struct options *o;
-	const char *name;
-};
-
-static int record(void *ctx, struct frag_vary_probe *p, struct frag_err *err)
+/* Records the program with the number n: does it complete? */
+static int record(const struct frag_cli *cli, const struct options *o, struct frag_vary *v,
+		  uint64_t n, bool *completes, struct frag_err *err)
 {
-	const struct recording_of *r = ctx;
-	const struct frag_program program = frag_cli_program(r->cli, &r->o->pretend);
+	const struct frag_program program = frag_cli_program(cli, &o->pretend);
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
+	struct frag_vary_probe *p = &v->probes[v->probes_count];
 	uint64_t refused;
 	int status;
 
-	FRAG_TRY(frag_program_vary(&program, r->name, p->value, &trace, &status, &refused, err));
-	p->completes = !refused && !status;
-	p->exit_status = status;
+	FRAG_ASSERT(v->probes_count < FRAG_VARY_PROBES);
+	FRAG_TRY(frag_program_vary(&program, v->name, n, &trace, &status, &refused, err));
+	v->probes_count++;
+	*completes = !refused && !status;
+	*p = (struct frag_vary_probe){ n, *completes, 0, status };
 	for (uint32_t d = 0; d < trace->devs_count; d++)
 		p->peak_reserved_bytes =
 			FRAG_MAX(p->peak_reserved_bytes, frag_recorded_peak(&trace->devs[d]));
-	frag_cli_note(r->cli, "%s = %llu %s, peak reserved %s", r->name,
-		      (unsigned long long)p->value,
-		      p->completes ? "completes" : "runs out of memory",
+	frag_cli_note(cli, "%s = %llu %s, peak reserved %s", v->name, (unsigned long long)n,
+		      *completes ? "completes" : "runs out of memory",
 		      FRAG_BYTES(p->peak_reserved_bytes));
+	return 0;
+}
+
+/* Bisection: what completes with a number is assumed to complete with every smaller one. */
+static int search(const struct frag_cli *cli, const struct options *o, struct frag_vary *v,
+		  struct frag_err *err)
+{
+	uint64_t high = v->last; /* above it nothing completes */
+
+	v->best = v->first;
+	FRAG_TRY(record(cli, o, v, v->best, &v->any, err));
+	while (v->any && v->best < high) {
+		/* the end first: often all of the range fits */
+		uint64_t mid = high == v->last && v->best == v->first
+				       ? high
+				       : v->best + (high - v->best + 1) / 2;
+		bool completes;
+
+		FRAG_TRY(record(cli, o, v, mid, &completes, err));
+		if (completes)
+			v->best = mid;
+		else
+			high = mid - 1;
+	}
 	return 0;
 }
 
@@ -96,8 +116,7 @@ static int vary(const struct frag_cli *cli, const struct options *o, struct frag
 {
 	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
 	char name[FRAG_VARY_NAME], card[40];
-	struct recording_of r = { cli, o, name };
-	struct frag_vary v = { .name = name, .record = record, .ctx = &r };
+	struct frag_vary v = { .name = name };
 	const char *range = frag_vary_name(o->pretend.vary, name);
 
 	if (!range || !parse_range(range, &v))
@@ -108,7 +127,7 @@ static int vary(const struct frag_cli *cli, const struct options *o, struct frag
 	if (!cli->program)
 		return frag_fail(err, FRAG_EUSAGE, "--vary records a program: give it behind --");
 	FRAG_TRY(frag_vary_check(cli->program, name, err));
-	FRAG_TRY(frag_vary_search(&v, err));
+	FRAG_TRY(search(cli, o, &v, err));
 	FRAG_TRY(frag_vary_answer(&v, frag_cli_card(cli, card, sizeof(card)), &a, err));
 	FRAG_TRY(frag_cli_show_answer(cli, &a, err));
 	return v.any ? FRAG_EXIT_DONE : FRAG_EXIT_CONDITION;

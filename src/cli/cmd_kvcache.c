@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cufrag kvcache: what the cache of a serving engine holds, and when it is full. */
-#include <stdlib.h>
 
 #include "cli/common.h"
 #include "plan/kvcache/kvcache.h"
@@ -62,19 +61,6 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 		       : FRAG_EXIT_DONE;
 }
 
-static int set_rate(void *whole, const char *text, struct frag_err *err)
-{
-	struct options *o = whole;
-	char *end;
-
-	o->rate = strtod(text, &end);
-	if (end == text || *end || !(o->rate >= 1e-3) || !(o->rate <= 1e6))
-		return frag_fail(err, FRAG_EUSAGE,
-				 "invalid rate '%.60s': expected requests a second, as 4 or 0.5",
-				 text);
-	return 0;
-}
-
 #define AT(field) FRAG_ARG_AT(struct options, field)
 
 static const struct frag_arg options[] = {
@@ -98,7 +84,7 @@ static const struct frag_arg options[] = {
 	  .help = "replay requests that arrive at random, with lengths as ShareGPT's (sharegpt) or "
 		  "Alpaca's (alpaca) in the paper on vLLM, or of these means of prompt and output: "
 		  "512,128" },
-	{ FRAG_ARG_OWN, "rate", .set = set_rate, .value = "N",
+	{ FRAG_ARG_REAL, "rate", AT(rate), .value = "N", .fmin = 1e-3, .fmax = 1e6,
 	  .help = "with --lengths: requests a second" },
 	{ FRAG_ARG_UINT, "count", AT(count), .value = "N", .min = 1, .max = 1u << 24, .def = "2000",
 	  .rare = true, .help = "with --lengths: requests" },

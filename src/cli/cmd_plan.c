@@ -8,30 +8,6 @@
 
 /* ---- values of options ----------------------------------------------------------- */
 
-static int set_time(void *ns, const char *arg, struct frag_err *err)
-{
-	char *end;
-	double seconds = strtod(arg, &end);
-
-	if (end == arg || *end || !(seconds > 0 && seconds <= 86400))
-		return frag_fail(err, FRAG_EUSAGE,
-				 "invalid time '%.40s': expected seconds, as 5 or 0.5", arg);
-	*(uint64_t *)ns = (uint64_t)(seconds * 1e9);
-	return 0;
-}
-
-static int set_slack(void *field, const char *arg, struct frag_err *err)
-{
-	double *slack = field;
-	char *end;
-
-	*slack = strtod(arg, &end) / 100;
-	if (end == arg || *end || !(*slack >= 0 && *slack <= 10))
-		return frag_fail(err, FRAG_EUSAGE, "invalid slack '%.40s': expected percent, as 5",
-				 arg);
-	return 0;
-}
-
 /* "1000" requests, or a time as "250ms". */
 static int set_window(void *whole, const char *arg, struct frag_err *err)
 {
@@ -72,14 +48,13 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_OWN, "window", .set = set_window, .value = "N|TIME",
 	  .help = "plan windows of N requests, or of a time as 250ms, instead of steps (default "
 		  "for a trace that marks fewer than three steps: 16 of equally many requests)" },
-	{ FRAG_ARG_OWN, "slack", AT(steps.slack), .set = set_slack, .value = "PERCENT",
-	  .rare = true,
+	{ FRAG_ARG_REAL, "slack", AT(steps.slack), .value = "PERCENT", .fmax = 1000, .rare = true,
 	  .help = "room above the plan for requests that are not in it (default: 0 where steps "
 		  "repeat, else 4)" },
 	{ FRAG_ARG_BYTES, "target", AT(target), .value = "SIZE",
 	  .help = "a height that is good enough (default: the lower bound)" },
-	{ FRAG_ARG_OWN, "time", AT(time_ns), .set = set_time, .value = "SECONDS", .def = "10",
-	  .rare = true, .help = "most that improving and searching may take" },
+	{ FRAG_ARG_REAL, "time", AT(time_s), .value = "SECONDS", .fmin = 1e-3, .fmax = 86400,
+	  .def = "10", .rare = true, .help = "most that improving and searching may take" },
 	{ FRAG_ARG_UINT, "nodes", AT(nodes), .value = "N", .min = 1, .max = 1ull << 60,
 	  .rare = true,
 	  .help = "end the search after about N decisions: the same on any machine, if --time "
@@ -128,6 +103,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	FRAG_AUTO_FREE struct frag_placing *list = NULL;
 	int rc;
 
+	if (o->steps.slack > 0)
+		o->steps.slack /= 100;
 	o->seed = cli->target.seed;
 	o->threads = cli->threads;
 	FRAG_TRY(frag_recordings_open(&units, cli->operands, cli->operands_count, &cli->target, 0,

@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "lib/bisect.h"
-#include "lib/tournament.h"
 
 #define NOWHERE SIZE_MAX
 #define SPANS_MAX 4096u
@@ -75,8 +74,6 @@ struct packing {
 	size_t count;
 	struct bin *bins;
 	size_t bins_count;
-	uint64_t *free; /* tournament of what bins have left, also those to come */
-	size_t leaves;
 	uint64_t room, context;
 	bool best, measured;
 	uint64_t *spans; /* moments at which they begin */
@@ -102,23 +99,6 @@ static bool has_job(const struct packing *p, const struct bin *b, const struct i
 		if (p->f->units[b->units[k]].job == p->f->units[it->unit].job)
 			return true;
 	return false;
-}
-
-/* The first bin from `from` on with so many bytes free. pre: there is one; the last is empty */
-static size_t first_with(const struct packing *p, size_t from, uint64_t bytes)
-{
-	size_t i = p->leaves + from;
-
-	while (p->free[i] < bytes) {
-		while (i & 1)
-			i /= 2;
-		i++;
-	}
-	while (i < p->leaves) {
-		i *= 2;
-		i += p->free[i] < bytes;
-	}
-	return i - p->leaves;
 }
 
 /* ---- recorded times --------------------------------------------------------------------- */
@@ -188,8 +168,10 @@ static void find_need(struct packing *p, const struct item *it)
 	}
 }
 
-static bool fits_measured(const struct packing *p, const struct bin *b)
+static bool fits(const struct packing *p, const struct bin *b, const struct item *it)
 {
+	if (!p->measured)
+		return b->used + it->bytes <= p->room;
 	for (size_t k = p->first; b->held && k <= p->last; k++)
 		if (b->held[k] + p->need[k] > p->room)
 			return false;
@@ -200,18 +182,12 @@ static bool fits_measured(const struct packing *p, const struct bin *b)
 
 static size_t find_bin(struct packing *p, const struct item *it)
 {
-	size_t at;
+	size_t at = 0;
 
-	if (!p->measured) {
-		at = first_with(p, 0, it->bytes);
-		while (has_job(p, &p->bins[at], it))
-			at = first_with(p, at + 1, it->bytes);
-		return at;
-	}
-	find_need(p, it);
-	for (at = 0; at < p->bins_count; at++)
-		if (fits_measured(p, &p->bins[at]) && !has_job(p, &p->bins[at], it))
-			break;
+	if (p->measured)
+		find_need(p, it);
+	while (at < p->bins_count && (!fits(p, &p->bins[at], it) || has_job(p, &p->bins[at], it)))
+		at++;
 	return at;
 }
 
@@ -223,8 +199,6 @@ static int put(struct packing *p, struct bin *b, const struct item *it, struct f
 	b->units = units;
 	b->units[b->count++] = it->unit;
 	b->used += it->bytes;
-	frag_tournament_set(p->free, p->leaves, (size_t)(b - p->bins),
-			    b->used < p->room ? p->room - b->used : 0);
 	if (p->measured && !b->held)
 		FRAG_TRY_CALLOC(b->held, p->spans_count, "cards", err);
 	for (size_t k = p->first; p->measured && k <= p->last; k++)
@@ -234,9 +208,6 @@ static int put(struct packing *p, struct bin *b, const struct item *it, struct f
 
 static int pack(struct packing *p, size_t *place, struct frag_err *err)
 {
-	for (size_t i = 0; i < p->leaves; i++)
-		p->free[p->leaves + i] = p->room;
-	frag_tournament_build(p->free, p->leaves);
 	for (size_t i = 0; i < p->count; i++) {
 		size_t at = find_bin(p, &p->items[i]);
 
@@ -323,12 +294,9 @@ static int share_on(const struct frag_fleet *f, const struct frag_gpu *card, boo
 	};
 	int rc = 0;
 
-	for (p.leaves = 1; p.leaves <= f->units_count;)
-		p.leaves *= 2;
-	p.free = frag_host_calloc(2 * p.leaves, sizeof(*p.free));
 	*out = (struct frag_fleet_pack){ .card = card };
 	out->place = frag_host_calloc(f->units_count + 1, sizeof(*out->place));
-	if (!p.items || !p.bins || !p.free || !out->place) {
+	if (!p.items || !p.bins || !out->place) {
 		rc = frag_fail_nomem(err, "cards");
 	} else {
 		for (size_t i = 0; i < f->units_count; i++)
@@ -339,7 +307,7 @@ static int share_on(const struct frag_fleet *f, const struct frag_gpu *card, boo
 		out->total_cost += frag_fleet_cost(f, card, out->cards);
 		empty_bins(&p);
 	}
-	FRAG_FREE(p.items, p.bins, p.free, p.spans, p.need);
+	FRAG_FREE(p.items, p.bins, p.spans, p.need);
 	return rc;
 }
 

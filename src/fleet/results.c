@@ -3,8 +3,8 @@
  * Results of a sweep: answers as they come, results of shards together, all of it written out.
  *
  * While a sweep runs its results are beside the target (OUTPUT.part), every answer in a transaction
- * of its own, so a kill loses what was in hand and nothing else. At the end all rows are written to
- * the target in the order of their keys: the same bytes, whoever answered first.
+ * of its own, so a kill loses what was in hand and nothing else. At the end all of it is copied to
+ * the target: the same bytes, whoever answered first.
  */
 #include <string.h>
 
@@ -132,42 +132,37 @@ int frag_store_missing_shards(struct frag_store *s, char *text, size_t cap, stru
 
 /* ---- whole results ------------------------------------------------------------------- */
 
-/* The other database as `other`. Its name is bound, not quoted. */
-static int attach(struct frag_store *s, const char *path, struct frag_err *err)
+/* The name of a file is bound, not quoted. */
+static int run_with(struct frag_store *s, const char *sql, const char *path, struct frag_err *err)
 {
-	sqlite3_stmt *q;
-	int rc = sqlite3_prepare_v2(s->db, "ATTACH ? AS other", -1, &q, NULL);
+	FRAG_AUTO(frag_db_finalize) sqlite3_stmt *q = NULL;
 
-	if (rc == SQLITE_OK) {
-		sqlite3_bind_text(q, 1, path, -1, SQLITE_STATIC);
-		rc = sqlite3_step(q);
-		sqlite3_finalize(q);
-	}
-	return rc == SQLITE_DONE
+	FRAG_TRY(frag_db_prepare(s, sql, FRAG_EOUTPUT, &q, err));
+	sqlite3_bind_text(q, 1, path, -1, SQLITE_STATIC);
+	return sqlite3_step(q) == SQLITE_DONE
 		       ? 0
 		       : frag_fail(err, FRAG_EOUTPUT, "'%.200s': %s", path, sqlite3_errmsg(s->db));
 }
 
 /* Columns by name: the other file may have been made by a build with another order. */
-static void add_copy(struct frag_text *t, const char *verb, const char *table,
-		     struct frag_column (*column)(size_t), const char *order)
+static void add_copy(struct frag_text *t, const char *table, struct frag_column (*column)(size_t))
 {
 	FRAG_AUTO(frag_text_release) struct frag_text names = { 0 };
 	struct frag_column c;
 
 	for (size_t i = 0; (c = column(i)).name; i++)
 		frag_text_addf(&names, "%s\"%s\"", i ? "," : "", c.name);
-	frag_text_addf(t, "%s INTO main.%s(%s) SELECT %s FROM other.%s ORDER BY %s;", verb, table,
-		       frag_text_str(&names), frag_text_str(&names), table, order);
+	frag_text_addf(t, "INSERT OR IGNORE INTO main.%s(%s) SELECT %s FROM other.%s;", table,
+		       frag_text_str(&names), frag_text_str(&names), table);
 }
 
-static int copy_rows(struct frag_store *s, const char *verb, struct frag_err *err)
+static int copy_rows(struct frag_store *s, struct frag_err *err)
 {
 	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 
-	add_copy(&t, verb, "items", frag_results_item_column, "item");
-	add_copy(&t, verb, "traces", frag_results_trace_column, "path");
-	frag_text_addf(&t, "%s INTO main.sweep SELECT * FROM other.sweep ORDER BY key;", verb);
+	add_copy(&t, "items", frag_results_item_column);
+	add_copy(&t, "traces", frag_results_trace_column);
+	frag_text_add(&t, "INSERT OR IGNORE INTO main.sweep SELECT * FROM other.sweep;");
 	FRAG_TRY(frag_text_check(&t, err));
 	return frag_db_exec(s, t.s, err);
 }
@@ -201,35 +196,20 @@ int frag_store_add(struct frag_store *s, const char *path, struct frag_err *err)
 
 	FRAG_TRY(frag_store_read(&other, path, err));
 	frag_store_close(other);
-	FRAG_TRY(attach(s, path, err));
-	rc = check_agree(s, path, err) ?: copy_rows(s, "INSERT OR IGNORE", err);
+	FRAG_TRY(run_with(s, "ATTACH ? AS other", path, err));
+	rc = check_agree(s, path, err) ?: copy_rows(s, err);
 	sqlite3_exec(s->db, "DETACH other", NULL, NULL, NULL);
 	return rc;
 }
 
-/* The bytes of a whole database, into a file that is complete or absent. */
-static int put_image(struct frag_store *from, const char *path, struct frag_err *err)
-{
-	sqlite3_int64 len;
-	unsigned char *image = sqlite3_serialize(from->db, "main", &len, 0);
-	int rc;
-
-	FRAG_CHECK_ALLOC(image, "results", err);
-	rc = frag_outfile_put(path, (const char *)image, (size_t)len, err);
-	sqlite3_free(image);
-	return rc;
-}
-
-/* In memory first: rows inserted in order make the same pages every time. */
+/* Tables are in the order of their keys: a copy without gaps has the same pages every time. */
 int frag_store_write(struct frag_store *s, const char *path, struct frag_err *err)
 {
-	FRAG_AUTO(frag_store_close_at) struct frag_store *to = NULL;
+	FRAG_AUTO(frag_outfile_abort) struct frag_outfile out = { 0 };
 
-	FRAG_TRY(frag_db_open_memory(&to, err));
-	FRAG_TRY(frag_db_share(s, err));
-	FRAG_TRY(attach(to, s->path, err));
-	FRAG_TRY(frag_db_exec(to, "BEGIN;", err));
-	FRAG_TRY(copy_rows(to, "INSERT OR REPLACE", err));
-	FRAG_TRY(frag_db_exec(to, "COMMIT; DETACH other;", err));
-	return put_image(to, path, err);
+	FRAG_TRY(frag_outfile_open(&out, path, err));
+	if (!out.temp)
+		return frag_fail(err, FRAG_EOUTPUT, "cannot write '%.200s': not a file", path);
+	FRAG_TRY(run_with(s, "VACUUM INTO ?", out.temp, err));
+	return frag_outfile_commit(&out, err);
 }

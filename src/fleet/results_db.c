@@ -83,7 +83,7 @@ struct frag_column frag_results_item_column(size_t i)
 		OWN("device", "INTEGER", "", "device of the trace"),
 		OWN("policy", "TEXT", "", "policy and settings"),
 		OWN("recorded", "INTEGER", "", "1 = the recording's own settings"),
-		OWN("gpu", "TEXT", "", "card of --gpus"),
+		OWN("gpu", "TEXT", "", "card of --gpu"),
 		OWN("limit", "TEXT", "", "limit as it was asked for"),
 		OWN("capacity_bytes", "INTEGER", "B", "memory of the card"),
 		OWN("context_bytes", "INTEGER", "B", "of it, what the CUDA context takes"),
@@ -213,21 +213,6 @@ int frag_store_open(struct frag_store **out, const char *path, bool fresh, struc
 	FRAG_TRY(create_tables(s, err));
 	*out = FRAG_GIVE(s);
 	return 0;
-}
-
-int frag_db_open_memory(struct frag_store **out, struct frag_err *err)
-{
-	FRAG_TRY(open_db(out, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err));
-	return create_tables(*out, err);
-}
-
-int frag_db_share(struct frag_store *s, struct frag_err *err)
-{
-	/* the lock goes with the first reading after */
-	return frag_db_exec(s,
-			    "PRAGMA main.journal_mode=DELETE;PRAGMA main.locking_mode=NORMAL;"
-			    "SELECT count(*) FROM main.sweep;",
-			    err);
 }
 
 int frag_store_read(struct frag_store **out, const char *path, struct frag_err *err)

@@ -27,9 +27,5 @@ int frag_db_text(struct frag_store *s, const char *sql, char *out, size_t cap);
 int frag_db_prepare(struct frag_store *s, const char *sql, int code, sqlite3_stmt **out,
 		    struct frag_err *err);
 void frag_db_finalize(sqlite3_stmt **q);
-/* A database in memory with empty tables. */
-int frag_db_open_memory(struct frag_store **out, struct frag_err *err);
-/* Lets others read a store that was opened for more. */
-int frag_db_share(struct frag_store *s, struct frag_err *err);
 
 #endif

@@ -5,7 +5,7 @@
  *   sweep_files.c    which traces: files, folders, patterns, lists
  *   sweep_shard.c    which part of them in an array job, and the name of its results
  *   sweep_item.c     one trace: read, replayed under everything asked for, told as JSON
- *   sweep_workers.c  processes that do so, one trace at a time, and a new one where one died
+ *   sweep_workers.c  processes that do so, each for one trace
  *   sweep_ranks.c    the same over the ranks of an mpirun
  *   sweep_run.c      hands out traces, takes results in, resumes an interrupted sweep
  *   sweep_answer.c   what came of it, for people
@@ -115,24 +115,23 @@ json_t *frag_sweep_item_run(const struct frag_sweep *s, const char *path);
 
 /* ---- workers ------------------------------------------------------------------------ */
 
-/* One process that answers for traces, one at a time. */
+/* One process that answers for one trace. */
 struct frag_sweep_worker {
-	pid_t pid;	       /* 0 = none */
-	int to, from;	       /* pipes */
-	size_t task;	       /* what it works on, SIZE_MAX = nothing */
-	char *answer;	       /* as far as it came */
-	size_t len, cap, need; /* need: with its length in front */
+	pid_t pid;    /* 0 = none */
+	int from;     /* pipe */
+	size_t task;  /* what it works on */
+	char *answer; /* as far as it came; ended by a zero */
+	size_t len, cap;
 };
 
 /* Starts the process. Errors: FRAG_ENOMEM and what the system says. */
-int frag_sweep_worker_start(struct frag_sweep_worker *w, const struct frag_sweep *s,
-			    struct frag_err *err);
-/* Hands out a task. 0, or <0 where the worker is gone. */
-int frag_sweep_worker_give(struct frag_sweep_worker *w, size_t task, const char *path);
-/* Takes what has come. 1: w->answer is whole, len bytes; 0: not yet; <0: the worker is gone. */
-int frag_sweep_worker_take(struct frag_sweep_worker *w);
-/* Ends it and says why it ended: text[120]. */
-void frag_sweep_worker_end(struct frag_sweep_worker *w, char *why);
+int frag_sweep_worker_start(struct frag_sweep_worker *w, const struct frag_sweep *s, size_t task,
+			    const char *path, struct frag_err *err);
+/* Takes what has come. 1: w->answer is whole; 0: not yet; <0: there is none, why[120]. It has ended
+ * then. */
+int frag_sweep_worker_take(struct frag_sweep_worker *w, char *why);
+/* Ends it, whatever it does. */
+void frag_sweep_worker_end(struct frag_sweep_worker *w);
 
 /* Is this a rank of an mpirun? Then the module is opened. *out NULL: no. Errors: FRAG_EUSAGE. */
 int frag_sweep_ranks_open(const struct frag_ranks **out, struct frag_err *err);

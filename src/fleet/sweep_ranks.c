@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A sweep over the ranks of an mpirun. Rank 0 hands out; every rank, 0 too, has one worker process,
- * started before MPI is, so that a trace that kills its worker leaves the rank alive.
+ * A sweep over the ranks of an mpirun. Rank 0 hands out; every rank, 0 too, has one worker process
+ * for each trace, so that a trace that kills its worker leaves the rank alive.
  *
  * MPI itself is behind a shared object beside the program (cufrag_mpi.so, src/fleet), opened only
  * by a process that mpirun or srun has started: nothing else of cufrag needs an MPI at run time.
@@ -123,17 +123,16 @@ int frag_sweep_rank_take(const struct frag_ranks *ranks, int *rank, size_t *task
 
 /* ---- a rank above 0 ------------------------------------------------------------------- */
 
-/* Waits for the worker; why[120] is filled where it is gone. */
-static bool wait_answer(struct frag_sweep_worker *w, char *why)
+/* The answer, or why there is none: *failed. */
+static const char *wait_answer(struct frag_sweep_worker *w, bool *failed, char *why)
 {
 	struct pollfd p = { .fd = w->from, .events = POLLIN };
 	int rc;
 
-	while (!(rc = frag_sweep_worker_take(w)))
+	while (!(rc = frag_sweep_worker_take(w, why)))
 		poll(&p, 1, 1000);
-	if (rc < 0)
-		frag_sweep_worker_end(w, why);
-	return rc > 0;
+	*failed = rc < 0;
+	return *failed ? why : w->answer;
 }
 
 int frag_sweep_rank_serve(const struct frag_sweep *s, const struct frag_ranks *ranks,
@@ -145,8 +144,9 @@ int frag_sweep_rank_serve(const struct frag_sweep *s, const struct frag_ranks *r
 		void *message;
 		size_t len;
 		unsigned idle = 0;
+		const char *text;
 		int from;
-		bool done;
+		bool failed;
 
 		while (!ranks->poll(0, &from, &message, &len)) {
 			if (frag_interrupted())
@@ -161,12 +161,10 @@ int frag_sweep_rank_serve(const struct frag_sweep *s, const struct frag_ranks *r
 		memcpy(path, (char *)message + sizeof(*head), len - sizeof(*head));
 		path[len - sizeof(*head)] = '\0';
 		free(message);
-		if (!w->pid)
-			FRAG_TRY(frag_sweep_worker_start(w, s, err));
-		frag_sweep_worker_give(w, (size_t)head[0], path);
-		done = wait_answer(w, why);
-		head[1] = !done;
-		if (send_text(ranks, 0, head, 2, done ? w->answer : why))
+		FRAG_TRY(frag_sweep_worker_start(w, s, (size_t)head[0], path, err));
+		text = wait_answer(w, &failed, why);
+		head[1] = failed;
+		if (send_text(ranks, 0, head, 2, text))
 			return frag_fail(err, FRAG_EOUTPUT, "an answer did not reach rank 0");
 	}
 }

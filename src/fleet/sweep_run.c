@@ -91,34 +91,27 @@ static int feed_worker(struct course *c, struct frag_sweep_worker *w, struct fra
 {
 	size_t task = next_task(c);
 
-	if (task == NOTHING)
-		return 0;
-	if (!w->pid)
-		FRAG_TRY(frag_sweep_worker_start(w, c->s, err));
-	/* one that died meanwhile is seen when its answer is taken */
-	frag_sweep_worker_give(w, task, c->s->files.list[task].path);
-	return 0;
+	return task == NOTHING
+		       ? 0
+		       : frag_sweep_worker_start(w, c->s, task, c->s->files.list[task].path, err);
 }
 
 static int look_at_worker(struct course *c, struct frag_sweep_worker *w, struct frag_err *err)
 {
+	FRAG_AUTO_FREE char *answer = NULL;
 	size_t task = w->task;
 	char why[120];
-	int rc;
+	int rc = w->pid ? frag_sweep_worker_take(w, why) : 0;
 
-	if (task == NOTHING)
-		return 0;
-	rc = frag_sweep_worker_take(w);
 	if (!rc)
 		return 0;
-	if (rc < 0) {
-		frag_sweep_worker_end(w, why);
+	if (rc < 0)
 		return give_up(c, task, why, err);
-	}
-	w->task = NOTHING;
+	answer = FRAG_GIVE(w->answer);
+	w->cap = 0;
 	/* it works on the next one while this answer is put away */
 	FRAG_TRY(feed_worker(c, w, err));
-	return take_answer(c, task, w->answer, err);
+	return take_answer(c, task, answer, err);
 }
 
 static void wait_for_workers(struct course *c, unsigned us)
@@ -128,7 +121,7 @@ static void wait_for_workers(struct course *c, unsigned us)
 	nfds_t n = 0;
 
 	for (size_t i = 0; i < c->workers_count && n < FRAG_ARRAY_LEN(fds); i++)
-		if (c->workers[i].task != NOTHING)
+		if (c->workers[i].pid)
 			fds[n++] = (struct pollfd){ .fd = c->workers[i].from, .events = POLLIN };
 	ppoll(fds, n, &t, NULL);
 }
@@ -171,7 +164,7 @@ static int look_at_ranks(struct course *c, bool *came, struct frag_err *err)
 static bool busy(const struct course *c)
 {
 	for (size_t i = 0; i < c->workers_count; i++)
-		if (c->workers[i].task != NOTHING)
+		if (c->workers[i].pid)
 			return true;
 	for (int r = 1; r < c->ranks_count; r++)
 		if (c->rank_task[r] != NOTHING)
@@ -191,7 +184,7 @@ static int hand_out(struct course *c, struct frag_err *err)
 
 		FRAG_TRY(feed_ranks(c, err));
 		for (size_t i = 0; i < c->workers_count; i++)
-			if (c->workers[i].task == NOTHING)
+			if (!c->workers[i].pid)
 				FRAG_TRY(feed_worker(c, &c->workers[i], err));
 		frag_progress_update(&c->progress, c->done, total);
 		/* messages of ranks wake no thread: poll, with growing intervals */
@@ -348,8 +341,7 @@ int frag_sweep_run(struct frag_sweep *s, struct frag_answer *a, struct frag_rows
 		   struct frag_err *err)
 {
 	struct course c = { .s = s, .answer = a, .failures = failures };
-	char why[120];
-	int rc = 0;
+	int rc;
 
 	if (s->merge)
 		return with_part(&c, true, merge, err);
@@ -358,16 +350,9 @@ int frag_sweep_run(struct frag_sweep *s, struct frag_answer *a, struct frag_rows
 	FRAG_TRY(frag_sweep_ranks_open(&c.ranks, err));
 	c.workers_count = c.ranks ? 1 : FRAG_MAX(s->threads, 1u);
 	FRAG_TRY_CALLOC(c.workers, c.workers_count, "workers", err);
-	/* before MPI begins and before there are threads */
-	for (size_t i = 0; !rc && i < c.workers_count; i++)
-		rc = frag_sweep_worker_start(&c.workers[i], s, err);
-	if (!rc)
-		rc = run_course(&c, err);
-	for (size_t i = 0; i < c.workers_count; i++) {
-		if (c.workers[i].pid)
-			kill(c.workers[i].pid, SIGKILL);
-		frag_sweep_worker_end(&c.workers[i], why);
-	}
+	rc = run_course(&c, err);
+	for (size_t i = 0; i < c.workers_count; i++)
+		frag_sweep_worker_end(&c.workers[i]);
 	if (c.ranks && c.ranks_count)
 		c.ranks->stop();
 	FRAG_FREE(c.rank_task, c.workers, c.again, c.tries);

@@ -35,6 +35,11 @@ static const struct frag_watch *begin_work(struct work *w, const struct frag_pla
 	return &w->progress.watch;
 }
 
+static uint64_t budget_ns(const struct frag_placing_options *o)
+{
+	return (uint64_t)(o->time_s * 1e9);
+}
+
 /* Every placement is checked before it counts. */
 static int note(struct frag_placing *p, const char *name, uint64_t height, uint64_t ns,
 		struct frag_err *err)
@@ -82,7 +87,7 @@ static int greedy(struct frag_placing *p, struct work *w, struct frag_err *err)
 static int improve(struct frag_placing *p, struct work *w, bool small, struct frag_err *err)
 {
 	bool easy = p->b.count <= SEARCH_EASY;
-	uint64_t begin = frag_clock_ns(), most = w->o->time_ns, height;
+	uint64_t begin = frag_clock_ns(), most = budget_ns(w->o), height;
 	struct frag_improve_options opt = {
 		.target_bytes = p->target,
 		.watch = begin_work(w, p, "improved order"),
@@ -101,7 +106,7 @@ static int search(struct frag_placing *p, struct work *w, uint64_t spent_ns, str
 {
 	struct frag_search_options opt = {
 		.target_bytes = p->target,
-		.budget_ns = w->o->time_ns - FRAG_MIN(w->o->time_ns, spent_ns),
+		.budget_ns = budget_ns(w->o) - FRAG_MIN(budget_ns(w->o), spent_ns),
 		.nodes_max = w->o->nodes,
 		.seed = w->o->seed,
 		.threads = w->o->threads,
@@ -161,7 +166,7 @@ static int plan_steps(struct frag_placing *p, struct work *w, struct frag_err *e
 	char comment[200];
 	int rc;
 
-	opt.budget_ns = w->o->time_ns;
+	opt.budget_ns = budget_ns(w->o);
 	opt.watch = begin_work(w, p, "the plan");
 	rc = frag_step_plan_make(p->unit->dev, &opt, &p->steps, err);
 	frag_progress_end(&w->progress);

@@ -22,7 +22,7 @@ struct frag_placing_options {
 	uint64_t target;       /* a height that is good enough; 0 = the lower bound */
 	uint64_t align;	       /* 0 = 512, or 1 for MiniMalloc's files with their own units */
 	bool at_request;       /* a block ends when its free was requested */
-	uint64_t time_ns;      /* for improving and searching */
+	double time_s;	       /* for improving and searching */
 	uint64_t nodes;	       /* of the search; 0 = any number */
 	uint64_t seed;	       /* of the search */
 	unsigned threads;      /* of the search */

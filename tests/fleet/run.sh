@@ -1,28 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # sweep and fleet end to end: the same bytes from any number of workers, ranks and shards; killed
-# workers, ranks and sweeps; hostile and missing traces; a real mpirun and a real Slurm where
-# they are installed.
+# workers, ranks and sweeps; hostile and missing traces; a real mpirun where it is installed.
 #	run.sh PROGRAM [TEST]
 # Last line: N passed, N failed, N skipped.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 program=$(realpath "${1:?usage: run.sh PROGRAM}")
 root=$PWD
-slurm_pids=()
 . tests/support/cases.sh
 strict=1
 
-finish() {
-	local file
-	local pid
-	for file in "${slurm_pids[@]}"; do
-		[ -s "$file" ] && pid=$(cat "$file") && kill "$pid" 2> /dev/null || continue
-		for _ in $(seq 50); do kill -0 "$pid" 2> /dev/null || break; sleep 0.1; done
-	done
-	rm -rf "$scratch"
-}
-trap finish EXIT
+trap 'rm -rf "$scratch"' EXIT
 
 traces=()
 for t in gnn.default serve.default mempool.default streams.default seeddemo.default modelpar.default; do
@@ -52,8 +41,8 @@ test_shards_make_the_whole() {
 }
 
 test_array_jobs_find_their_shard() {
-	SLURM_ARRAY_TASK_ID=15 SLURM_ARRAY_TASK_MIN=5 SLURM_ARRAY_TASK_STEP=5 SLURM_ARRAY_TASK_COUNT=3 \
-		sweep "${traces[@]}" -o a.sqlite | grep -q 'wrote a.2-of-3.sqlite'
+	SLURM_ARRAY_TASK_ID=15 SLURM_ARRAY_TASK_MIN=5 SLURM_ARRAY_TASK_STEP=5 SLURM_ARRAY_TASK_COUNT=3 CUFRAG=$program \
+		"$root/scripts/sweep_slurm.sh" "${traces[@]}" --policies buddy -o a.sqlite | grep -q 'wrote a.2-of-3.sqlite'
 	JOB_COMPLETION_INDEX=1 sweep "${traces[@]}" --shard /3 -o k.sqlite | grep -q 'wrote k.1-of-3.sqlite'
 	fails sweep "${traces[@]}" --shard /3 -o x.sqlite 2> err; grep -q 'SLURM_ARRAY_TASK_ID' err; test ! -e x.sqlite
 }
@@ -215,7 +204,7 @@ test_links_to_recordings_are_followed() {
 test_usage_errors() {
 	fails sweep "${traces[0]}" 2> err; grep -q 'no results file' err
 	fails sweep "${traces[0]}" --shard 3/3 -o x 2> err; grep -q 'shard' err
-	fails sweep "${traces[0]}" --gpus nosuch -o x 2> err; grep -q "unknown card 'nosuch'" err
+	fails sweep "${traces[0]}" --gpu nosuch -o x 2> err; grep -q "unknown card 'nosuch'" err
 	fails "$program" sweep "${traces[0]}" --policies nosuch -o x 2> err; grep -q 'unknown policy' err
 	fails sweep missing.cft -o x 2> err; grep -q 'missing.cft' err
 	fails sweep 'no*match' -o x 2> err; grep -q 'nothing matches' err
@@ -258,57 +247,6 @@ test_killed_rank() {
 	wait $pid || true
 	test -e r.sqlite || sweep "${traces[@]}" --resume -o r.sqlite
 	cmp r.sqlite "$whole"
-}
-
-# ---- Slurm: its own daemons on the loopback address, state in the scratch folder
-
-start_slurm() {
-	mkdir -p "$scratch/slurm/state" "$scratch/slurm/spool" /run/munge
-	chown munge: /run/munge
-	pgrep -x munged > /dev/null || {
-		[ -s /etc/munge/munge.key ] || dd if=/dev/urandom of=/etc/munge/munge.key bs=1 count=1024 2> /dev/null
-		chown munge: /etc/munge/munge.key && chmod 400 /etc/munge/munge.key
-		runuser -u munge -- munged --pid-file=/run/munge/test.pid && slurm_pids+=(/run/munge/test.pid)
-	}
-	export SLURM_CONF=$scratch/slurm/slurm.conf
-	local host
-	host=$(hostname -s)
-	cat > "$SLURM_CONF" <<-END
-	ClusterName=test
-	SlurmctldHost=$host(127.0.0.1)
-	AuthType=auth/munge
-	CredType=cred/munge
-	SlurmUser=root
-	SlurmdUser=root
-	StateSaveLocation=$scratch/slurm/state
-	SlurmdSpoolDir=$scratch/slurm/spool
-	SlurmctldPidFile=$scratch/slurm/ctld.pid
-	SlurmdPidFile=$scratch/slurm/d.pid
-	SlurmctldLogFile=$scratch/slurm/ctld.log
-	SlurmdLogFile=$scratch/slurm/d.log
-	SlurmctldPort=26817
-	SlurmdPort=26818
-	ProctrackType=proctrack/linuxproc
-	TaskPlugin=task/none
-	SelectType=select/cons_tres
-	ReturnToService=2
-	NodeName=$host NodeAddr=127.0.0.1 CPUs=$(nproc) RealMemory=1000
-	PartitionName=test Nodes=$host Default=YES MaxTime=INFINITE State=UP
-	END
-	slurm_pids+=("$scratch/slurm/ctld.pid" "$scratch/slurm/d.pid")
-	slurmctld && slurmd || return
-	for _ in $(seq 100); do sinfo -h -o %t 2> /dev/null | grep -q idle && return 0; sleep 0.1; done
-	return 1
-}
-
-test_slurm_array() {
-	not_quick
-	needs slurmctld slurmd munged
-	[ "$(id -u)" -eq 0 ] || skip 'not root'
-	start_slurm || skip 'its daemons do not start here'
-	CUFRAG=$program sbatch --wait --array=1-3 --output=%a.log "$root/scripts/sweep_slurm.sh" --policies 'recorded;expandable;vmm' \
-		"${traces[@]}" -o s.sqlite || { cat ./*.log; return 1; }
-	"$program" sweep --merge s.*-of-3.sqlite -o m.sqlite; cmp m.sqlite "$whole"
 }
 
 # ---- fleet

@@ -161,8 +161,8 @@ struct frag_buffers {
 	struct frag_buffer *list;
 	size_t count;
 	/* NULL, or [count]: the buffer that is the other part of the same memory (equal size, at
-	 * other times) and gets the same offset; its own number = none. Used by greedy (except TOP)
-	 * and improve. */
+	 * other times) and gets the same offset; its own number = none. Used by greedy and
+	 * improve. */
 	uint32_t *twins;
 };
 
@@ -197,8 +197,8 @@ enum frag_gap_rule {
 };
 
 /*
- * Greedy placement into offsets[count]. O(n log n + visited pairs that are live at the same time);
- * TOP is O(n log n). Errors: FRAG_ENOMEM, FRAG_EINTR (stop).
+ * Greedy placement into offsets[count]. O(n log n + visited pairs that are live at the same time).
+ * Errors: FRAG_ENOMEM, FRAG_EINTR (stop).
  */
 int frag_place_greedy(const struct frag_buffers *b, enum frag_order order, enum frag_gap_rule rule,
 		      const struct frag_watch *watch, uint64_t *offsets, uint64_t *height,

@@ -6,7 +6,6 @@
 
 #include "answer/row.h"
 #include "fit_cards.h"
-#include "fit_vary.h"
 #include "recording/settled_shape.h"
 
 static uint64_t if_known(bool known, uint64_t n)

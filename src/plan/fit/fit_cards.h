@@ -95,9 +95,32 @@ void frag_fit_remarks(const struct frag_fit_cards *f, struct frag_answer *a);
 void frag_fit_say_price(const struct frag_fit_cards *f, const struct frag_fit_row *row,
 			struct frag_answer *a);
 void frag_fit_say_rows(const struct frag_fit_cards *f, struct frag_answer *a);
-/* Of the command, also of --vary (fit_vary.h). */
+/* Of the command, also of --vary. */
 extern const struct frag_shape frag_fit_shape;
 int frag_fit_cards_answer(const struct frag_fit_cards *f, struct frag_answer *a,
 			  struct frag_err *err);
+
+/* --vary: the greatest number with which a program completes on a card. */
+#define FRAG_VARY_PROBES 64u
+
+struct frag_vary_probe {
+	uint64_t value;
+	bool completes; /* the program ended with status 0, and no request was refused, even if caught */
+	uint64_t peak_reserved_bytes;
+	int64_t exit_status;
+};
+
+struct frag_vary {
+	const char *name;     /* "{batch}" */
+	uint64_t first, last; /* the range, below 2^32 */
+	struct frag_vary_probe probes[FRAG_VARY_PROBES];
+	size_t probes_count;
+	bool any; /* the first completes */
+	uint64_t best;
+};
+
+/* card: as sentences name it. */
+int frag_vary_answer(const struct frag_vary *v, const char *card, struct frag_answer *a,
+		     struct frag_err *err);
 
 #endif

@@ -115,7 +115,8 @@ static void sort_spans(struct frag_span *s, size_t n)
 
 /* ---- gaps ------------------------------------------------------------------------ */
 
-/* Offset for `bytes` between n sorted spans; on top of them if no gap is large enough. */
+/* Offset for `bytes` between n sorted spans; on top of them if no gap is large enough, or by the
+ * rule. */
 static uint64_t choose(const struct frag_span *s, size_t n, uint64_t bytes, enum frag_gap_rule rule)
 {
 	uint64_t end = 0, best = UINT64_MAX, at = 0;
@@ -123,7 +124,7 @@ static uint64_t choose(const struct frag_span *s, size_t n, uint64_t bytes, enum
 	for (size_t i = 0; i < n; i++) {
 		uint64_t gap = s[i].from > end ? s[i].from - end : 0;
 
-		if (gap >= bytes && gap < best) {
+		if (rule != FRAG_GAP_TOP && gap >= bytes && gap < best) {
 			best = gap;
 			at = end;
 			if (rule == FRAG_GAP_LOWEST || gap == bytes)
@@ -156,7 +157,8 @@ int frag_placer_put(struct frag_placer *p, uint32_t i, enum frag_gap_rule rule,
 	n = meet(p, 1, 0, p->leaves, last, p->b->list[i].lower, 0);
 	if (twin != i)
 		n = meet(p, 1, 0, p->leaves, last_twin, p->b->list[twin].lower, n);
-	sort_spans(p->met, n);
+	if (rule != FRAG_GAP_TOP)
+		sort_spans(p->met, n);
 	p->offsets[i] = p->offsets[twin] = choose(p->met, n, p->b->list[i].bytes, rule);
 	mark_placed(p, i);
 	mark_placed(p, twin);

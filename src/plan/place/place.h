@@ -33,8 +33,11 @@ int frag_placer_init(struct frag_placer *p, const struct frag_buffers *b, uint64
 void frag_placer_release(struct frag_placer *p);
 /* Removes all placed buffers. */
 void frag_placer_clear(struct frag_placer *p);
-/* Places buffer i (not TOP) with its twin, unless it is placed. Errors: FRAG_ENOMEM. */
+/* Places buffer i with its twin, unless it is placed. Errors: FRAG_ENOMEM. */
 int frag_placer_put(struct frag_placer *p, uint32_t i, enum frag_gap_rule rule,
 		    struct frag_err *err);
+
+/* The largest offset + size. */
+uint64_t frag_place_height(const struct frag_buffers *b, const uint64_t *offsets);
 
 #endif

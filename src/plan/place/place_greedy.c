@@ -91,41 +91,9 @@ static int make_order(const struct frag_buffers *b, enum frag_order order, uint3
 	return rc;
 }
 
-/* ---- on top ---------------------------------------------------------------------- */
-
-/* Heights between sorted edges: a buffer lies above the highest of its span, and is the new height
- * of all of it. O(n + visited pairs), each of which is much faster than where gaps are looked for. */
-static int place_on_top(const struct frag_buffers *b, const uint32_t *order, uint64_t *offsets,
-			struct frag_err *err)
-{
-	size_t n = 2 * b->count;
-	FRAG_AUTO_FREE uint64_t *edges = NULL;
-	uint64_t *heights;
-
-	FRAG_TRY_CALLOC(edges, 2 * n + 1, "placement", err);
-	heights = edges + n;
-	for (size_t i = 0; i < b->count; i++) {
-		edges[2 * i] = b->list[i].lower;
-		edges[2 * i + 1] = b->list[i].upper;
-	}
-	qsort(edges, n, sizeof(*edges), frag_compare_u64);
-	for (size_t k = 0; k < b->count; k++) {
-		const struct frag_buffer *x = &b->list[order[k]];
-		size_t from = count_below(edges, n, x->lower), to = count_below(edges, n, x->upper);
-		uint64_t top = 0;
-
-		for (size_t i = from; i < to; i++)
-			top = FRAG_MAX(top, heights[i]);
-		for (size_t i = from; i < to; i++)
-			heights[i] = top + x->bytes;
-		offsets[order[k]] = top;
-	}
-	return 0;
-}
-
 /* ---- greedy ---------------------------------------------------------------------- */
 
-static uint64_t height_of(const struct frag_buffers *b, const uint64_t *offsets)
+uint64_t frag_place_height(const struct frag_buffers *b, const uint64_t *offsets)
 {
 	uint64_t height = 0;
 
@@ -159,15 +127,12 @@ int frag_place_greedy(const struct frag_buffers *b, enum frag_order order, enum 
 	int rc;
 
 	FRAG_TRY_CALLOC(list, b->count + 1, "placement", err);
-	rc = make_order(b, order, list, err);
-	if (!rc && rule == FRAG_GAP_TOP)
-		rc = place_on_top(b, list, offsets, err);
-	else if (!rc)
-		rc = frag_placer_init(&p, b, offsets, err)
-			     ?: place_in_order(&p, list, rule, watch, err);
+	rc = make_order(b, order, list, err)
+		     ?: frag_placer_init(&p, b, offsets, err)
+				?: place_in_order(&p, list, rule, watch, err);
 	frag_placer_release(&p);
 	if (!rc)
-		*height = height_of(b, offsets);
+		*height = frag_place_height(b, offsets);
 	return rc;
 }
 
@@ -196,7 +161,7 @@ static bool over(const struct climb *c)
 /* What was just placed is the best so far if it is lower than `limit`. */
 static void keep_below(struct climb *c, uint64_t limit)
 {
-	uint64_t height = height_of(c->b, c->now);
+	uint64_t height = frag_place_height(c->b, c->now);
 
 	if (height >= limit)
 		return;
@@ -231,7 +196,7 @@ static void promote(uint32_t *order, size_t at, size_t to)
 static void vary(struct climb *c)
 {
 	size_t n = c->b->count, tops = 0, at = 0;
-	uint64_t height = height_of(c->b, c->best);
+	uint64_t height = frag_place_height(c->b, c->best);
 
 	memcpy(c->tried, c->order, n * sizeof(*c->tried));
 	for (size_t k = 0; k < n; k++) {

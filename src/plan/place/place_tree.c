@@ -1,70 +1,288 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The placement search: the tree of decisions of one attempt.
+ * The placement search: the tree of decisions of one attempt, depth first.
  *
- * Everything unplaced goes above the floors. So take a section where no item on its floor is above
- * a lower floor elsewhere (the lowest floor of all always qualifies). In every solution, either one
- * of its level items lies on this floor, or nothing does, and then the floor may rise to the lowest
- * offset left. These are the branches; no solution is in two of them. Of the sections that qualify,
- * take the one with the fewest branches, then the one with the least to waste: in a full section
- * there is often only one next item.
+ * Words. floor of a section: everything placed in it lies below, everything unplaced goes above.
+ * left: total size of its unplaced items. ground of an item: the highest floor in its sections, its
+ * lowest possible offset.
  *
- * When all branches have failed, the reason is the union of their reasons. Changing decisions that
- * are not in it would not help, so they are skipped on the way back: moments far apart in time have
- * little to do with each other (conflict-directed backjumping, P. Prosser, 1993).
+ * Take a section with the lowest floor of all, of equals the one with the least to waste. In every
+ * solution, either one of the items whose ground it is lies on this floor, or nothing does, and then
+ * the floor may rise to the lowest offset left. These are the branches; no solution is in two of
+ * them. A branch ends where what is left of a section does not fit between its lowest ground and the
+ * ceiling.
  *
  * Three ideas are MiniMalloc's (google/minimalloc, src/solver.cc; not its code): lower items are
  * placed first, a section with too much waste ends a branch, and the static orders.
  */
 #include "place_tree.h"
-#include "lib/grow.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <frag/clock.h>
 
-#define CLOCK_EVERY 32u /* nodes between two checks of the clock */
+#include "lib/bisect.h"
+#include "lib/grow.h"
+#include "lib/random.h"
+#include "plan/edges.h"
 
-/* ---- choice ---------------------------------------------------------------------- */
+#define CLOCK_EVERY 32u /* nodes between two checks of the clock */
+#define NONE UINT32_MAX
+
+/* ---- the problem ----------------------------------------------------------------- */
+
+/* Only sections that no neighbour contains count: the moment of the last beginning before an end. */
+static uint32_t find_cuts(const struct frag_buffers *b, struct frag_edge *edges, uint64_t *cuts)
+{
+	uint32_t count = 0;
+
+	frag_edges_sort(b, edges);
+	for (size_t i = 0; i + 1 < 2 * b->count; i++)
+		if (edges[i].begins && !edges[i + 1].begins)
+			cuts[count++] = edges[i].when;
+	return count;
+}
+
+/* Number of the first cut at or after a moment. */
+static uint32_t cut_of(const uint64_t *cuts, uint32_t count, uint64_t when)
+{
+	uint32_t at;
+
+	FRAG_BISECT(at, 0, count, cuts[at] < when);
+	return at;
+}
+
+/* The items of each section. */
+static int list_sections(struct tree_problem *p, struct frag_err *err)
+{
+	size_t spans = 0;
+
+	FRAG_TRY_CALLOC(p->at, (size_t)p->sections_count + 1, "placement search", err);
+	for (size_t i = 0; i < p->b->count; i++) {
+		spans += p->items[i].to - p->items[i].from;
+		for (uint32_t c = p->items[i].from; c < p->items[i].to; c++)
+			p->at[c]++;
+	}
+	FRAG_TRY_CALLOC(p->within, spans + 1, "placement search", err);
+	for (uint32_t c = 1; c <= p->sections_count; c++)
+		p->at[c] += p->at[c - 1];
+	/* at[c] is the end of list c; filling backwards turns it into the beginning */
+	for (size_t i = p->b->count; i-- > 0;)
+		for (uint32_t c = p->items[i].from; c < p->items[i].to; c++)
+			p->within[--p->at[c]] = (uint32_t)i;
+	return 0;
+}
+
+int tree_problem_init(struct tree_problem *p, const struct frag_buffers *b, struct frag_err *err)
+{
+	size_t n = b->count;
+	FRAG_AUTO_FREE struct frag_edge *edges = frag_host_calloc(2 * n + 1, sizeof(*edges));
+	FRAG_AUTO_FREE uint64_t *cuts = frag_host_calloc(n + 1, sizeof(*cuts));
+
+	*p = (struct tree_problem){ .b = b };
+	p->items = frag_host_calloc(n + 1, sizeof(*p->items));
+	p->totals = frag_host_calloc(n + 1, sizeof(*p->totals));
+	FRAG_CHECK_ALLOC(edges && cuts && p->items && p->totals, "placement search", err);
+	p->sections_count = find_cuts(b, edges, cuts);
+	for (size_t i = 0; i < n; i++) {
+		const struct frag_buffer *x = &b->list[i];
+		struct tree_item *it = &p->items[i];
+
+		*it = (struct tree_item){ x->bytes, cut_of(cuts, p->sections_count, x->lower),
+					  cut_of(cuts, p->sections_count, x->upper) };
+		for (uint32_t c = it->from; c < it->to; c++)
+			p->totals[c] += it->bytes;
+	}
+	return list_sections(p, err);
+}
+
+void tree_problem_release(struct tree_problem *p)
+{
+	FRAG_FREE(p->items, p->totals, p->within, p->at);
+}
+
+/* ---- orders ---------------------------------------------------------------------- */
+
+/* Descending by lifetime, size x lifetime, and the largest total of a section. */
+struct key {
+	double k[3];
+	uint32_t index;
+};
+
+FRAG_COMPARE(compare_keys, struct key, FRAG_ORDER(y->k[0], x->k[0]), FRAG_ORDER(y->k[1], x->k[1]),
+	     FRAG_ORDER(y->k[2], x->k[2]), FRAG_ORDER(x->index, y->index))
+
+/* 1, or with a state a random number between 1 and 4/3. */
+static double blur(uint64_t *state)
+{
+	return state ? 1.0 + (double)(frag_random(state) >> 40) / (double)(1 << 24) / 3.0 : 1;
+}
+
+/* rank[count]: place of each item. */
+static int make_rank(const struct tree_problem *p, uint64_t order, uint64_t seed, uint32_t *rank,
+		     struct frag_err *err)
+{
+	FRAG_AUTO_FREE struct key *keys = NULL;
+	uint64_t random = (seed + 1) * 0xd1342543de82ef95ull ^ order * 0x2545f4914f6cdd1dull;
+	uint64_t *state = order < 3 ? NULL : &random;
+
+	FRAG_TRY_CALLOC(keys, p->b->count + 1, "placement search", err);
+	for (uint32_t i = 0; i < p->b->count; i++) {
+		const struct tree_item *it = &p->items[i];
+		double life = (double)(p->b->list[i].upper - p->b->list[i].lower);
+		double w = life * blur(state), a = life * (double)it->bytes * blur(state), t;
+		uint64_t total = 0;
+
+		for (uint32_t c = it->from; c < it->to; c++)
+			total = FRAG_MAX(total, p->totals[c]);
+		t = (double)total * blur(state);
+		keys[i] = order % 3 == 0   ? (struct key){ { w, a, t }, i }
+			  : order % 3 == 1 ? (struct key){ { t, a, w }, i }
+					   : (struct key){ { t, w, a }, i };
+	}
+	qsort(keys, p->b->count, sizeof(*keys), compare_keys);
+	for (uint32_t i = 0; i < p->b->count; i++)
+		rank[keys[i].index] = i;
+	return 0;
+}
+
+/* ---- the state ------------------------------------------------------------------- */
+
+struct tree {
+	const struct tree_problem *p;
+	struct tree_attempt *a;
+	uint32_t *rank;
+	uint64_t *ground;	/* by item; UINT64_MAX: it is placed */
+	uint64_t *floor, *left; /* by section */
+	struct change {
+		uint64_t *at, old;
+	} * undo;
+	size_t undo_count, undo_cap;
+	uint32_t *choices; /* candidates, level by level */
+	size_t choices_cap;
+	bool out_of_memory; /* the attempt must end */
+};
+
+static void set(struct tree *t, uint64_t *at, uint64_t n)
+{
+	t->out_of_memory |= FRAG_GROW(t->undo, t->undo_count, t->undo_cap, "undo", NULL) != 0;
+	if (t->out_of_memory)
+		return;
+	t->undo[t->undo_count++] = (struct change){ at, *at };
+	*at = n;
+}
+
+static void undo_to(struct tree *t, size_t mark)
+{
+	for (; t->undo_count > mark; t->undo_count--)
+		*t->undo[t->undo_count - 1].at = t->undo[t->undo_count - 1].old;
+}
+
+/* Most of the time is spent here. */
+static uint64_t lowest_ground(const struct tree *t, uint32_t section)
+{
+	const uint32_t *end = &t->p->within[t->p->at[section + 1]];
+	uint64_t low = UINT64_MAX;
+
+	for (const uint32_t *k = &t->p->within[t->p->at[section]]; k < end; k++)
+		low = FRAG_MIN(low, t->ground[*k]);
+	return low;
+}
+
+/* Unplaced, and in one of the sections [from, to)? */
+static bool is_met(const struct tree *t, uint32_t item, uint32_t from, uint32_t to)
+{
+	return t->ground[item] != UINT64_MAX && t->p->items[item].from < to &&
+	       from < t->p->items[item].to;
+}
+
+/* ---- decisions: may the unplaced items still fit? --------------------------------- */
+
+/* The floor of the sections [from, to) becomes `floor`. */
+static bool raise_floor(struct tree *t, uint32_t from, uint32_t to, uint64_t floor)
+{
+	uint32_t low = from, high = to;
+
+	for (uint32_t c = from; c < to; c++)
+		set(t, &t->floor[c], floor);
+	for (uint32_t i = 0; i < t->p->b->count; i++) {
+		const struct tree_item *it = &t->p->items[i];
+
+		if (!is_met(t, i, from, to))
+			continue;
+		if (t->ground[i] < floor)
+			set(t, &t->ground[i], floor);
+		if (t->ground[i] + it->bytes > t->a->ceiling)
+			return false;
+		low = FRAG_MIN(low, it->from);
+		high = FRAG_MAX(high, it->to);
+	}
+	for (uint32_t c = low; c < high; c++)
+		if (t->left[c] && lowest_ground(t, c) + t->left[c] > t->a->ceiling)
+			return false;
+	return true;
+}
+
+/* Places an item on its ground. */
+static bool put(struct tree *t, uint32_t item)
+{
+	const struct tree_item *it = &t->p->items[item];
+	uint64_t offset = t->ground[item];
+
+	t->a->offsets[item] = offset;
+	set(t, &t->ground[item], UINT64_MAX);
+	for (uint32_t c = it->from; c < it->to; c++)
+		set(t, &t->left[c], t->left[c] - it->bytes);
+	return raise_floor(t, it->from, it->to, offset + it->bytes);
+}
+
+/* Nothing begins on the floor of the section: it rises to the lowest offset left, the ground of
+ * higher items, or the lowest top of an item that may still carry one of the others. */
+static bool waste(struct tree *t, uint32_t section)
+{
+	const struct tree_problem *p = t->p;
+	uint64_t next = UINT64_MAX;
+	uint32_t from = section, to = section + 1; /* of those that are on the floor */
+
+	for (uint32_t k = p->at[section]; k < p->at[section + 1]; k++) {
+		const struct tree_item *it = &p->items[p->within[k]];
+
+		if (t->ground[p->within[k]] > t->floor[section]) {
+			next = FRAG_MIN(next, t->ground[p->within[k]]);
+			continue;
+		}
+		from = FRAG_MIN(from, it->from);
+		to = FRAG_MAX(to, it->to);
+	}
+	for (uint32_t i = 0; i < p->b->count; i++)
+		if (is_met(t, i, from, to) && !is_met(t, i, section, section + 1))
+			next = FRAG_MIN(next, t->ground[i] + p->items[i].bytes);
+	return next != UINT64_MAX && raise_floor(t, section, section + 1, next);
+}
+
+/* ---- the tree -------------------------------------------------------------------- */
 
 static uint32_t choose_section(const struct tree *t)
 {
-	uint64_t best_slack = 0;
-	uint32_t best = UINT32_MAX, best_ways = UINT32_MAX;
+	uint32_t best = NONE;
 
-	for (uint32_t c = 0; c < t->p->sections_count; c++) {
-		const struct tree_floor *f = &t->floors[c];
-		uint64_t slack;
-		uint32_t ways;
-
-		if (!f->left || f->skewed)
-			continue;
-		slack = tree_slack(t, c);
-		ways = f->ready + (slack != 0);
-		if (ways < best_ways || (ways == best_ways && slack < best_slack)) {
+	for (uint32_t c = 0; c < t->p->sections_count; c++)
+		if (t->left[c] && (best == NONE || t->floor[c] < t->floor[best] ||
+				   (t->floor[c] == t->floor[best] && t->left[c] > t->left[best])))
 			best = c;
-			best_ways = ways;
-			best_slack = slack;
-		}
-	}
-	FRAG_ASSERT(best != UINT32_MAX);
 	return best;
 }
 
-static bool same_item(const struct tree_item *a, const struct tree_item *b)
-{
-	return a->from == b->from && a->to == b->to && a->bytes == b->bytes;
-}
-
 /* Inserts a candidate by rank, unless an equivalent one is there. */
-static size_t insert(struct tree *t, size_t base, size_t n, uint32_t item)
+static size_t insert(const struct tree *t, uint32_t *list, size_t n, uint32_t item)
 {
-	const struct tree_item *items = t->p->items;
-	uint32_t *list = &t->choices[base];
+	const struct tree_item *items = t->p->items, *it = &items[item];
 	size_t at = n;
 
 	for (size_t k = 0; k < n; k++)
-		if (same_item(&items[list[k]], &items[item]))
+		if (items[list[k]].from == it->from && items[list[k]].to == it->to &&
+		    items[list[k]].bytes == it->bytes)
 			return n;
 	for (; at && t->rank[list[at - 1]] > t->rank[item]; at--)
 		list[at] = list[at - 1];
@@ -72,224 +290,84 @@ static size_t insert(struct tree *t, size_t base, size_t n, uint32_t item)
 	return n + 1;
 }
 
-/* The distinct items on the section's floor, by rank, at choices[base]. SIZE_MAX: no memory. */
+/* The distinct items on the section's floor, by rank, at choices[base]. */
 static size_t list_candidates(struct tree *t, uint32_t section, size_t base)
 {
 	const struct tree_problem *p = t->p;
 	size_t n = 0, most = p->at[section + 1] - p->at[section];
 
-	if (frag_grow_to(&t->choices, base + most, &t->choices_cap, sizeof(*t->choices), "choices",
-			 NULL))
-		return SIZE_MAX;
-	for (uint32_t k = p->at[section]; k < p->at[section + 1]; k++) {
-		const struct tree_spot *s = &t->spots[p->within[k]];
-
-		if (!s->placed && s->ground == t->floors[section].floor)
-			n = insert(t, base, n, p->within[k]);
-	}
+	t->out_of_memory |= frag_grow_to(&t->choices, base + most, &t->choices_cap,
+					 sizeof(*t->choices), "choices", NULL) != 0;
+	for (uint32_t k = p->at[section]; !t->out_of_memory && k < p->at[section + 1]; k++)
+		if (t->ground[p->within[k]] == t->floor[section])
+			n = insert(t, &t->choices[base], n, p->within[k]);
 	return n;
 }
 
-/* ---- waste ----------------------------------------------------------------------- */
-
-/* May unplaced item k carry item `item`, the lowest of `section`? */
-static bool may_carry(const struct tree *t, uint32_t k, uint32_t section)
+static bool spend_node(struct tree *t, size_t depth)
 {
-	const struct tree_item *it = &t->p->items[k];
+	struct tree_attempt *a = t->a;
 
-	return !t->spots[k].placed && !(it->from <= section && section < it->to);
-}
-
-/* The lowest offset in the section if nothing begins on its floor: the ground of higher items, or
- * the lowest top of an item that may still carry one of the others. UINT64_MAX: none. */
-static uint64_t next_floor(const struct tree *t, uint32_t section)
-{
-	const struct tree_problem *p = t->p;
-	uint64_t floor = t->floors[section].floor, next = UINT64_MAX;
-
-	for (uint32_t k = p->at[section]; k < p->at[section + 1]; k++) {
-		uint32_t i = p->within[k];
-
-		if (t->spots[i].placed)
-			continue;
-		if (t->spots[i].ground > floor) {
-			next = FRAG_MIN(next, t->spots[i].ground);
-			continue;
-		}
-		for (uint32_t m = p->met_at[i]; m < p->met_at[i + 1]; m++) {
-			uint32_t j = p->pairs[m];
-
-			if (may_carry(t, j, section))
-				next = FRAG_MIN(next, t->spots[j].ground + p->items[j].bytes);
-		}
-	}
-	return next;
-}
-
-/* Adds the reasons why next_floor is at least `floor`. */
-static void explain_waste(const struct tree *t, uint32_t section, uint64_t floor, uint64_t *set)
-{
-	const struct tree_problem *p = t->p;
-
-	tree_add(t, set, tree_reason(t, section));
-	for (uint32_t k = p->at[section]; k < p->at[section + 1]; k++) {
-		uint32_t i = p->within[k];
-
-		if (t->spots[i].placed)
-			continue;
-		if (t->spots[i].ground > t->floors[section].floor) {
-			tree_add_reason(t, set, i, floor);
-			continue;
-		}
-		/* no other item can carry it because of everything placed below */
-		for (uint32_t c = p->items[i].from; c < p->items[i].to; c++)
-			tree_add(t, set, tree_reason(t, c));
-		for (uint32_t m = p->met_at[i]; m < p->met_at[i + 1]; m++) {
-			uint32_t j = p->pairs[m];
-
-			if (may_carry(t, j, section) && p->items[j].bytes < floor)
-				tree_add_reason(t, set, j, floor - p->items[j].bytes);
-		}
-	}
-}
-
-/* ---- the tree -------------------------------------------------------------------- */
-
-static bool spend_node(struct tree *t)
-{
-	if (t->nodes >= t->nodes_max || t->out_of_memory)
+	if (a->nodes >= a->nodes_max || t->out_of_memory || depth > 2 * t->p->b->count)
 		return false;
-	return ++t->nodes % CLOCK_EVERY ||
-	       (frag_clock_ns() < t->deadline_ns && !t->cancelled(t->ctx));
+	return ++a->nodes % CLOCK_EVERY ||
+	       (frag_clock_ns() < a->deadline_ns && !a->cancelled(a->ctx));
 }
 
-static enum tree_outcome descend(struct tree *t, size_t level, size_t base);
-
-/* The result of a branch at a level. */
-static enum tree_outcome close_branch(struct tree *t, size_t level, enum tree_outcome o)
+/* placed: items so far. base: of choices that are not in use. */
+static enum tree_outcome descend(struct tree *t, size_t placed, size_t depth, size_t base)
 {
-	uint64_t *own = tree_conflict(t, level), *theirs = tree_conflict(t, level + 1);
-	uint64_t bit = 1ull << level % 64;
+	enum tree_outcome o = TREE_IMPOSSIBLE;
+	uint32_t section;
+	size_t n, mark;
 
-	if (t->out_of_memory)
-		return TREE_GAVE_UP;
-	if (o != TREE_IMPOSSIBLE)
-		return o;
-	if (!(theirs[level / 64] & bit)) {
-		memcpy(own, theirs, t->p->words * sizeof(*own));
-		return TREE_ELSEWHERE;
+	if (placed == t->p->b->count)
+		return TREE_SOLVED;
+	for (;;) {
+		section = choose_section(t);
+		n = list_candidates(t, section, base);
+		if (n)
+			break;
+		if (!spend_node(t, depth))
+			return TREE_GAVE_UP;
+		if (!waste(t, section))
+			return TREE_IMPOSSIBLE;
 	}
-	theirs[level / 64] &= ~bit;
-	tree_add(t, own, theirs);
+	mark = t->undo_count;
+	/* each of them lies there, or none does */
+	for (size_t k = 0; o == TREE_IMPOSSIBLE && k <= n; k++) {
+		undo_to(t, mark);
+		if (!spend_node(t, depth))
+			return TREE_GAVE_UP;
+		if (k < n ? put(t, t->choices[base + k]) : waste(t, section))
+			o = descend(t, placed + (k < n), depth + 1, base + n);
+	}
 	return o;
 }
 
-static enum tree_outcome branch_item(struct tree *t, uint32_t item, uint32_t section, size_t level,
-				     size_t base)
+static void tree_release(struct tree *t)
 {
-	size_t mark = t->undo_words;
-	enum tree_outcome o = TREE_IMPOSSIBLE;
-
-	if (t->spots[item].ground + t->p->items[item].bytes > t->ceiling)
-		return o; /* caused by the floor, which is already in the conflict */
-	if (!spend_node(t))
-		return TREE_GAVE_UP;
-	if (tree_put(t, item, section, level))
-		o = descend(t, level + 1, base);
-	if (o == TREE_SOLVED)
-		return o;
-	tree_undo_to(t, mark);
-	return close_branch(t, level, o);
+	FRAG_FREE(t->rank, t->ground, t->floor, t->left, t->undo, t->choices);
 }
 
-/* Nothing begins on the floor of the section: may the unplaced items still fit? If not, adds the
- * reasons to conflict[level]. */
-static bool waste(struct tree *t, uint32_t section, size_t level, bool decided)
+int tree_attempt(const struct tree_problem *p, struct tree_attempt *a, struct frag_err *err)
 {
-	uint64_t next = next_floor(t, section), *own = tree_conflict(t, level);
-	uint64_t most = t->floors[section].floor + tree_slack(t, section);
+	FRAG_AUTO(tree_release) struct tree t = { .p = p, .a = a };
+	size_t n = p->b->count + 1, sections = (size_t)p->sections_count + 1;
 
-	if (next > most) {
-		explain_waste(t, section, most + 1, own);
-		return false;
-	}
-	memset(t->because, 0, t->p->words * sizeof(*t->because));
-	explain_waste(t, section, next, t->because);
-	if (tree_raise(t, section, next, level, decided))
-		return true;
-	if (!t->out_of_memory)
-		tree_add(t, own, tree_conflict(t, level + 1));
-	return false;
-}
-
-static enum tree_outcome branch_waste(struct tree *t, uint32_t section, size_t level, size_t base)
-{
-	size_t mark = t->undo_words;
-	enum tree_outcome o;
-
-	if (!spend_node(t))
-		return TREE_GAVE_UP;
-	if (!waste(t, section, level, true)) {
-		tree_conflict(t, level)[level / 64] &= ~(1ull << level % 64);
-		tree_undo_to(t, mark);
-		return t->out_of_memory ? TREE_GAVE_UP : TREE_IMPOSSIBLE;
-	}
-	o = descend(t, level + 1, base);
-	if (o == TREE_SOLVED)
-		return o;
-	tree_undo_to(t, mark);
-	return close_branch(t, level, o);
-}
-
-/* Raises floors on which nothing can begin, until there is a section with a decision: its
- * candidates are at choices[base]. SOLVED: continue. The caller's mark undoes the raised floors. */
-static enum tree_outcome advance(struct tree *t, size_t level, size_t base, uint32_t *section,
-				 size_t *n)
-{
-	for (;;) {
-		*section = choose_section(t);
-		*n = list_candidates(t, *section, base);
-		if (*n == SIZE_MAX)
-			t->out_of_memory = true;
-		if (t->out_of_memory)
-			return TREE_GAVE_UP;
-		memset(tree_conflict(t, level), 0, t->p->words * sizeof(*t->conflicts));
-		if (*n)
-			return TREE_SOLVED;
-		if (!spend_node(t))
-			return TREE_GAVE_UP;
-		if (!waste(t, *section, level, false))
-			return t->out_of_memory ? TREE_GAVE_UP : TREE_IMPOSSIBLE;
-	}
-}
-
-static enum tree_outcome descend(struct tree *t, size_t level, size_t base)
-{
-	enum tree_outcome o;
-	uint32_t section;
-	size_t n;
-
-	if (!t->left_count)
-		return TREE_SOLVED;
-	if (level >= 64 * t->p->words)
-		return TREE_GAVE_UP;
-	o = advance(t, level, base, &section, &n);
-	if (o != TREE_SOLVED)
-		return o;
-	tree_add(t, tree_conflict(t, level), tree_reason(t, section));
-	o = TREE_IMPOSSIBLE;
-	for (size_t k = 0; o == TREE_IMPOSSIBLE && k < n; k++)
-		o = branch_item(t, t->choices[base + k], section, level, base + n);
-	if (o == TREE_IMPOSSIBLE)
-		o = branch_waste(t, section, level, base + n);
-	return o == TREE_ELSEWHERE ? TREE_IMPOSSIBLE : o;
-}
-
-enum tree_outcome tree_attempt(struct tree *t)
-{
-	tree_clear(t);
-	for (uint32_t c = 0; c < t->p->sections_count; c++)
-		if (t->p->totals[c] > t->ceiling)
-			return TREE_IMPOSSIBLE;
-	return descend(t, 0, 0);
+	a->outcome = TREE_IMPOSSIBLE;
+	for (uint32_t c = 0; c < p->sections_count; c++)
+		if (p->totals[c] > a->ceiling)
+			return 0;
+	t.rank = frag_host_calloc(n, sizeof(*t.rank));
+	t.ground = frag_host_calloc(n, sizeof(*t.ground));
+	t.floor = frag_host_calloc(sections, sizeof(*t.floor));
+	t.left = frag_host_calloc(sections, sizeof(*t.left));
+	a->offsets = frag_host_calloc(n, sizeof(*a->offsets));
+	FRAG_CHECK_ALLOC(t.rank && t.ground && t.floor && t.left && a->offsets, "placement search",
+			 err);
+	FRAG_TRY(make_rank(p, a->order, a->seed, t.rank, err));
+	memcpy(t.left, p->totals, p->sections_count * sizeof(*t.left));
+	a->outcome = descend(&t, 0, 0, 0);
+	return t.out_of_memory ? frag_fail_nomem(err, "placement search") : 0;
 }

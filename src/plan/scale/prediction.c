@@ -80,56 +80,57 @@ static uint64_t peak_requested(const struct frag_trace_dev *dev)
 	return peak;
 }
 
-static int replay(const struct frag_prediction *s, const struct frag_policy_spec *spec,
-		  const struct frag_trace_dev *dev, bool on_card, struct frag_probe *out,
-		  struct frag_err *err)
+/* Of all devices. */
+struct measured {
+	bool completed;
+	uint64_t requested, reserved;
+};
+
+static int add_device(const struct frag_prediction *s, const struct frag_policy_spec *spec,
+		      const struct frag_trace_dev *dev, bool on_card, struct measured *m,
+		      struct frag_err *err)
 {
 	struct frag_plan_env env;
 	struct frag_sim_config card = s->target->card;
+	struct frag_probe probe;
 
 	frag_plan_env_init(&env, s->target, 1);
 	if (!on_card) {
 		card.total_bytes = LARGE + card.context_bytes;
 		env.run.limit_bytes = UINT64_MAX;
 	}
-	return frag_probe_run(&env, spec, &card, dev, out, err);
+	FRAG_TRY(frag_probe_run(&env, spec, &card, dev, &probe, err));
+	m->completed &= probe.completed;
+	m->reserved = FRAG_MAX(m->reserved, probe.peak_reserved_bytes);
+	m->requested = FRAG_MAX(m->requested, peak_requested(dev));
+	return 0;
 }
 
-/* One value under one policy, all devices. */
-static int fill_cell(struct frag_prediction *s, uint64_t value, const struct frag_policy_spec *spec,
-		     enum frag_scaling_bound bound, bool on_card, struct frag_prediction_cell *cell,
-		     struct frag_err *err)
+/* One value under one policy. */
+static int measure(struct frag_prediction *s, uint64_t value, const struct frag_policy_spec *spec,
+		   enum frag_scaling_bound bound, bool on_card, struct measured *m,
+		   struct frag_err *err)
 {
-	cell->completed = true;
+	*m = (struct measured){ .completed = true };
 	for (uint32_t d = 0; d < s->devices; d++) {
 		const struct frag_scaling *sc;
 		struct frag_trace_dev dev;
-		struct frag_probe probe;
-		struct frag_err too_large;
+		struct frag_err why = { 0 };
 		int rc;
 
 		FRAG_TRY(frag_prediction_scaling(s, value, d, &sc, err));
-		rc = frag_scaling_dev(sc, value, bound, &dev, &too_large);
+		rc = frag_scaling_dev(sc, value, bound, &dev, &why);
 		if (rc == FRAG_EINPUT) { /* no card has so much */
-			cell->completed = false;
+			m->completed = false;
 			return 0;
 		}
+		if (!rc)
+			rc = add_device(s, spec, &dev, on_card, m, &why);
+		frag_scaling_dev_release(&dev);
 		if (rc) {
-			*err = too_large;
+			*err = why;
 			return rc;
 		}
-		rc = replay(s, spec, &dev, on_card, &probe, err);
-		if (!rc) {
-			uint64_t *peak =
-				bound == FRAG_SCALING_LOW ? &cell->low_bytes : &cell->high_bytes;
-
-			cell->completed &= probe.completed;
-			*peak = FRAG_MAX(*peak, probe.peak_reserved_bytes);
-			cell->peak_requested_bytes =
-				FRAG_MAX(cell->peak_requested_bytes, peak_requested(&dev));
-		}
-		frag_scaling_dev_release(&dev);
-		FRAG_TRY(rc);
 	}
 	return 0;
 }
@@ -145,83 +146,74 @@ static bool bounds_differ(struct frag_prediction *s, uint64_t value)
 	return differ;
 }
 
-/* Does it complete on the card? With more room than it reserves, it does. */
-static int fill_on_card(struct frag_prediction *s, uint64_t value,
-			const struct frag_policy_spec *spec, struct frag_prediction_cell *cell,
+/* Both bounds on a card that refuses nothing. */
+static int measure_both(struct frag_prediction *s, uint64_t value,
+			const struct frag_policy_spec *spec, struct frag_prediction_cell *c,
 			struct frag_err *err)
+{
+	struct measured low, high;
+
+	FRAG_TRY(measure(s, value, spec, FRAG_SCALING_LOW, false, &low, err));
+	high = low;
+	if (!is_recorded(s, value) && bounds_differ(s, value))
+		FRAG_TRY(measure(s, value, spec, FRAG_SCALING_HIGH, false, &high, err));
+	*c = (struct frag_prediction_cell){ high.completed, false,
+					    FRAG_MAX(low.requested, high.requested), low.reserved,
+					    high.reserved };
+	return 0;
+}
+
+/* And does it complete on the card? With more room than it reserves, it does. */
+static int fill_cell(struct frag_prediction *s, uint64_t value, const struct frag_policy_spec *spec,
+		     struct frag_prediction_cell *c, struct frag_err *err)
 {
 	const struct frag_sim_config *card = &s->target->card;
 	uint64_t room =
 		FRAG_MIN(frag_target_limit(s->target),
 			 card->total_bytes - FRAG_MIN(card->context_bytes, card->total_bytes));
-	enum frag_scaling_bound bound =
-		cell->high_bytes > cell->low_bytes ? FRAG_SCALING_HIGH : FRAG_SCALING_LOW;
-	struct frag_prediction_cell on = { 0 };
+	struct measured on;
 
-	on.completed = cell->completed && cell->high_bytes <= room;
-	if (cell->completed && !on.completed)
-		FRAG_TRY(fill_cell(s, value, spec, bound, true, &on, err));
-	cell->on_card = on.completed;
+	FRAG_TRY(measure_both(s, value, spec, c, err));
+	on.completed = c->completed && c->high_bytes <= room;
+	if (c->completed && !on.completed)
+		FRAG_TRY(
+			measure(s, value, spec,
+				c->high_bytes > c->low_bytes ? FRAG_SCALING_HIGH : FRAG_SCALING_LOW,
+				true, &on, err));
+	c->on_card = on.completed;
 	return 0;
 }
 
 static int fill_cells(struct frag_prediction *s, struct frag_err *err)
 {
 	FRAG_TRY_CALLOC(s->cells, s->values_count * s->specs_count + 1, "table", err);
-	for (size_t i = 0; i < s->values_count; i++) {
-		for (size_t p = 0; p < s->specs_count; p++) {
-			struct frag_prediction_cell *c = &s->cells[i * s->specs_count + p];
-
-			FRAG_TRY(fill_cell(s, s->values[i], s->specs[p], FRAG_SCALING_LOW, false, c,
-					   err));
-			c->high_bytes = c->low_bytes;
-			if (!is_recorded(s, s->values[i]) && bounds_differ(s, s->values[i]))
-				FRAG_TRY(fill_cell(s, s->values[i], s->specs[p], FRAG_SCALING_HIGH,
-						   false, c, err));
-			FRAG_TRY(fill_on_card(s, s->values[i], s->specs[p], c, err));
-		}
-	}
+	for (size_t i = 0; i < s->values_count * s->specs_count; i++)
+		FRAG_TRY(fill_cell(s, s->values[i / s->specs_count], s->specs[i % s->specs_count],
+				   &s->cells[i], err));
 	return 0;
 }
 
 /* ---- the greatest value --------------------------------------------------------------------- */
-
-static int completes(struct frag_prediction *s, uint64_t value, size_t p,
-		     enum frag_scaling_bound bound, bool *fits, struct frag_err *err)
-{
-	struct frag_prediction_cell c = { 0 };
-
-	FRAG_TRY(fill_cell(s, value, s->specs[p], bound, true, &c, err));
-	*fits = c.completed;
-	return 0;
-}
 
 /* Doubling from the largest recording, then bisection: what completes with a value is taken to
  * complete with all smaller ones. *out 0: nothing does, UINT64_MAX: all up to `most` do. */
 static int find_largest(struct frag_prediction *s, size_t p, enum frag_scaling_bound bound,
 			uint64_t most, uint64_t *out, struct frag_err *err)
 {
-	uint64_t low = 0, high = FRAG_MIN(s->parts[s->parts_count - 1].value, most);
-	bool fits;
+	uint64_t low = 0, high = 0, at = FRAG_MIN(s->parts[s->parts_count - 1].value, most);
+	struct measured m;
 
-	FRAG_TRY(completes(s, high, p, bound, &fits, err));
-	while (fits) {
-		low = high;
-		if (high >= most) {
+	while (!high || high - low > 1) {
+		FRAG_TRY(measure(s, at, s->specs[p], bound, true, &m, err));
+		if (!m.completed) {
+			high = at;
+		} else if (at >= most) {
 			*out = UINT64_MAX;
 			return 0;
+		} else {
+			low = at;
 		}
-		high = FRAG_MIN(2 * high, most);
-		FRAG_TRY(completes(s, high, p, bound, &fits, err));
-	}
-	while (high - low > 1) {
-		uint64_t mid = low + (high - low) / 2;
-
-		FRAG_TRY(completes(s, mid, p, bound, &fits, err));
-		if (fits)
-			low = mid;
-		else
-			high = mid;
+		at = high ? low + (high - low) / 2 : FRAG_MIN(2 * low, most);
 	}
 	*out = low;
 	return 0;
@@ -254,14 +246,8 @@ static int check_last(struct frag_prediction *s, struct frag_err *err)
 		return 0;
 	less.parts_count = last;
 	FRAG_TRY_CALLOC(less.scalings, last * s->devices, "test", err);
-	rc = fill_cell(&less, s->parts[last].value, s->specs[0], FRAG_SCALING_LOW, false,
-		       &s->check_predicted, err);
-	if (!rc)
-		rc = fill_cell(&less, s->parts[last].value, s->specs[0], FRAG_SCALING_HIGH, false,
-			       &s->check_predicted, err);
-	if (!rc)
-		rc = fill_cell(s, s->parts[last].value, s->specs[0], FRAG_SCALING_LOW, false,
-			       &s->check_recorded, err);
+	rc = measure_both(&less, s->parts[last].value, s->specs[0], &s->check_predicted, err)
+		     ?: measure_both(s, s->parts[last].value, s->specs[0], &s->check_recorded, err);
 	s->checked = !rc;
 	for (size_t i = 0; i < last * s->devices; i++)
 		frag_scaling_release(&less.scalings[i]);

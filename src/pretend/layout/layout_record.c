@@ -286,9 +286,8 @@ static bool is_there(const struct frag_layouts *x, size_t on, const char *path)
 }
 
 /* Path of the roles for jobs with the same ranks: equal values, except along ordered names and
- * recomputation. any_world: independent of the number of ranks. */
-static void roles_path(const struct frag_layouts *x, size_t layout, bool any_world, char *path,
-		       size_t cap)
+ * recomputation. */
+static void roles_path(const struct frag_layouts *x, size_t layout, char *path, size_t cap)
 {
 	static const char *const same_ranks[] = { "ac", "recompute", "checkpoint",
 						  "checkpointing" };
@@ -297,15 +296,14 @@ static void roles_path(const struct frag_layouts *x, size_t layout, bool any_wor
 	for (size_t k = 0; k < x->axes.count; k++) {
 		const struct frag_axis *a = &x->axes.list[k];
 		const char *value = frag_axes_value(&x->axes, layout, k);
-		bool counts = k == x->world ? !any_world : a->order == FRAG_AXIS_ANY;
+		bool counts = k == x->world || a->order == FRAG_AXIS_ANY;
 
 		for (size_t n = 0; n < FRAG_ARRAY_LEN(same_ranks); n++)
 			counts &= strcmp(a->name, same_ranks[n]) != 0;
 		if (counts)
 			key = XXH3_64bits_withSeed(value, strlen(value), key + k + 1);
 	}
-	snprintf(path, cap, "%.4000s/%s.%016llx", x->folder, any_world ? "alike" : "roles",
-		 (unsigned long long)key);
+	snprintf(path, cap, "%.4000s/roles.%016llx", x->folder, (unsigned long long)key);
 }
 
 static const struct frag_layout_result nothing = { .rank = UINT64_MAX, .step_us = UINT64_MAX };
@@ -318,7 +316,7 @@ static int record(const struct frag_layouts *x, size_t i, size_t on, const char 
 	struct engine engine = { log, x->block_tokens };
 	struct frag_pretend pretend;
 	struct frag_program p;
-	char path[4200], roles[4200], alike[4200];
+	char path[4200], roles[4200];
 	struct frag_err unread;
 	int status = 0, said = 0, rc;
 
@@ -326,10 +324,8 @@ static int record(const struct frag_layouts *x, size_t i, size_t on, const char 
 	FRAG_TRY(frag_config_apply(x->settings, &x->axes, frag_layout_of(x, i), words, err));
 	path_of(x, i, on, log, path, sizeof(path));
 	p = program_of(x, i, on, &pretend, words);
-	roles_path(x, frag_layout_of(x, i), false, roles, sizeof(roles));
-	roles_path(x, frag_layout_of(x, i), true, alike, sizeof(alike));
+	roles_path(x, frag_layout_of(x, i), roles, sizeof(roles));
 	pretend.known_roles = x->exact ? NULL : roles;
-	pretend.alike_roles = alike;
 	pretend.scout_prints = true; /* into the log, of which the size is watched */
 	if (is_there(x, on, path)) {
 		out->status = FRAG_LAYOUT_RAN;

@@ -16,7 +16,8 @@ for c in explain "explain --by stack" diagnose "export --to csv" "export --to op
 	"$CUFRAG" $c evil.pickle > out 2> err || echo "$c: status $?"
 	LC_ALL=C grep -q "$(printf '[\033\007]')" out && echo "$c: raw"
 done
-"$CUFRAG" explain evil.pickle --out page --folded f --speedscope s.json > /dev/null
+"$CUFRAG" explain evil.pickle --out page --stacks f > /dev/null
+"$CUFRAG" explain evil.pickle -q --stacks s.json > /dev/null
 grep -c '<script>alert' page/explain.html
 LC_ALL=C grep -c "$(printf '[\033\007]')" page/explain.html page/explain-live.svg page/explain-live.csv f s.json
 python3 -c 'import json; json.load(open("s.json")); print(len(open("f").read().splitlines()))'

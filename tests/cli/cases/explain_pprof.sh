@@ -1,5 +1,5 @@
 # The profile, read back field by field: frames of each stack, bytes that add up to what is live.
-"$CUFRAG" explain "$TRACES/leak.frames.cft" --pprof live.pb --json live.json > /dev/null || exit
+"$CUFRAG" explain "$TRACES/leak.frames.cft" --stacks live.pb --json live.json > /dev/null || exit
 python3 - <<'END'
 import json
 

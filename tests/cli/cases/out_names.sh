@@ -13,9 +13,3 @@ mkdir -p full/report.html
 "$CUFRAG" compare "$@" --out full > /dev/null
 echo "exit $?"
 ls -A full
-# what a killed run has left goes with the next
-mkdir -p full/.cufrag-abcdef other && rmdir full/report.html
-touch full/.cufrag-abcdef/memory.csv other/kept && ln -s ../other full/.cufrag-ghijkl
-"$CUFRAG" compare "$@" --out full > /dev/null
-ls -A full | grep '^\.cufrag'
-ls other

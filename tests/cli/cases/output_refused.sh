@@ -16,8 +16,8 @@ try import b.pickle -o made.cft
 try import b.pickle -o made.cft
 try info b.pickle --json made.cft
 try export in.cft --to csv -o in.cft
-try explain in.cft --folded in.cft
-try explain in.cft --folded same --pprof ./same
+try explain in.cft --stacks in.cft
+try explain in.cft --stacks same --json ./same
 try sweep in.cft -o in.cft
 try sweep in.cft -o same --csv same
 try monitor --csv made.cft

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 master, slave = pty.openpty()
-env = {**os.environ, "TERM": "xterm", "FRAG_PROGRESS_DELAY_MS": "0"}
+env = {**os.environ, "TERM": "xterm"}
 child = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=slave, env=env)
 os.close(slave)
 said = b""

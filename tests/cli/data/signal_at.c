@@ -63,21 +63,18 @@ static __attribute__((destructor)) void end(void)
 		return got; \
 	}
 
-int mkstemp(char *), mkdir(const char *, mode_t), rename(const char *, const char *),
+int mkostemp(char *, int), mkdir(const char *, mode_t), rename(const char *, const char *),
 	unlink(const char *);
-int linkat(int, const char *, int, const char *, int), rmdir(const char *),
-	unlinkat(int, const char *, int);
+int rmdir(const char *), unlinkat(int, const char *, int);
 char *mkdtemp(char *);
 
-AROUND(int, mkstemp, (char *name), (name))
+AROUND(int, mkostemp, (char *name, int flags), (name, flags))
 AROUND(char *, mkdtemp, (char *name), (name))
 AROUND(int, mkdir, (const char *path, mode_t mode), (path, mode))
 AROUND(int, rename, (const char *from, const char *to), (from, to))
 AROUND(int, unlink, (const char *path), (path))
 AROUND(int, unlinkat, (int fd, const char *path, int flags), (fd, path, flags))
 AROUND(int, rmdir, (const char *path), (path))
-AROUND(int, linkat, (int a, const char *from, int b, const char *to, int flags),
-       (a, from, b, to, flags))
 AROUND(FILE *, fopen, (const char *path, const char *mode), (path, mode))
 AROUND(FILE *, fdopen, (int fd, const char *mode), (fd, mode))
 AROUND(int, fclose, (FILE * f), (f))
@@ -106,10 +103,6 @@ int open(const char *path, int flags, ...)
 	va_start(ap, flags);
 	mode = va_arg(ap, mode_t);
 	va_end(ap);
-	if (getenv("NO_TMPFILE") && (flags & O_TMPFILE) == O_TMPFILE) {
-		errno = EOPNOTSUPP; /* as of a file system that knows no files without a name */
-		return -1;
-	}
 	step();
 	fd = NEXT(open)(path, flags, mode);
 	step();
