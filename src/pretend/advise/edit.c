@@ -22,14 +22,9 @@ void frag_edit_release(struct frag_edit *e)
 	*e = (struct frag_edit){ 0 };
 }
 
-static bool touched(const struct frag_edit *e, size_t life)
-{
-	return e->how[life] != AS_RECORDED || e->size[life];
-}
-
 static void touch(struct frag_edit *e, size_t life)
 {
-	if (!touched(e, life))
+	if (e->how[life] == AS_RECORDED && !e->size[life])
 		e->edited_bytes += e->story->lives[life].bytes;
 }
 

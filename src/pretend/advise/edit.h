@@ -68,8 +68,7 @@ struct frag_story {
 	bool stacks;	 /* the recording has them */
 	bool may_train;	 /* it ended before any backward pass; one is assumed to follow */
 	struct frag_sites sites;
-	uint64_t peak_bytes, peak_event; /* requested */
-	size_t steps;			 /* spans of optimizer steps */
+	size_t steps; /* spans of optimizer steps */
 };
 
 /* pre: the events are in memory. Errors: FRAG_ENOMEM, FRAG_EINPUT. */

@@ -8,8 +8,6 @@
  */
 #include "edit.h"
 
-#define OPEN_MAX 64u /* live temporaries of a block; further ones are freed at once */
-
 struct block {
 	const struct frag_instance *at;
 	size_t first, end;  /* lives */
@@ -38,50 +36,32 @@ static bool is_output(const struct frag_story *s, const struct block *b, size_t 
 	return life == last_saved(s, b);
 }
 
-/* A live temporary. */
-struct temporary {
-	size_t life;
-	uint32_t id;
-};
-
-static int close_until(struct frag_edit *e, struct temporary *open, size_t *n, uint64_t event,
-		       uint64_t at, struct frag_err *err)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < *n; i++) {
-		if (e->story->lives[open[i].life].died >= event)
-			open[kept++] = open[i];
-		else
-			FRAG_TRY(frag_edit_free(e, open[i].life, open[i].id, at, err));
-	}
-	*n = kept;
-	return 0;
-}
-
 /* Recomputes the forward pass before event `at`. */
 static int again(struct frag_edit *e, const struct block *b, size_t last, uint64_t at,
 		 struct frag_err *err)
 {
-	struct temporary open[OPEN_MAX];
-	size_t n = 0;
+	const struct frag_story *s = e->story;
+	FRAG_AUTO_FREE uint32_t *ids = NULL;
 
-	for (size_t i = b->first; i <= last; i++) {
-		const struct frag_life *l = &e->story->lives[i];
-		uint32_t id;
+	FRAG_TRY_CALLOC(ids, last - b->first + 1, "advice", err);
+	for (uint64_t event = b->at->first; event < b->at->end; event++) {
+		const size_t i = s->of[event];
+		const struct frag_life *l;
 
-		FRAG_TRY(close_until(e, open, &n, l->born, at, err));
-		if (is_saved(l) && !is_output(e->story, b, i)) {
-			FRAG_TRY(frag_edit_add(e, i, at, l->died, err));
+		if (i < b->first || i > last) /* or no life */
+			continue;
+		l = &s->lives[i];
+		if (is_saved(l) && !is_output(s, b, i)) {
+			if (event == l->born)
+				FRAG_TRY(frag_edit_add(e, i, at, l->died, err));
 		} else if (l->died < b->at->end) {
-			FRAG_TRY(frag_edit_request(e, i, at, &id, err));
-			if (n < OPEN_MAX)
-				open[n++] = (struct temporary){ i, id };
-			else
-				FRAG_TRY(frag_edit_free(e, i, id, at, err));
+			if (event == l->born)
+				FRAG_TRY(frag_edit_request(e, i, at, &ids[i - b->first], err));
+			else if (event == l->died)
+				FRAG_TRY(frag_edit_free(e, i, ids[i - b->first], at, err));
 		}
 	}
-	return close_until(e, open, &n, FRAG_NEVER, at, err);
+	return 0;
 }
 
 /*

@@ -148,10 +148,6 @@ static int find_spans(struct frag_story *s, uint64_t *live, struct frag_err *err
 			s->spans[s->spans_count - 1].allocs++;
 		}
 		live[i] = now;
-		if (now > s->peak_bytes) {
-			s->peak_bytes = now;
-			s->peak_event = i;
-		}
 	}
 	join_spans(s);
 	return s->stacks ? 0 : split_at_peaks(s, live, err);

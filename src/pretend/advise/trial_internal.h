@@ -5,8 +5,6 @@
 #ifndef FRAG_ADVISE_TRIAL_INTERNAL_H
 #define FRAG_ADVISE_TRIAL_INTERNAL_H
 
-#include <jansson.h>
-
 #include "trial.h"
 
 #define FRAG_TRIAL_LARGE (1ull << 40) /* more than any card has */
@@ -21,9 +19,6 @@ int frag_trials_folder(struct frag_advising *a, unsigned *n, char *path, struct 
 
 int frag_trial_measure(const struct frag_advising *a, const struct frag_trace *trace,
 		       struct frag_trial *t, struct frag_err *err);
-/* The report of the process of run n with most steps; a new reference, or NULL. */
-json_t *frag_trial_facts(const struct frag_advising *a, unsigned n);
-uint64_t frag_facts_count(const json_t *facts, const char *key);
 /* Reads the recording of run n. *out_of_memory: a request was refused. Errors: there is none. */
 int frag_trial_collect(struct frag_advising *a, unsigned n, int status, struct frag_trial *t,
 		       bool *out_of_memory, struct frag_err *err);

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <jansson.h>
+
 #define CHANGES_MAX 64u
 
 /* ---- folders -------------------------------------------------------------------------- */
@@ -75,7 +77,8 @@ int frag_trial_measure(const struct frag_advising *a, const struct frag_trace *t
 	return 0;
 }
 
-json_t *frag_trial_facts(const struct frag_advising *a, unsigned n)
+/* The report of the process of run n with most steps; a new reference, or NULL. */
+static json_t *read_facts(const struct frag_advising *a, unsigned n)
 {
 	char folder[4096], path[4400];
 	json_t *best = NULL;
@@ -105,7 +108,7 @@ json_t *frag_trial_facts(const struct frag_advising *a, unsigned n)
 	return best;
 }
 
-uint64_t frag_facts_count(const json_t *facts, const char *key)
+static uint64_t count_of(const json_t *facts, const char *key)
 {
 	json_int_t n = json_integer_value(json_object_get(facts, key));
 
@@ -116,13 +119,13 @@ int frag_trial_collect(struct frag_advising *a, unsigned n, int status, struct f
 		       bool *out_of_memory, struct frag_err *err)
 {
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
-	json_auto_t *facts = frag_trial_facts(a, n);
+	json_auto_t *facts = read_facts(a, n);
 	char folder[4096];
 
 	*t = (struct frag_trial){ .status = status,
-				  .steps = frag_facts_count(facts, "steps"),
-				  .updated = frag_facts_count(facts, "updated"),
-				  .moved = frag_facts_count(facts, "moved") };
+				  .steps = count_of(facts, "steps"),
+				  .updated = count_of(facts, "updated"),
+				  .moved = count_of(facts, "moved") };
 	frag_trials_path(a, n, "", folder, sizeof(folder));
 	FRAG_TRY(frag_pretend_collect(&a->trials.launch, folder, status, &trace, err));
 	*out_of_memory = frag_vary_refusals(trace) != 0;
@@ -189,7 +192,7 @@ static int add_offer(struct frag_advising *a, const json_t *row, struct frag_err
 {
 	const char *name = text_of(row, "name"), *group = text_of(row, "group"),
 		   *pattern = text_of(row, "what");
-	unsigned most = (unsigned)FRAG_MIN(frag_facts_count(row, "most"), UINT16_MAX), number;
+	unsigned most = (unsigned)FRAG_MIN(count_of(row, "most"), UINT16_MAX), number;
 	FRAG_AUTO_FREE char *change = NULL, *what = NULL;
 
 	if (!is_name(name) || !frag_offer_asked(a->only, name, &number))
@@ -215,7 +218,7 @@ static int add_offer(struct frag_advising *a, const json_t *row, struct frag_err
 
 int frag_trial_offers(struct frag_advising *a, struct frag_err *err)
 {
-	json_auto_t *facts = frag_trial_facts(a, 0);
+	json_auto_t *facts = read_facts(a, 0);
 	const json_t *changes = json_object_get(facts, "changes");
 	size_t i, n = FRAG_MIN(json_array_size(changes), CHANGES_MAX);
 

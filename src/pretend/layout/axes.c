@@ -53,19 +53,6 @@ static int add_value(struct frag_axis *a, const char *text, size_t len, struct f
 	return 0;
 }
 
-/* The number behind `sign`. False: there is none, or it is too large for a range. */
-static bool take_number(const char **at, const char *sign, uint64_t *out)
-{
-	const char *digits = *at + strlen(sign);
-	char *end;
-
-	if (strncmp(*at, sign, strlen(sign)) != 0 || !isdigit((unsigned char)*digits))
-		return false;
-	*out = strtoull(digits, &end, 10);
-	*at = end;
-	return *out < UINT32_MAX;
-}
-
 /* Is it meant as "1..8" or "1024..65536*2"? "../data" is not. */
 static bool is_range(const char *text)
 {
@@ -74,35 +61,29 @@ static bool is_range(const char *text)
 	       !strncmp(text + strspn(text, "0123456789"), "..", 2);
 }
 
-static int parse_range(const struct frag_axis *a, const char *text, size_t len, uint64_t *range,
-		       struct frag_err *err)
-{
-	const char *at = text;
-
-	if (take_number(&at, "", &range[0]) && take_number(&at, "..", &range[1]) &&
-	    (*at != '*' || take_number(&at, "*", &range[2])) && at == text + len)
-		return 0;
-	return frag_fail(err, FRAG_EUSAGE,
-			 "--vary {%s}: invalid range '%.*s'; expected FIRST..LAST or "
-			 "FIRST..LAST*FACTOR, with numbers from 0 to %u",
-			 a->name, (int)FRAG_MIN(len, 60u), text, UINT32_MAX - 1);
-}
-
 static int add_range(struct frag_axis *a, const char *text, size_t len, struct frag_err *err)
 {
-	uint64_t range[3] = { 0 };
+	unsigned long long first, last, factor = 0;
+	char copy[60];
+	int n = 0, all = 0;
 
-	FRAG_TRY(parse_range(a, text, len, range, err));
-	if (range[0] > range[1] || (range[2] && (!range[0] || range[2] < 2)))
+	snprintf(copy, sizeof(copy), "%.*s", (int)FRAG_MIN(len, sizeof(copy) - 1), text);
+	if (strspn(copy, "0123456789.*") < len ||
+	    sscanf(copy, "%10llu..%10llu%n*%10llu%n", &first, &last, &n, &factor, &all) < 2 ||
+	    copy[FRAG_MAX(n, all)] || FRAG_MAX(first, FRAG_MAX(last, factor)) >= UINT32_MAX)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "--vary {%s}: invalid range '%s'; expected FIRST..LAST or "
+				 "FIRST..LAST*FACTOR, with numbers from 0 to %u",
+				 a->name, copy, UINT32_MAX - 1);
+	if (first > last || (all && (!first || factor < 2)))
 		return frag_fail(err, FRAG_EUSAGE,
 				 "--vary {%s}: the range is empty; expected FIRST..LAST or "
 				 "FIRST..LAST*FACTOR",
 				 a->name);
-	for (uint64_t n = range[0]; n <= range[1]; n = range[2] ? n * range[2] : n + 1) {
+	for (; first <= last; first = all ? first * factor : first + 1) {
 		char number[24];
 
-		FRAG_TRY(add_value(a, number,
-				   (size_t)sprintf(number, "%llu", (unsigned long long)n), err));
+		FRAG_TRY(add_value(a, number, (size_t)sprintf(number, "%llu", first), err));
 	}
 	return 0;
 }

@@ -413,21 +413,6 @@ static void remarks(const struct frag_layouts *x, const struct layouts *all, str
 			   kept.len ? frag_text_str(&kept) : "nothing");
 }
 
-/* Stands first, so that no reader takes a partial answer for the whole. */
-static void warn_interrupted(const struct frag_layouts *x, const struct frag_layout_row *rows,
-			     size_t count, struct frag_answer *a)
-{
-	size_t unknown = 0;
-
-	for (size_t i = 0; i < count; i++)
-		unknown += !strcmp(rows[i].answer, "unknown");
-	if (x->interrupted)
-		frag_answer_warn(a,
-				 "Interrupted: %zu of %zu answers are unknown, so fewer cards or "
-				 "another layout may be better.",
-				 unknown, count);
-}
-
 int frag_layouts_answer(const struct frag_layouts *x, struct frag_answer *a, struct frag_err *err)
 {
 	struct layouts *all = frag_answer_new(a, 1, sizeof(*all));
@@ -435,7 +420,7 @@ int frag_layouts_answer(const struct frag_layouts *x, struct frag_answer *a, str
 	struct fewest_row *sizes = frag_answer_new(
 		a, x->world == SIZE_MAX ? 1 : x->cards_count * x->axes.list[x->world].count,
 		sizeof(*sizes));
-	size_t count, sizes_count;
+	size_t count, sizes_count, unknown = 0;
 	struct frag_layout_row *rows = make_rows(x, &count, a), *top;
 
 	FRAG_CHECK_ALLOC(all && fewest && sizes && rows, "answer", err);
@@ -450,7 +435,13 @@ int frag_layouts_answer(const struct frag_layouts *x, struct frag_answer *a, str
 		"With how many cards of each kind does the job complete, and with which layout?";
 	a->estimated = true;
 	remarks(x, all, a);
-	warn_interrupted(x, rows, count, a);
+	for (size_t i = 0; i < count; i++)
+		unknown += !strcmp(rows[i].answer, "unknown");
+	if (x->interrupted) /* first, so that no reader takes a partial answer for the whole */
+		frag_answer_warn(a,
+				 "Interrupted: %zu of %zu answers are unknown, so fewer cards or "
+				 "another layout may be better.",
+				 unknown, count);
 	for (size_t c = 0; c < x->cards_count; c++) {
 		fewest[c] = take_of(x, c, frag_layout_fewest(x, c), a);
 		conclude(x, c, &fewest[c], a);

@@ -15,7 +15,7 @@
 	F(S, COUNT, y, y, NULL, "row") \
 	F(S, TEXT, column, frag_answer_print(a, "%s", frag_clean_text(column, strlen(column))), \
 	  NULL, "value of the name that goes to the right") \
-	F(S, TEXT, row, lines.texts[y], NULL, "the other values") \
+	F(S, TEXT, row, lines[y], NULL, "the other values") \
 	F(S, RATIO, need_ratio, \
 	  row->peak_reserved_bytes == UINT64_MAX \
 		  ? NAN \
@@ -39,20 +39,15 @@ static size_t right_of(const struct frag_layouts *x)
 	return best;
 }
 
-struct rows {
-	const char *texts[MAP_ROWS];
-	size_t count;
-};
-
 /* The row with this text, added if it is new; MAP_ROWS: the map is full. */
-static size_t find_row(struct rows *rows, const char *text, struct frag_answer *a)
+static size_t find_row(const char **texts, const char *text, struct frag_answer *a)
 {
 	size_t k = 0;
 
-	while (k < rows->count && strcmp(rows->texts[k], text) != 0)
+	while (k < MAP_ROWS && texts[k] && strcmp(texts[k], text) != 0)
 		k++;
-	if (k == rows->count && k < MAP_ROWS)
-		rows->texts[rows->count++] = frag_answer_print(a, "%s", text);
+	if (k < MAP_ROWS && !texts[k])
+		texts[k] = frag_answer_print(a, "%s", text);
 	return k;
 }
 
@@ -61,30 +56,25 @@ void frag_layout_map(const struct frag_layouts *x, size_t c, const struct frag_l
 {
 	struct cell *cells = frag_answer_new(a, x->border.count, sizeof(*cells));
 	size_t right = right_of(x), n = 0, fits = 0, all = 0;
+	const char *lines[MAP_ROWS] = { NULL };
 	struct frag_title title = { 0 };
-	struct rows lines = { 0 };
 
-	for (size_t i = 0, r = 0; cells && i < x->border.count; i++) {
-		size_t layout = frag_layout_of(x, i);
-		const struct frag_layout_row *row;
+	for (size_t at = 0; cells && at < x->border.count * x->cards_count; at++) {
+		const size_t i = at / x->cards_count, layout = frag_layout_of(x, i);
+		const struct frag_layout_row *row = rows;
 		char text[400], column[400];
 		size_t y;
 
-		for (size_t k = 0; k < c; k++)
-			r += frag_layout_on(x, i, k);
-		row = &rows[r];
-		for (size_t k = c; k < x->cards_count; k++)
-			r += frag_layout_on(x, i, k);
-		if (!frag_layout_on(x, i, c))
+		rows += frag_layout_on(x, i, at % x->cards_count);
+		if (rows == row || at % x->cards_count != c)
 			continue;
 		all++;
 		fits += !strcmp(row->answer, "fits");
 		frag_axes_text(&x->axes, layout, right, text, sizeof(text));
-		y = find_row(&lines, *text ? text : "all", a);
+		y = find_row(lines, *text ? text : "all", a);
 		snprintf(column, sizeof(column), "%s", frag_axes_value(&x->axes, layout, right));
-		if (y == MAP_ROWS)
-			continue;
-		cells[n++] = FRAG_ROW_VALUES(cell, CELL);
+		if (y < MAP_ROWS)
+			cells[n++] = FRAG_ROW_VALUES(cell, CELL);
 	}
 	if (!n)
 		return;

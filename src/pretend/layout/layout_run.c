@@ -325,23 +325,20 @@ static int search(struct course *c, struct frag_err *err)
 	return 0;
 }
 
-/* Runs some of the assumed layouts; after a contradiction the search continues. */
-static int check(struct course *c, struct frag_err *err)
+/* Searches, and runs some of the assumed layouts; after a contradiction the search continues. */
+static int search_and_check(struct course *c, struct frag_err *err)
 {
 	struct frag_layouts *x = c->x;
+	bool more = true;
+	size_t i;
 
-	while (!x->interrupted) {
-		uint64_t wrong = x->border.wrong;
-		size_t i = frag_border_check(&x->border, x->checks, x->seed);
-
-		if (i != SIZE_MAX)
+	while (more && !x->interrupted) {
+		FRAG_TRY(search(c, err));
+		while (!x->interrupted && c->running < x->jobs &&
+		       (i = frag_border_check(&x->border, x->checks, x->seed)) != SIZE_MAX)
 			FRAG_TRY(start(c, i, SIZE_MAX, err));
-		if (i == SIZE_MAX || c->running == x->jobs)
-			drain(c);
-		if (x->border.wrong != wrong)
-			FRAG_TRY(search(c, err));
-		if (i == SIZE_MAX)
-			break;
+		more = c->running;
+		drain(c);
 	}
 	frag_border_count(&x->border);
 	return 0;
@@ -382,13 +379,6 @@ static int confirm(struct course *c, struct frag_err *err)
 	return 0;
 }
 
-static int run(struct course *c, struct frag_err *err)
-{
-	FRAG_TRY(search(c, err));
-	FRAG_TRY(check(c, err));
-	return confirm(c, err);
-}
-
 static int run_in_folder(struct course *c, struct frag_err *err)
 {
 	const size_t size = FRAG_LAYOUT_JOBS * sizeof(*c->results);
@@ -402,7 +392,7 @@ static int run_in_folder(struct course *c, struct frag_err *err)
 	/* a memory limit is for children of one process; engines start their own */
 	c->way = c->x->exact || c->x->requests || c->x->pretend.memory_bytes ? ANEW : FIRST;
 	frag_progress_begin(&c->progress, "layouts known");
-	rc = run(c, err);
+	rc = search_and_check(c, err) ?: confirm(c, err);
 	c->x->interrupted |= rc != 0;
 	drain(c);
 	end_server(c);

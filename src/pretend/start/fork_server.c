@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -15,6 +14,7 @@
 #include <frag/base.h>
 
 #include "inject/launch/family.h"
+#include "pretend/start/child.h"
 #include "pretend/start/held_runs.h"
 
 /* A socket that listens at FOLDER/ask, by a path that is short enough for any folder; -1: none. */
@@ -36,47 +36,30 @@ static int listen_in(const char *folder)
 	return good ? fd : -1;
 }
 
-static void __attribute__((noreturn)) serve(const char *folder, const char *first, int fd)
-{
-	char log[4200], modules[4200], number[16];
-	struct frag_err err;
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC), to;
-
-	setpgid(0, 0);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	prctl(PR_SET_CHILD_SUBREAPER, 1); /* of what forks leave behind: frag_forks_end */
-	snprintf(log, sizeof(log), "%s/server.log", folder);
-	to = open(log, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-	dup2(null, STDIN_FILENO);
-	dup2(null, STDOUT_FILENO);
-	dup2(to, STDERR_FILENO);
-	fcntl(fd, F_SETFD, 0);
-	snprintf(modules, sizeof(modules), "%s/modules", folder);
-	snprintf(number, sizeof(number), "%d", fd);
-	/* for what modules write as they are loaded */
-	if (!frag_held_make(folder, FRAG_GIB, &err))
-		execl("/bin/sh", "sh", first, number, modules, NULL);
-	_exit(127);
-}
-
 pid_t frag_forks_begin(const char *folder)
 {
-	char modules[4200], first[4200];
-	pid_t pid = 0;
+	char modules[4200], first[4200], number[16];
+	struct frag_child c = { 0 };
+	struct frag_err err;
 	int fd = -1;
 
 	snprintf(modules, sizeof(modules), "%s/modules", folder);
 	snprintf(first, sizeof(first), "%s/first", folder);
+	snprintf(c.log, sizeof(c.log), "%s/server.log", folder);
 	if (!access(modules, R_OK) && !access(first, R_OK))
 		fd = listen_in(folder);
 	if (fd < 0)
 		return 0;
-	fflush(NULL);
-	pid = fork();
-	if (!pid)
-		serve(folder, first, fd);
+	if (!frag_child_begin(&c, &err) && !c.pid) {
+		fcntl(fd, F_SETFD, 0);
+		snprintf(number, sizeof(number), "%d", fd);
+		/* for what modules write as they are loaded */
+		if (!frag_held_make(folder, FRAG_GIB, &err))
+			execl("/bin/sh", "sh", first, number, modules, NULL);
+		_exit(127);
+	}
 	close(fd);
-	return FRAG_MAX(pid, 0);
+	return c.pid;
 }
 
 void frag_forks_end(pid_t server)
