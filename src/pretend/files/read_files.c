@@ -40,7 +40,8 @@ static void tell(int fd)
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || was_seen(&st))
 		return;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	len = readlink(link, path, sizeof(path) - 1);
+	/* a copy's own name, which our readlink does not tell */
+	len = FRAG_SYS(readlinkat, AT_FDCWD, link, path, sizeof(path) - 1);
 	to = (int)FRAG_SYS(openat, AT_FDCWD, list, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 	if (to < 0)
 		return;
