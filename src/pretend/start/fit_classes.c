@@ -6,14 +6,11 @@
  * enough, to see what it needs. Two recordings run at a time, if host memory allows; a program that
  * fails beside another run of it (a port, a file) is recorded again, alone.
  */
+#include "child.h"
 #include "start.h"
 
-#include <fcntl.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/interrupt.h"
@@ -55,39 +52,28 @@ static int record(const struct frag_fit_classes *c, size_t i, struct frag_err *e
 	return frag_launch_interrupted() ? FRAG_EINTR : frag_trace_write_cft(trace, path, err);
 }
 
-/* Records every `step`th from i on, in a process of its own; failures leave no file. The program's
- * output was shown before. */
-static void __attribute__((noreturn)) work(const struct frag_fit_classes *c, size_t i, size_t step)
-{
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	struct frag_err err;
-
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	frag_progress_silence();
-	for (int fd = 0; fd < 3; fd++)
-		dup2(null, fd);
-	for (; i < c->count && !frag_launch_interrupted(); i += step)
-		record(c, i, &err);
-	_exit(0);
-}
-
+/* Records all from i on, each worker every `workers`th, in processes of their own; failures leave no
+ * file. The program's output was shown before. */
 static void record_from(const struct frag_fit_classes *c, size_t i, size_t workers)
 {
 	FRAG_AUTO(frag_progress_end) struct frag_progress progress = { 0 };
-	pid_t pids[2] = { 0 };
+	struct frag_child list[2] = { { .log = "/dev/null" }, { .log = "/dev/null" } };
+	struct frag_err err;
+	int state;
 
-	fflush(NULL);
 	for (size_t w = 0; w < workers; w++) {
-		pids[w] = fork();
-		if (!pids[w])
-			work(c, i + w, workers);
+		if (frag_child_begin(&list[w], &err) || list[w].pid)
+			continue;
+		for (i += w; i < c->count && !frag_launch_interrupted(); i += workers)
+			record(c, i, &err);
+		frag_child_leave(0);
 	}
 	/* its thread starts after the forks */
 	frag_progress_show(&progress, "recording for other cards");
 	for (size_t w = 0; w < workers; w++)
-		while (pids[w] > 0 && !waitpid(pids[w], NULL, WNOHANG)) {
+		while (list[w].pid && !frag_child_ended(&list[w], &state)) {
 			if (frag_interrupted())
-				kill(pids[w], SIGTERM);
+				frag_child_end(&list[w]);
 			usleep(20000);
 		}
 }
