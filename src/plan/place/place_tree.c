@@ -311,7 +311,7 @@ static bool spend_node(struct tree *t, size_t depth)
 	if (a->nodes >= a->nodes_max || t->out_of_memory || depth > 2 * t->p->b->count)
 		return false;
 	return ++a->nodes % CLOCK_EVERY ||
-	       (frag_clock_ns() < a->deadline_ns && !a->cancelled(a->ctx));
+	       (frag_clock_ns() < a->deadline_ns && !frag_watch_stopped(a->watch));
 }
 
 /* placed: items so far. base: of choices that are not in use. */

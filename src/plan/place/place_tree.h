@@ -31,8 +31,7 @@ struct tree_attempt {
 	uint64_t order, seed; /* in which items are tried: 0, 1, 2 are static; higher ones vary them
 			       * at random */
 	uint64_t nodes_max, deadline_ns;
-	bool (*cancelled)(const void *ctx);
-	const void *ctx;
+	const struct frag_watch *watch;
 	/* found */
 	enum tree_outcome outcome;
 	uint64_t nodes;
