@@ -17,7 +17,6 @@
 
 #define BUFFERS_MAX 6000u /* bounds the depth of the tree, which is walked by recursion */
 #define TURNS 9u	  /* orders per round: the static ones, then these with random changes */
-#define STATIC 3u
 /* Decisions per buffer in a first attempt: one places it, others raise floors. MiniMalloc's D,
  * where much may be wasted, needs 8; B, where nothing may, needs 2. */
 #define NODES_EACH 8u
@@ -85,13 +84,13 @@ static bool is_over(const struct search *s)
 /* Static orders fail again in the same way, until the number of nodes has about doubled. */
 static int run_rounds(struct search *s, struct frag_err *err)
 {
-	uint64_t target = s->opt->target_bytes, next = STATIC;
+	uint64_t target = s->opt->target_bytes, next = TREE_STATIC;
 
 	for (unsigned round = 0; !is_over(s); round++) {
 		if (s->opt->nodes_max && *s->nodes >= s->opt->nodes_max)
 			break;
-		for (unsigned k = round % 6 ? STATIC : 0; k < TURNS && !is_over(s); k++) {
-			uint64_t order = k < STATIC ? k : next++;
+		for (unsigned k = round % 6 ? TREE_STATIC : 0; k < TURNS && !is_over(s); k++) {
+			uint64_t order = k < TREE_STATIC ? k : next++;
 
 			FRAG_TRY(attempt(s, order, target, err));
 			if (*s->height != UINT64_MAX && *s->height > target + 1 && !is_over(s))

@@ -24,12 +24,14 @@ struct tree_problem {
 int tree_problem_init(struct tree_problem *p, const struct frag_buffers *b, struct frag_err *err);
 void tree_problem_release(struct tree_problem *p);
 
+#define TREE_STATIC 3u /* orders */
+
 enum tree_outcome { TREE_GAVE_UP, TREE_SOLVED, TREE_IMPOSSIBLE };
 
 struct tree_attempt {
 	uint64_t ceiling;
-	uint64_t order, seed; /* in which items are tried: 0, 1, 2 are static; higher ones vary them
-			       * at random */
+	uint64_t order, seed; /* in which items are tried: the first are static, others vary them at
+			       * random */
 	uint64_t nodes_max, deadline_ns;
 	const struct frag_watch *watch;
 	/* found */
