@@ -220,8 +220,8 @@ $(GEN)/torch_rule_list.inc: policies/pytorch/releases.csv | $(GEN)
 
 # the cost profiles of measured cards: results/CARD/profile.csv
 COST_CSV := $(sort $(wildcard results/*/profile.csv))
-$(GEN)/cost_list.inc: $(COST_CSV) scripts/build/cost_inc.sh src/include/frag/device.h src/device/sim/cost.h | $(GEN)
-	$(Q)scripts/build/cost_inc.sh $(COST_CSV) > $@
+$(GEN)/cost_list.inc: $(COST_CSV) scripts/build/cost_inc.py src/include/frag/device.h src/device/sim/cost.h | $(GEN)
+	$(Q)scripts/build/cost_inc.py $(COST_CSV) > $@
 
 $(GEN):
 	$(Q)mkdir -p $@
@@ -284,6 +284,13 @@ INJECT_TOP   += $(sort $(wildcard src/pretend/python/*.py src/pretend/python/*.c
 INJECT_DIRS  += src/pretend/python/cufrag_changes src/pretend/python/hooks src/pretend/bin src/pretend/values
 endif
 INJECT_FILES := $(INJECT_TOP) $(sort $(wildcard $(foreach d,$(INJECT_DIRS),$(d)/*.py $(d)/py.typed $(d)/nvidia-smi $(d)/*.cpp $(d)/*.h $(d)/*.csv)))
+objects_of = $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard $(1))))
+link_shared = $(Q)$(CC) $(OLD_LD) -shared $(if $(filter release,$(BUILD)),-Wl$(comma)--strip-debug) -Wl,-soname,$(@F) \
+	$(or $(LDFLAGS_$(BUILD)),-Wl$(comma)-z$(comma)defs)
+# the pretended card, with the simulated device behind it; tests load it with a sanitizer, too
+$(OUT)/libcufrag_nogpu.so: $(call objects_of,src/pretend/card/*.c src/pretend/libraries/*.c src/pretend/ranks/*.c src/pretend/talk/*.c) $(B)/libcufrag.a
+	$(call say,LD,$@)
+	$(link_shared) -Wl,--exclude-libs,ALL -o $@ $^ -ldl -lpthread -lm
 ifneq ($(SO),$(OUT))
 .PHONY: plain-libs
 $(SHARED_LIBS): plain-libs
@@ -292,15 +299,9 @@ plain-libs:
 	+@$(MAKE) --no-print-directory BUILD=release B=$(PLAIN) CC=$(PLAIN_CC) $(SHARED_LIBS)
 else
 $(SHARED_LIBS): | $(STUBS)
-objects_of = $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard $(1))))
 RECORD_OBJ := $(call objects_of,src/inject/record/*.c)
 START_OBJ  := $(call objects_of,src/inject/start/*.c)
 READ_OBJ   := $(call objects_of,src/pretend/files/*.c)
-link_shared = $(Q)$(CC) $(OLD_LD) -shared $(if $(filter release,$(BUILD)),-Wl$(comma)--strip-debug) -Wl,-soname,$(@F) -Wl,-z,defs
-# the pretended card, with the simulated device behind it
-$(OUT)/libcufrag_nogpu.so: $(call objects_of,src/pretend/card/*.c src/pretend/libraries/*.c src/pretend/ranks/*.c src/pretend/talk/*.c) $(B)/libcufrag.a
-	$(call say,LD,$@)
-	$(link_shared) -Wl,--exclude-libs,ALL -o $@ $^ -ldl -lpthread -lm
 # the recorder
 $(OUT)/libcufrag_record.so: $(RECORD_OBJ) $(B)/libcufrag.a
 	$(call say,LD,$@)
@@ -387,7 +388,7 @@ $(patsubst tests/%.c,$(B)/obj/tests/%.o,$(TEST_SRC)) $(SUPPORT_OBJ): $(B)/test_f
 .SECONDARY:
 
 .PHONY: tests-build
-tests-build: $(TEST_BIN) $(FUZZ_BIN) $(B)/cufrag $(B)/lab $(MPI_MODULE)
+tests-build: $(TEST_BIN) $(FUZZ_BIN) $(B)/cufrag $(B)/lab $(MPI_MODULE) $(if $(filter 0,$(PRETEND)),,$(OUT)/libcufrag_nogpu.so)
 
 # ---- tests -----------------------------------------------------------------------
 # Another BUILD has its own folder, also when B was given.
@@ -463,7 +464,7 @@ demo-run: $(B)/cufrag
 
 #: bench      measure speed and memory into results/performance/ (LONG=1: stream 100 M events, not 20 M)
 bench: $(B)/cufrag $(B)/bench_read
-	@SHARED_TRACES='$(SHARED_TRACES)' scripts/bench.sh $(if $(LONG),--long) $(B)
+	@SHARED_TRACES='$(SHARED_TRACES)' scripts/bench.py $(if $(LONG),--long) $(B)
 $(B)/bench_read: scripts/build/bench_read.c $(B)/libcufrag.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(B)/libcufrag.a $(LDLIBS)
@@ -551,8 +552,8 @@ cppcheck: $(GENERATED)
 		-j 2 $(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC) $(CLI_SRC)
 	@echo 'cppcheck: clean'
 
-# How far the analyzer follows a function. Its default, 225,000, takes three times as long: `make nightly` has that.
-TIDY_NODES ?= 40000
+# How far the analyzer follows a function. 40,000 take three times as long; `make nightly` has its default, 225,000.
+TIDY_NODES ?= 10000
 tidy: $(GENERATED)
 	$(Q)printf '%s\n' $(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC) $(CLI_SRC) | xargs -P 2 -I@ \
 		clang-tidy --quiet --extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang \

@@ -139,18 +139,6 @@ static int trim(void *self, uint16_t pool, struct frag_err *err)
 	return frag_dev_mempool_trim(s->env.dev, s->pool, 0, err);
 }
 
-static int check(void *self, struct frag_err *err)
-{
-	struct self *s = self;
-	struct frag_mempool_usage u;
-
-	frag_dev_mempool_usage(s->env.dev, s->pool, &u);
-	/* a device that counts nothing (null) says 0 */
-	if (u.reserved_bytes && u.reserved_bytes < s->blocks.live_bytes + s->blocks.waiting_bytes)
-		return frag_fail(err, FRAG_ECHECK, "the pool holds less than its live blocks");
-	return frag_direct_check(&s->blocks, err);
-}
-
 static void counters(void *self, frag_counter_fn fn, void *ctx)
 {
 	struct self *s = self;
@@ -175,6 +163,5 @@ const struct frag_policy_ops frag_policy_async = {
 	FRAG_POLICY_HOOKS,
 	FRAG_DIRECT_OPS,
 	.trim = trim,
-	.check = check,
 	.counters = counters,
 };

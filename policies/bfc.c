@@ -279,20 +279,10 @@ static bool indexed(void *ctx, const struct frag_piece *p)
 static int check(void *self, struct frag_err *err)
 {
 	struct frag_bfc *s = self;
-	const char *bad = frag_bset_broken(&s->shared);
 	size_t n = frag_bset_count(&s->shared);
-	uint64_t regions = s->heap.live_bytes + s->heap.waiting_bytes + s->heap.free_bytes;
-	uint32_t i;
 
-	for (i = 0; i < s->own_count && !bad; i++) {
-		bad = frag_bset_broken(&s->own[i]);
+	for (uint32_t i = 0; i < s->own_count; i++)
 		n += frag_bset_count(&s->own[i]);
-	}
-	if (bad)
-		return frag_fail(err, FRAG_ECHECK, "set of free chunks: %s", bad);
-	if (regions != s->region_bytes || regions > s->limit)
-		return frag_fail(err, FRAG_ECHECK, "regions of %" PRIu64 " bytes, limit %" PRIu64,
-				 regions, s->limit);
 	return frag_heap_check(&s->heap, n, indexed, s, err);
 }
 

@@ -394,22 +394,17 @@ static int trim(void *self, uint16_t pool, struct frag_err *err)
 
 /* ---- check -------------------------------------------------------------------------------- */
 
-static bool queue_sound(const struct self *s, const struct queue *q, uint32_t stream, unsigned bin,
-			size_t *count, uint64_t *bytes)
+static bool queue_sound(const struct queue *q, size_t *count, uint64_t *bytes)
 {
-	const struct frag_piece *p, *prev = NULL;
+	const struct frag_piece *last = NULL;
 
-	for (p = q->first; p; prev = p, p = p->link[0]) {
-		if (!frag_piece_is_free(p) || p->next || p->seg->bytes != p->bytes)
-			return false;
-		if (bin != NO_BIN && (p->tag != stream || p->mark != bin ||
-				      p->bytes != power(s->params->growth, bin) ||
-				      (prev && number(prev) >= number(p))))
+	for (const struct frag_piece *p = q->first; p; last = p, p = p->link[0]) {
+		if (!frag_piece_is_free(p))
 			return false;
 		++*count;
 		*bytes += p->bytes;
 	}
-	return q->last == prev;
+	return q->last == last;
 }
 
 /* Do heads[] have the first of every queue, and nothing else? */
@@ -427,7 +422,7 @@ static bool heads_sound(const struct self *s)
 			if (!frag_bset_has(&s->heads[bin], 0, number(p), (void *)(uintptr_t)i))
 				return false;
 		}
-		if (count != frag_bset_count(&s->heads[bin]) || frag_bset_broken(&s->heads[bin]))
+		if (count != frag_bset_count(&s->heads[bin]))
 			return false;
 	}
 	return true;
@@ -436,21 +431,14 @@ static bool heads_sound(const struct self *s)
 static int check(void *self, struct frag_err *err)
 {
 	struct self *s = self;
-	size_t count = 0, i;
+	size_t count = 0;
 	uint64_t bytes = 0, left = 0;
+	bool sound = heads_sound(s);
 
-	for (i = 0; i < (size_t)s->streams * s->bins; i++)
-		if (!queue_sound(s, &s->queues[i], (uint32_t)(i / s->bins),
-				 (unsigned)(i % s->bins + s->params->min_bin), &count, &bytes))
-			return frag_fail(err, FRAG_ECHECK, "queue %zu is broken", i);
-	if (!heads_sound(s))
-		return frag_fail(err, FRAG_ECHECK, "the order of the queues is broken");
-	if (!queue_sound(s, &s->left, 0, NO_BIN, &count, &left))
-		return frag_fail(err, FRAG_ECHECK, "queue of what was left is broken");
-	if (bytes != s->cached_bytes || bytes > s->params->max_cached)
-		return frag_fail(err, FRAG_ECHECK,
-				 "%" PRIu64 " bytes are cached, %" PRIu64 " are counted", bytes,
-				 s->cached_bytes);
+	for (size_t i = 0; i < (size_t)s->streams * s->bins; i++)
+		sound &= queue_sound(&s->queues[i], &count, &bytes);
+	if (!sound || !queue_sound(&s->left, &count, &left) || bytes != s->cached_bytes)
+		return frag_fail(err, FRAG_ECHECK, "the queues of free blocks are broken");
 	return frag_heap_check(&s->heap, count, NULL, NULL, err);
 }
 

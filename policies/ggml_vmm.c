@@ -242,7 +242,7 @@ static void free_requested(void *self, const struct frag_block *block)
 	s->waiting_bytes += b->bytes;
 }
 
-/* ---- walk, check -------------------------------------------------------------------------- */
+/* ---- walk --------------------------------------------------------------------------------- */
 
 static void visit_pool(const struct pool *q, uint32_t stream, const struct frag_visitor *v)
 {
@@ -303,37 +303,6 @@ static void usage(void *self, struct frag_usage *out)
 	};
 }
 
-static int check(void *self, struct frag_err *err)
-{
-	const struct self *s = self;
-	uint64_t bytes[3] = { 0 }, sum = 0;
-	size_t count = 0, i;
-	uint32_t k;
-
-	for (k = 0; k < s->pools_count; k++) {
-		const struct pool *q = &s->pools[k];
-		uint64_t used = 0;
-
-		for (i = 0; i < q->count; i++) {
-			used += q->blocks[i].bytes;
-			bytes[q->blocks[i].state] += q->blocks[i].bytes;
-		}
-		count += q->count;
-		sum += held(q);
-		if (used != q->used || used > q->open || held(q) > s->space || held(q) % s->granule)
-			return frag_fail(err, FRAG_ECHECK,
-					 "stack of stream %" PRIu32 " has wrong sizes", k);
-		if (q->count && q->blocks[q->count - 1].state == FRAG_STATE_FREE)
-			return frag_fail(err, FRAG_ECHECK,
-					 "stack of stream %" PRIu32 " ends in a free block", k);
-	}
-	if (bytes[FRAG_STATE_LIVE] != s->live_bytes ||
-	    bytes[FRAG_STATE_WAITING] != s->waiting_bytes || sum != s->held_bytes ||
-	    count != s->blocks_count)
-		return frag_fail(err, FRAG_ECHECK, "counters differ from the sums over the blocks");
-	return 0;
-}
-
 const struct frag_policy_ops frag_policy_ggml_vmm = {
 	.name = "ggml-vmm",
 	.summary = "llama.cpp's pool: a stack in mapped address space, per stream",
@@ -345,5 +314,6 @@ const struct frag_policy_ops frag_policy_ggml_vmm = {
 	FRAG_POLICY_PARAMS(struct params),
 	FRAG_POLICY_HOOKS,
 	.free_requested = free_requested,
-	FRAG_POLICY_LOOKS,
+	.visit = visit,
+	.usage = usage,
 };

@@ -144,6 +144,5 @@ const struct frag_policy_ops frag_policy_managed = {
 	FRAG_POLICY_PARAMS(struct params),
 	FRAG_POLICY_HOOKS,
 	FRAG_DIRECT_OPS,
-	.check = frag_direct_check,
 	.counters = counters,
 };

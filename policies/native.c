@@ -62,15 +62,6 @@ static int release(void *self, const struct frag_block *block, struct frag_err *
 	return frag_heap_drop(&s->heap, p->seg, err);
 }
 
-static int check(void *self, struct frag_err *err)
-{
-	struct self *s = self;
-
-	if (s->heap.pieces_count != s->heap.segs_count)
-		return frag_fail(err, FRAG_ECHECK, "a segment with more than one block");
-	return frag_heap_check(&s->heap, s->heap.free_count, NULL, NULL, err);
-}
-
 const struct frag_policy_ops frag_policy_native = {
 	.abi = FRAG_POLICY_ABI,
 	.name = "native",
@@ -85,5 +76,4 @@ const struct frag_policy_ops frag_policy_native = {
 	.free = release,
 	.trim = frag_heap_op_trim,
 	.usage = frag_heap_op_usage,
-	.check = check,
 };

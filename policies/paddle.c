@@ -187,10 +187,7 @@ static bool indexed(void *ctx, const struct frag_piece *p)
 static int check(void *self, struct frag_err *err)
 {
 	struct self *s = self;
-	const char *bad = frag_bset_broken(&s->free);
 
-	if (bad)
-		return frag_fail(err, FRAG_ECHECK, "set of free blocks: %s", bad);
 	return frag_heap_check(&s->heap, frag_bset_count(&s->free), indexed, s, err);
 }
 

@@ -275,23 +275,15 @@ static int arena_check(void *self, struct frag_err *err)
 {
 	struct arenas *a = self;
 	size_t supers = a->heap.global.supers.count;
-	const char *broken = frag_tree_broken(&a->heap.global.supers);
-	uint64_t live, waiting;
 
-	for (uint32_t i = 0; i < a->streams.count && !broken; i++) {
+	for (uint32_t i = 0; i < a->streams.count; i++) {
 		const struct ra_arena *arena = a->streams.list[i];
 
-		broken = arena ? frag_tree_broken(&arena->supers) : NULL;
 		supers += arena ? arena->supers.count : 0;
 	}
-	if (broken)
-		return frag_fail(err, FRAG_ECHECK, "superblocks of an arena: %s", broken);
-	FRAG_TRY(ra_heap_check(&a->heap, a->up.bytes, &live, &waiting, err));
 	if (supers != frag_slab_live(&a->heap.supers))
 		return frag_fail(err, FRAG_ECHECK, "a superblock belongs to no arena");
-	if (live != a->live_bytes || waiting != a->waiting_bytes)
-		return frag_fail(err, FRAG_ECHECK, "counters differ from the spans");
-	return 0;
+	return ra_heap_check(&a->heap, err);
 }
 
 static int validate(const void *params, struct frag_err *err)

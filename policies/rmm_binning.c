@@ -173,30 +173,9 @@ static void binning_usage(void *self, struct frag_usage *out)
 		out->largest_free_bytes = 0;
 }
 
-static int check_direct(const struct binning *a, struct frag_err *err)
-{
-	uint64_t bytes[FRAG_STATE_FREE + 1] = { 0 }, count = 0;
-
-	for (struct frag_chunk *c = frag_upstream_first(&a->up); c;
-	     c = frag_upstream_next(&a->up, c)) {
-		if (c->owner)
-			continue;
-		if (direct_state(c) > FRAG_STATE_FREE)
-			return frag_fail(err, FRAG_ECHECK, "block 0x%llx has no proper state",
-					 (unsigned long long)c->addr);
-		bytes[direct_state(c)] += c->bytes;
-		count++;
-	}
-	if (memcmp(bytes, a->direct_bytes, sizeof(bytes)) != 0 || count != a->direct_count)
-		return frag_fail(err, FRAG_ECHECK,
-				 "counters differ from the blocks above the bins");
-	return 0;
-}
-
 static int binning_check(void *self, struct frag_err *err)
 {
-	FRAG_TRY(frag_equals_check(&((struct binning *)self)->bins, err));
-	return check_direct(self, err);
+	return frag_equals_check(&((struct binning *)self)->bins, err);
 }
 
 static int validate(const void *params, struct frag_err *err)

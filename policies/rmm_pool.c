@@ -348,40 +348,25 @@ static void pool_usage(void *self, struct frag_usage *out)
 	}
 }
 
-static int check_free(void *self, const struct frag_piece *p, struct frag_err *err)
+static bool indexed(void *self, const struct frag_piece *p)
 {
 	const struct list *l = p->list;
 
 	(void)self;
-	if (!frag_bset_has(&l->free, p->bytes, p->addr, p))
-		return frag_fail(err, FRAG_ECHECK, "free block 0x%llx is not in its list",
-				 (unsigned long long)p->addr);
-	if (free_in(p->next, l))
-		return frag_fail(err, FRAG_ECHECK, "free neighbours of one list at 0x%llx",
-				 (unsigned long long)p->addr);
-	return 0;
+	return frag_bset_has(&l->free, p->bytes, p->addr, p) && !free_in(p->next, l);
 }
 
 static int pool_check(void *self, struct frag_err *err)
 {
 	struct pool *a = self;
-	struct frag_chunks_sums t;
 	size_t listed = 0;
 
-	FRAG_TRY(frag_chunks_check(&a->up, NULL, check_free, a, &t, err));
 	for (uint32_t i = 0; i < a->streams.count; i++) {
 		const struct list *l = a->streams.list[i];
-		const char *broken = l ? frag_bset_broken(&l->free) : NULL;
 
-		if (broken)
-			return frag_fail(err, FRAG_ECHECK, "list of stream %u: %s", i, broken);
 		listed += l ? frag_bset_count(&l->free) : 0;
 	}
-	if (listed != t.pieces.free_count || t.pieces.count != frag_slab_live(&a->pieces) ||
-	    t.pieces.bytes[FRAG_STATE_LIVE] != a->live_bytes ||
-	    t.pieces.bytes[FRAG_STATE_WAITING] != a->waiting_bytes)
-		return frag_fail(err, FRAG_ECHECK, "counters differ from the blocks");
-	return 0;
+	return frag_chunks_check(&a->up, NULL, listed, indexed, a, err);
 }
 
 static int validate(const void *params, struct frag_err *err)

@@ -217,18 +217,15 @@ static bool merged(void *ctx, const struct frag_piece *p)
 	return !frag_piece_free_next(p);
 }
 
-/* Blocks in one list, or SIZE_MAX where it is broken. */
+/* Free blocks in one list, without those that do not belong there. */
 static size_t check_list(const struct self *s, unsigned first, unsigned second)
 {
-	const struct frag_piece *p = s->head[first][second], *prev = NULL;
 	size_t n = 0;
 
-	for (; p; prev = p, p = p->link[1]) {
+	for (const struct frag_piece *p = s->head[first][second]; p; p = p->link[1]) {
 		struct place at = place_of(s, p->bytes);
 
-		if (at.first != first || at.second != second || p->link[0] != prev ||
-		    !frag_piece_is_free(p) || n++ > s->heap.free_count)
-			return SIZE_MAX;
+		n += at.first == first && at.second == second && frag_piece_is_free(p);
 	}
 	return n;
 }
@@ -236,20 +233,17 @@ static size_t check_list(const struct self *s, unsigned first, unsigned second)
 static int check(void *self, struct frag_err *err)
 {
 	struct self *s = self;
-	unsigned first, second;
-	size_t n, sum = 0;
+	size_t sum = 0;
 
-	for (first = 0; first < FIRST; first++) {
-		if ((s->first_bits >> first & 1) != !!s->second_bits[first])
-			return frag_fail(err, FRAG_ECHECK, "first-level bit %u wrong", first);
-		for (second = 0; second < SECOND; second++) {
-			n = check_list(s, first, second);
-			if (n == SIZE_MAX || (s->second_bits[first] >> second & 1) != !!n)
-				return frag_fail(err, FRAG_ECHECK, "list %u/%u broken", first,
-						 second);
+	for (unsigned first = 0; first < FIRST; first++)
+		for (unsigned second = 0; second < SECOND; second++) {
+			size_t n = check_list(s, first, second);
+
+			if ((s->first_bits >> first & s->second_bits[first] >> second & 1) != !!n)
+				return frag_fail(err, FRAG_ECHECK, "bits of list %u/%u are wrong",
+						 first, second);
 			sum += n;
 		}
-	}
 	return frag_heap_check(&s->heap, sum, merged, s, err);
 }
 

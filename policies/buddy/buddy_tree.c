@@ -124,85 +124,45 @@ struct frag_buddy_node *frag_buddy_merge(struct frag_buddy_tree *t, struct frag_
 
 /* ---- check ---------------------------------------------------------------------------- */
 
-struct sums {
-	uint64_t bytes[3], count[FRAG_BUDDY_ORDERS];
-	size_t blocks;
-};
-
-static const char *check_node(const struct frag_buddy_tree *t, const struct frag_buddy_node *n,
-			      struct sums *sum)
+/* Counts the free blocks of each order; false: what a block says of the orders in it is wrong. */
+static bool check_node(const struct frag_buddy_tree *t, const struct frag_buddy_node *n,
+		       uint64_t *count)
 {
 	const struct frag_buddy_node *h;
-	const char *bad;
 
-	if (n->order < t->min_order || n->order >= FRAG_BUDDY_ORDERS)
-		return "order out of range";
-	if (n->state != FRAG_BUDDY_SPLIT) {
-		sum->bytes[n->state] += 1ull << n->order;
-		sum->blocks++;
-		if (n->state == FRAG_STATE_FREE)
-			sum->count[n->order]++;
-		if (n->orders != (n->state == FRAG_STATE_FREE ? 1ull << n->order : 0))
-			return "orders of a whole block wrong";
-		return NULL;
-	}
+	if (n->state == FRAG_STATE_FREE)
+		count[n->order]++;
+	if (n->state != FRAG_BUDDY_SPLIT)
+		return n->orders == (n->state == FRAG_STATE_FREE ? 1ull << n->order : 0);
 	h = n->pair->half;
-	if (n->pair->of != n || h[0].in != n->pair || h[1].in != n->pair)
-		return "tree links broken";
-	if (h[0].order != n->order - 1 || h[1].order != n->order - 1 || h[0].addr != n->addr ||
-	    h[1].addr != n->addr + (1ull << h[1].order))
-		return "halves do not cover their block";
-	if (h[0].state == FRAG_STATE_FREE && h[1].state == FRAG_STATE_FREE)
-		return "two free buddies";
-	bad = check_node(t, h, sum);
-	if (!bad)
-		bad = check_node(t, h + 1, sum);
-	if (!bad && !t->lifo && n->orders != (h[0].orders | h[1].orders))
-		bad = "orders of a split block wrong";
-	return bad;
+	return !(h[0].state == FRAG_STATE_FREE && h[1].state == FRAG_STATE_FREE) &&
+	       (t->lifo || n->orders == (h[0].orders | h[1].orders)) && check_node(t, h, count) &&
+	       check_node(t, h + 1, count);
 }
 
-static const char *check_lists(const struct frag_buddy_tree *t, const struct sums *sum)
+static bool check_lists(const struct frag_buddy_tree *t, const uint64_t *count)
 {
-	unsigned k;
-
-	for (k = 0; k < FRAG_BUDDY_ORDERS; k++) {
-		const struct frag_buddy_node *n = t->head[k], *prev = NULL;
+	for (unsigned k = 0; k < FRAG_BUDDY_ORDERS; k++) {
 		uint64_t in_list = 0;
 
-		if (t->free_count[k] != sum->count[k] ||
-		    !!(t->free_orders >> k & 1) != !!sum->count[k])
-			return "count of free blocks wrong";
-		for (; n && in_list <= sum->count[k]; prev = n, n = n->next, in_list++)
-			if (n->prev != prev || n->order != k || n->state != FRAG_STATE_FREE)
-				return "list of free blocks broken";
-		if (in_list != (!t->lifo ? 0 : sum->count[k]))
-			return "list of free blocks incomplete";
+		for (const struct frag_buddy_node *n = t->head[k]; n; n = n->next)
+			in_list += n->order == k && n->state == FRAG_STATE_FREE;
+		if (t->free_count[k] != count[k] || in_list != (t->lifo ? count[k] : 0) ||
+		    (t->free_orders >> k & 1) != !!count[k])
+			return false;
 	}
-	return NULL;
+	return true;
 }
 
 const char *frag_buddy_broken(const struct frag_buddy_tree *t)
 {
-	const char *bad = frag_buddy_arenas_broken(&t->arenas, t->lifo);
-	const struct frag_buddy_arena *a = frag_buddy_arenas_first(&t->arenas);
-	struct sums sum = { 0 };
-	uint64_t idle_bytes = 0;
-	size_t idle = 0;
+	uint64_t count[FRAG_BUDDY_ORDERS] = { 0 };
 
-	for (; a && !bad; a = frag_buddy_arenas_next(a)) {
-		bad = a->root.in ? "arena with a parent" : check_node(t, &a->root, &sum);
-		if (a->root.state == FRAG_STATE_FREE) {
-			idle++;
-			idle_bytes += frag_buddy_bytes(&a->root);
-		}
-	}
-	if (!bad)
-		bad = check_lists(t, &sum);
-	if (!bad && (sum.bytes[FRAG_STATE_LIVE] != t->live_bytes ||
-		     sum.bytes[FRAG_STATE_WAITING] != t->waiting_bytes ||
-		     sum.bytes[FRAG_STATE_FREE] != t->free_bytes || sum.blocks != t->blocks_count ||
-		     idle != t->idle_count || idle_bytes != t->idle_bytes))
-		bad = "counters differ from the sums over the blocks";
-	return bad;
+	for (const struct frag_buddy_arena *a = frag_buddy_arenas_first(&t->arenas); a;
+	     a = frag_buddy_arenas_next(a))
+		if (!check_node(t, &a->root, count))
+			return "orders of a block wrong";
+	if (!check_lists(t, count))
+		return "lists of free blocks wrong";
+	return frag_buddy_arenas_broken(&t->arenas, t->lifo);
 }

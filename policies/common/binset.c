@@ -170,23 +170,3 @@ struct frag_bin_node *frag_binset_prev(const struct frag_binset *s, const struct
 	before = used_before(s, bin);
 	return before == FRAG_BINSET_BINS ? NULL : last_of(s, before);
 }
-
-const char *frag_binset_broken(const struct frag_binset *s)
-{
-	const struct frag_bin_node *n = frag_binset_first(s), *last = NULL;
-	size_t count = 0;
-
-	for (; n && count <= s->count; n = frag_binset_next(s, n)) {
-		if (last && !frag_bin_before(last, n))
-			return "nodes are not in order";
-		if (n->bin != frag_binset_bin(n->size))
-			return "a node is in the wrong bin";
-		if (last && frag_binset_prev(s, n) != last)
-			return "walking back does not lead where walking on came from";
-		last = n;
-		count++;
-	}
-	if (count != s->count)
-		return "the count is wrong";
-	return frag_bset_broken(&s->tree);
-}

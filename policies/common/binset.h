@@ -51,8 +51,6 @@ struct frag_binset {
  * many. 0 or FRAG_ENOMEM. */
 int frag_binset_init(struct frag_binset *s, struct frag_slab *nodes, bool slim);
 void frag_binset_release(struct frag_binset *s);
-/* For `check` of policies: NULL, or what is broken. O(n log n). */
-const char *frag_binset_broken(const struct frag_binset *s);
 
 /* The slow halves, for bins that are trees. */
 void frag_binset_insert_tree(struct frag_binset *s, struct frag_bin_node *n);

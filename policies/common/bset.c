@@ -72,11 +72,6 @@ struct frag_bset_node *frag_bset_below(const struct frag_bset *s, uint64_t size,
 	return (struct frag_bset_node *)best;
 }
 
-const char *frag_bset_broken(const struct frag_bset *s)
-{
-	return frag_tree_broken(&s->tree);
-}
-
 int frag_bset_by_stream(struct frag_bset **sets, uint32_t *count, uint32_t stream,
 			struct frag_slab *nodes)
 {

@@ -57,8 +57,6 @@ void frag_bset_insert(struct frag_bset *s, uint64_t size, uint64_t addr, void *v
 /* false: there is no such key. */
 bool frag_bset_erase(struct frag_bset *s, uint64_t size, uint64_t addr);
 void frag_bset_erase_at(struct frag_bset *s, struct frag_bset_node *at);
-/* For tests and `check` of policies: NULL, or what is broken. O(n log n). */
-const char *frag_bset_broken(const struct frag_bset *s);
 
 static inline size_t frag_bset_count(const struct frag_bset *s)
 {

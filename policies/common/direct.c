@@ -98,22 +98,3 @@ void frag_direct_usage(void *self, struct frag_usage *out)
 				    .segments_count = d->count,
 				    .blocks_count = d->count };
 }
-
-int frag_direct_check(void *self, struct frag_err *err)
-{
-	const struct frag_direct *d = self;
-	FRAG_AUTO_FREE struct frag_direct_block **list = sorted(d);
-	uint64_t live = 0, waiting = 0;
-	int rc = 0;
-
-	FRAG_CHECK_ALLOC(list, "check", err);
-	for (size_t i = 0; i < d->count; i++) {
-		*(list[i]->waiting ? &waiting : &live) += list[i]->bytes;
-		if (i && list[i - 1]->addr + list[i - 1]->bytes > list[i]->addr && !rc)
-			rc = frag_fail(err, FRAG_ECHECK, "blocks overlap at 0x%llx",
-				       (unsigned long long)list[i]->addr);
-	}
-	if (!rc && (live != d->live_bytes || waiting != d->waiting_bytes))
-		rc = frag_fail(err, FRAG_ECHECK, "counters differ from the blocks");
-	return rc;
-}

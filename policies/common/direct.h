@@ -45,8 +45,6 @@ void frag_direct_free_requested(void *self, const struct frag_block *block);
 /* Each block is a segment of its own. O(n log n). */
 void frag_direct_visit(void *self, const struct frag_visitor *v);
 void frag_direct_usage(void *self, struct frag_usage *out);
-/* Counters against the records, and that no two blocks overlap. */
-int frag_direct_check(void *self, struct frag_err *err);
 #define FRAG_DIRECT_OPS \
 	.free_requested = frag_direct_free_requested, .visit = frag_direct_visit, \
 	.usage = frag_direct_usage

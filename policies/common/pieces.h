@@ -109,14 +109,13 @@ static inline struct frag_piece *frag_piece_of(const struct frag_block *b)
 	return (struct frag_piece *)(uintptr_t)b->handle;
 }
 
-struct frag_pieces_sums {
-	uint64_t bytes[FRAG_STATE_FREE + 1]; /* by state */
-	size_t count, free_count;
-};
-/* Checks the chain of what begins at `addr`, and adds it to the sums. NULL, or what is wrong. */
-const char *frag_pieces_check(const struct frag_piece *first, const void *whole, frag_addr_t addr,
-			      uint64_t bytes, struct frag_pieces_sums *sums);
 /* Walks a chain; idle: a trim gives all of it back. */
-void frag_pieces_visit(const struct frag_piece *first, const struct frag_visitor *v, bool idle);
+static inline void frag_pieces_visit(const struct frag_piece *first, const struct frag_visitor *v,
+				     bool idle)
+{
+	for (const struct frag_piece *p = first; p; p = p->next)
+		v->block(v->ctx, p->addr, p->bytes, (enum frag_block_state)p->state,
+			 idle ? p->bytes : 0);
+}
 
 #endif

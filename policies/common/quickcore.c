@@ -278,41 +278,19 @@ void frag_quick_usage(void *self, struct frag_usage *out)
 	out->largest_free_bytes = FRAG_MAX(out->largest_free_bytes, frag_bset_largest(&q->free));
 }
 
-static int check_free(void *self, const struct frag_piece *p, struct frag_err *err)
+static bool indexed(void *self, const struct frag_piece *p)
 {
-	struct frag_quick *q = self;
-	bool listed = frag_bset_has(&q->whole, whole_key(q, p), p->stamp, p);
+	const struct frag_quick *q = self;
 
-	if (!frag_bset_has(&q->free, p->bytes, p->stamp, p) || listed != frag_piece_is_whole(p))
-		return frag_fail(err, FRAG_ECHECK, "free part 0x%llx is not in its sets",
-				 (unsigned long long)p->addr);
-	if (p->next && p->next->state == FRAG_STATE_FREE)
-		return frag_fail(err, FRAG_ECHECK, "free neighbours at 0x%llx",
-				 (unsigned long long)p->addr);
-	return 0;
+	return !frag_piece_free_next(p) && frag_bset_has(&q->free, p->bytes, p->stamp, p) &&
+	       frag_bset_has(&q->whole, whole_key(q, p), p->stamp, p) == frag_piece_is_whole(p);
 }
 
 int frag_quick_check(void *self, struct frag_err *err)
 {
 	struct frag_quick *q = self;
-	const char *broken = frag_bset_broken(&q->free);
-	struct frag_chunks_sums t;
 
-	broken = broken ? broken : frag_bset_broken(&q->whole);
-	if (broken)
-		return frag_fail(err, FRAG_ECHECK, "free pieces: %s", broken);
-	FRAG_TRY(frag_chunks_check(&q->up, q, check_free, q, &t, err));
-	if (t.pieces.free_count != frag_bset_count(&q->free) ||
-	    t.pieces.count != frag_slab_live(&q->pieces) ||
-	    t.whole_count != frag_bset_count(&q->whole) || t.whole_bytes != q->releasable_bytes ||
-	    t.pieces.bytes[FRAG_STATE_LIVE] != q->live_bytes ||
-	    t.pieces.bytes[FRAG_STATE_WAITING] != q->waiting_bytes ||
-	    t.pieces.bytes[FRAG_STATE_LIVE] + t.pieces.bytes[FRAG_STATE_WAITING] +
-			    t.pieces.bytes[FRAG_STATE_FREE] !=
-		    q->actual_bytes ||
-	    q->aligned_hwm < t.pieces.bytes[FRAG_STATE_LIVE] + t.pieces.bytes[FRAG_STATE_WAITING])
-		return frag_fail(err, FRAG_ECHECK, "counters differ from the pieces");
-	return 0;
+	return frag_chunks_check(&q->up, q, frag_bset_count(&q->free), indexed, q, err);
 }
 
 /* ---- heuristics ---------------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
  *
  * Which free piece serves a request, when to split, merge and give back is
  * the policy's; it keeps its own index of free pieces (a bset, lists). The heap
- * keeps the chain, the counters, the walk and the structural part of check.
+ * keeps the chain, the counters and the walk.
  *
  * A segment without live or waiting pieces is idle.
  *
@@ -235,11 +235,10 @@ void frag_heap_op_usage(void *self, struct frag_usage *out);
 void frag_heap_usage(const struct frag_heap *h, uint64_t largest_free_bytes,
 		     struct frag_usage *out);
 /*
- * Verifies the invariants above, and that `indexed` pieces are free: as many as are in the policy's
- * index. index(ctx, p), unless NULL, must say whether a
- * free piece is in the policy's index. FRAG_ECHECK and a text.
+ * For `check`: as many pieces are free as are `indexed`, and each is in the policy's index, as
+ * index(ctx, p) says, unless that is NULL. FRAG_ECHECK and a text.
  */
-int frag_heap_check(struct frag_heap *h, size_t indexed,
+int frag_heap_check(const struct frag_heap *h, size_t indexed,
 		    bool (*index)(void *ctx, const struct frag_piece *p), void *ctx,
 		    struct frag_err *err);
 /* Segments in address order. */

@@ -166,27 +166,27 @@ void frag_chunk_visit(const struct frag_chunk *c, const struct frag_visitor *v, 
 	frag_pieces_visit(c->head, v, gives_back && is_idle(c));
 }
 
-int frag_chunks_check(const struct frag_upstream *up, const void *owner,
-		      frag_piece_check_fn free_piece, void *self, struct frag_chunks_sums *out,
+int frag_chunks_check(const struct frag_upstream *up, const void *owner, size_t indexed,
+		      bool (*index)(void *ctx, const struct frag_piece *p), void *ctx,
 		      struct frag_err *err)
 {
-	*out = (struct frag_chunks_sums){ 0 };
-	for (struct frag_chunk *c = frag_upstream_first(up); c; c = frag_upstream_next(up, c)) {
-		const char *bad;
+	size_t count = 0;
 
-		if (c->owner != owner)
-			continue;
-		bad = frag_pieces_check(c->head, c, c->addr, c->bytes, &out->pieces);
-		if (bad)
-			return frag_fail(err, FRAG_ECHECK, "%s, chunk at 0x%llx", bad,
-					 (unsigned long long)c->addr);
-		for (const struct frag_piece *p = c->head; p; p = p->next)
-			if (frag_piece_is_free(p))
-				FRAG_TRY(free_piece(self, p, err));
-		out->whole_count += is_idle(c);
-		out->whole_bytes += is_idle(c) ? c->bytes : 0;
-	}
-	return 0;
+	for (struct frag_chunk *c = frag_upstream_first(up); c; c = frag_upstream_next(up, c))
+		for (const struct frag_piece *p = c->owner == owner ? c->head : NULL; p;
+		     p = p->next) {
+			if (!frag_piece_is_free(p))
+				continue;
+			if (!index(ctx, p))
+				return frag_fail(err, FRAG_ECHECK,
+						 "free piece 0x%llx is not in its index",
+						 (unsigned long long)p->addr);
+			count++;
+		}
+	return count == indexed
+		       ? 0
+		       : frag_fail(err, FRAG_ECHECK, "%zu free pieces are listed, %zu exist",
+				   indexed, count);
 }
 
 /* ---- walking ------------------------------------------------------------------- */
@@ -288,24 +288,7 @@ int frag_upstream_op_check(void *self, struct frag_err *err)
 {
 	struct frag_upstream *up = self;
 	const struct frag_policy *p = &up->inner.policy;
-	uint64_t bytes = 0, granted = 0, end = 0;
-	const char *broken = frag_bset_broken(&up->by_addr);
-	struct frag_chunk *c;
 
-	if (broken)
-		return frag_fail(err, FRAG_ECHECK, "index of chunks: %s", broken);
-	for (c = frag_upstream_first(up); c; c = frag_upstream_next(up, c)) {
-		if (c->block.addr < end || c->addr < c->block.addr ||
-		    c->addr + c->bytes > c->block.addr + c->block.granted)
-			return frag_fail(err, FRAG_ECHECK, "chunk 0x%llx overlaps or is too short",
-					 (unsigned long long)c->addr);
-		end = c->block.addr + c->block.granted;
-		bytes += c->bytes;
-		granted += c->block.granted;
-	}
-	if (bytes != up->bytes || granted != up->granted ||
-	    frag_slab_live(&up->chunks) != frag_upstream_count(up))
-		return frag_fail(err, FRAG_ECHECK, "counters of chunks differ from the chunks");
 	FRAG_TRY(up->parts->check(self, err));
 	return !frag_upstream_is_device(up) && p->ops->check ? p->ops->check(p->self, err) : 0;
 }

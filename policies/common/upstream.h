@@ -92,18 +92,9 @@ static inline struct frag_piece *frag_chunk_piece(struct frag_slab *slab, struct
 
 /* Walks the pieces of one chunk; a free whole chunk counts as releasable if `gives_back`. */
 void frag_chunk_visit(const struct frag_chunk *c, const struct frag_visitor *v, bool gives_back);
-/*
- * Checks the pieces of every chunk of `owner`. free_piece: the pool's own rules for a free one (in
- * its list, neighbours merged); 0 or what frag_fail returned.
- */
-typedef int (*frag_piece_check_fn)(void *self, const struct frag_piece *p, struct frag_err *err);
-struct frag_chunks_sums {
-	struct frag_pieces_sums pieces;
-	uint64_t whole_bytes; /* chunks of one free piece */
-	size_t whole_count;
-};
-int frag_chunks_check(const struct frag_upstream *up, const void *owner,
-		      frag_piece_check_fn free_piece, void *self, struct frag_chunks_sums *out,
+/* For `check`: as frag_heap_check, for the pieces of the chunks of `owner`. */
+int frag_chunks_check(const struct frag_upstream *up, const void *owner, size_t indexed,
+		      bool (*index)(void *ctx, const struct frag_piece *p), void *ctx,
 		      struct frag_err *err);
 
 static inline size_t frag_upstream_count(const struct frag_upstream *up)
@@ -123,7 +114,7 @@ void frag_upstream_op_mark(void *self, bool begins);
 /* Segments of the device, and in them what the parts report. */
 void frag_upstream_op_visit(void *self, const struct frag_visitor *v);
 void frag_upstream_op_usage(void *self, struct frag_usage *out);
-/* Sums, order and overlap of chunks, the parts, and the inner policy's own check. */
+/* The parts' check, and the inner policy's. */
 int frag_upstream_op_check(void *self, struct frag_err *err);
 /* Gives every chunk back. */
 void frag_upstream_op_destroy(void *self);

@@ -96,120 +96,59 @@ void dali_usage(void *self, struct frag_usage *out)
 /* ---- check -------------------------------------------------------------------------------- */
 
 struct tally {
-	uint64_t bytes[DALI_OUT];
-	uint64_t held, stretches;
-	uint64_t whole_blocks;
-	size_t pieces, mapped, whole, holes, runs;
+	size_t mapped, whole, runs;
 };
 
-/* The run that begins with p, if one does. */
-static const char *check_run(const struct dali *d, const struct dali_piece *p, struct tally *t)
+/* Is a free piece in the sets that it belongs to, and the run that begins with it? */
+static bool in_its_sets(const struct dali *d, const struct dali_piece *p, struct tally *t)
 {
 	const struct dali_piece *last = p;
+	bool whole = p->state == DALI_MAPPED && dali_whole(d, p);
 
+	t->mapped += p->state == DALI_MAPPED;
+	t->whole += whole;
+	if ((p->next && p->next->state == p->state) ||
+	    (p->state == DALI_MAPPED && !frag_bset_has(&d->mapped, p->bytes, p->addr, p)) ||
+	    (whole && !frag_bset_has(&d->whole, p->addr, 0, p)))
+		return false;
 	if (dali_is_free(p->prev) || (p->state == DALI_MAPPED && !dali_is_free(p->next)))
-		return NULL;
+		return true;
 	while (dali_is_free(last->next))
 		last = last->next;
 	t->runs++;
-	if (p->run_last != last || !frag_bset_has(&d->runs, dali_end(last) - p->addr, p->addr, p) ||
-	    !frag_bset_has(&d->runs_at, p->addr, 0, p))
-		return "run not in its sets";
-	return NULL;
+	return p->run_last == last &&
+	       frag_bset_has(&d->runs, dali_end(last) - p->addr, p->addr, p) &&
+	       frag_bset_has(&d->runs_at, p->addr, 0, p);
 }
 
-static const char *check_blocks(const struct dali *d, const struct dali_region *r,
-				const struct dali_piece *p)
+/* Has a piece memory throughout, or, a hole, none and whole blocks? */
+static bool memory_sound(const struct dali *d, const struct dali_region *r,
+			 const struct dali_piece *p)
 {
-	frag_addr_t at;
+	frag_addr_t at = dali_floor(d, p->addr);
 
 	if (p->state == DALI_HOLE)
-		return (p->addr | p->bytes) & (d->block - 1) ? "hole is not whole blocks" : NULL;
-	for (at = dali_floor(d, p->addr); at < dali_end(p); at += d->block)
-		if (r->blocks[(at - r->base) / d->block].stage != DALI_OPEN)
-			return "piece without memory";
-	return NULL;
-}
-
-static const char *check_piece(const struct dali *d, const struct dali_region *r,
-			       const struct dali_piece *p, struct tally *t)
-{
-	const char *bad = check_blocks(d, r, p);
-
-	if (bad)
-		return bad;
-	if (!p->bytes || p->state >= DALI_OUT)
-		return "piece without size or state";
-	if (dali_is_free(p) && p->next && p->next->state == p->state)
-		return "free neighbours of one kind";
-	t->pieces++;
-	t->bytes[p->state] += p->bytes;
-	t->holes += p->state == DALI_HOLE;
-	if (p->state == DALI_MAPPED) {
-		t->mapped++;
-		t->whole += dali_whole(d, p) > 0;
-		t->whole_blocks += dali_whole(d, p);
-		if (!frag_bset_has(&d->mapped, p->bytes, p->addr, p) ||
-		    (dali_whole(d, p) && !frag_bset_has(&d->whole, p->addr, 0, p)))
-			return "mapped piece not in its sets";
-	}
-	return dali_is_free(p) ? check_run(d, p, t) : NULL;
-}
-
-static const char *check_region(const struct dali *d, const struct dali_region *r, struct tally *t)
-{
-	const struct dali_piece *p, *prev = NULL;
-	frag_addr_t at = r->base;
-	const char *bad;
-	size_t i;
-
-	for (p = r->first; p; prev = p, p = p->next) {
-		if (p->addr != at || p->prev != prev)
-			return "chain of pieces broken";
-		bad = check_piece(d, r, p, t);
-		if (bad)
-			return bad;
-		at += p->bytes;
-	}
-	if (r->last != prev || at != r->base + r->blocks_count * d->block)
-		return "pieces do not cover their region";
-	for (i = 0; i < r->blocks_count; i++) {
-		bool held = r->blocks[i].stage != DALI_NONE;
-
-		t->held += held;
-		t->stretches += held && !(i && r->blocks[i - 1].stage != DALI_NONE);
-	}
-	return NULL;
-}
-
-static const char *check_sums(const struct dali *d, const struct tally *t)
-{
-	const struct frag_bset *sets[] = { &d->mapped, &d->whole, &d->runs, &d->runs_at };
-	const size_t counts[] = { t->mapped, t->whole, t->runs, t->runs };
-
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(sets); i++) {
-		const char *bad = frag_bset_broken(sets[i]);
-
-		if (bad || frag_bset_count(sets[i]) != counts[i])
-			return bad ? bad : "a set has too much in it";
-	}
-	if (t->bytes[DALI_LIVE] != d->live_bytes || t->bytes[DALI_WAITING] != d->waiting_bytes ||
-	    t->held != d->held_count || t->stretches != d->stretches_count ||
-	    t->holes != d->holes_count || t->whole_blocks != d->whole_blocks ||
-	    t->pieces != frag_slab_live(&d->pieces))
-		return "counters differ from the sums over the pieces";
-	return NULL;
+		return !((p->addr | p->bytes) & (d->block - 1));
+	while (at < dali_end(p) && r->blocks[(at - r->base) / d->block].stage == DALI_OPEN)
+		at += d->block;
+	return at >= dali_end(p);
 }
 
 int dali_check(void *self, struct frag_err *err)
 {
 	const struct dali *d = self;
-	struct tally t = { .held = 0 };
-	const char *bad = NULL;
+	struct tally t = { 0 };
 
-	for (size_t i = 0; i < d->regions_count && !bad; i++)
-		bad = check_region(d, &d->regions[i], &t);
-	if (!bad)
-		bad = check_sums(d, &t);
-	return bad ? frag_fail(err, FRAG_ECHECK, "dali-vm: %s", bad) : 0;
+	for (size_t i = 0; i < d->regions_count; i++)
+		for (const struct dali_piece *p = d->regions[i].first; p; p = p->next)
+			if (!memory_sound(d, &d->regions[i], p) ||
+			    (dali_is_free(p) && !in_its_sets(d, p, &t)))
+				return frag_fail(err, FRAG_ECHECK,
+						 "dali-vm: the piece at 0x%llx is not in its sets, "
+						 "or not with its memory",
+						 (unsigned long long)p->addr);
+	if (t.mapped == frag_bset_count(&d->mapped) && t.whole == frag_bset_count(&d->whole) &&
+	    t.runs == frag_bset_count(&d->runs) && t.runs == frag_bset_count(&d->runs_at))
+		return 0;
+	return frag_fail(err, FRAG_ECHECK, "dali-vm: a set has too much in it");
 }

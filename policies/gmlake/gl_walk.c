@@ -100,150 +100,58 @@ void gl_usage(void *self, struct frag_usage *out)
 
 /* ---- check -------------------------------------------------------------------------------- */
 
-struct tally {
-	uint64_t live, waiting, idle, bytes, stitched;
-	uint64_t owned_pages, used_pages; /* of pieces with an owner; of stitches */
-	size_t pieces, free_pieces, stitches;
-};
-
-static const char *check_piece(const struct gl *g, const struct gl_piece *p, struct tally *t)
+/* Pages of a stitch that are free; its first ones in use must be its own: else UINT32_MAX. */
+static uint32_t free_pages(const struct gl_stitch *s)
 {
-	const struct gl_seg *seg = p->seg;
-	uint32_t i = gl_page_of(p);
+	uint32_t left = s->used_pages, n = 0;
 
-	if (!p->bytes || (p->addr | p->bytes) % GL_PAGE)
-		return "piece is not whole pages";
-	if (seg->at[i] != p || gl_piece_at(seg, i + (uint32_t)(p->bytes / GL_PAGE) - 1) != p)
-		return "table of pieces wrong";
-	t->pieces++;
-	if (p->state != FRAG_STATE_FREE) {
-		*(state_of(p) == FRAG_STATE_WAITING ? &t->waiting : &t->live) += p->bytes;
-		t->owned_pages += p->owner ? p->bytes / GL_PAGE : 0;
-		return NULL;
-	}
-	t->free_pieces++;
-	if (p->owner)
-		return "free piece has an owner";
-	if (!g->paper && p->next && p->next->state == FRAG_STATE_FREE)
-		return "free neighbours";
-	if (!frag_bset_has(&g->streams[seg->stream].large, p->bytes, p->addr, p))
-		return "free piece is not in its set";
-	return NULL;
-}
+	for (uint32_t i = 0; i < s->extents_count; i++)
+		for (uint32_t k = 0; k<s->extents[i].count; k++, left -= left> 0) {
+			const struct gl_piece *p =
+				gl_piece_at(s->extents[i].seg, s->extents[i].from + k);
 
-/* Pages of an extent that are free. */
-static uint32_t free_pages(const struct gl_extent *e)
-{
-	uint32_t at = e->from, to = e->from + e->count, n = 0;
-
-	while (at < to) {
-		const struct gl_piece *p = gl_piece_at(e->seg, at);
-		uint32_t end = FRAG_MIN(to, gl_page_of(p) + (uint32_t)(p->bytes / GL_PAGE));
-
-		if (p->state == FRAG_STATE_FREE)
-			n += end - at;
-		at = end;
-	}
+			if (left && p->owner != s)
+				return UINT32_MAX;
+			n += p->state == FRAG_STATE_FREE;
+		}
 	return n;
 }
 
-/* Do the first pages of a stitch belong to it alone? */
-static bool owns_its_pages(const struct gl_stitch *s)
+static const char *check_stitch(const struct gl *g, const struct gl_stitch *s)
 {
-	uint32_t left = s->used_pages, i, k;
-
-	for (i = 0; i < s->extents_count; i++)
-		for (k = 0; k < s->extents[i].count && left; k++, left--)
-			if (gl_piece_at(s->extents[i].seg, s->extents[i].from + k)->owner != s)
-				return false;
-	return !left;
-}
-
-static const char *check_stitch(const struct gl *g, const struct gl_stitch *s, struct tally *t)
-{
-	uint32_t n = 0, pages = 0, i;
-	bool free_one;
-
-	for (i = 0; i < s->extents_count; i++) {
-		n += free_pages(&s->extents[i]);
-		pages += s->extents[i].count;
-	}
-	t->stitches++;
-	t->stitched += s->bytes;
-	t->used_pages += s->used_pages;
-	if (!owns_its_pages(s))
-		return "page of a stitch belongs to another block";
-	if (pages != s->pages || s->bytes != pages * GL_PAGE)
-		return "extents do not cover their stitch";
-	if (n != s->free_pages)
-		return "free pages of a stitch miscounted";
+	if (free_pages(s) != s->free_pages)
+		return "free pages of a stitch miscounted, or used by another block";
 	if (s->state != GL_DEAD && s->mapped != s->pages)
 		return "stitch is not mapped throughout";
-	if (s->used_pages && s->state != GL_LIVE && s->state != GL_WAITING)
-		return "inactive stitch has pages in use";
-	free_one = s->state == GL_INACTIVE && n == s->pages;
-	if (frag_bset_has(&g->streams[s->stream].stitches, s->bytes, s->addr, s) != free_one)
+	if (frag_bset_has(&g->streams[s->stream].stitches, s->bytes, s->addr, s) !=
+	    gl_stitch_is_free(s))
 		return "set of free stitches wrong";
 	return NULL;
 }
 
-static const char *check_seg(const struct gl *g, const struct gl_seg *seg, struct tally *t)
+static const char *check_seg(const struct gl *g, const struct gl_seg *seg, size_t *free_pieces)
 {
-	const struct gl_piece *p, *prev = NULL;
-	const struct gl_extent *e;
-	frag_addr_t at = seg->addr;
-	uint32_t busy = 0;
 	const char *bad = NULL;
+	uint32_t busy = 0;
 
-	for (p = seg->first; p && !bad; prev = p, p = p->next) {
-		if (p->addr != at || p->prev != prev || p->seg != seg)
-			return "chain of pieces broken";
-		at += p->bytes;
-		busy += p->state != FRAG_STATE_FREE;
-		bad = check_piece(g, p, t);
+	for (const struct gl_piece *p = seg->first; p && !bad; p = p->next) {
+		bool is_free = p->state == FRAG_STATE_FREE;
+
+		busy += !is_free;
+		*free_pieces += is_free;
+		if (gl_piece_at(seg, gl_page_of(p) + (uint32_t)(p->bytes / GL_PAGE) - 1) != p)
+			bad = "table of pieces wrong";
+		else if (is_free && (p->owner || !frag_bset_has(&g->streams[seg->stream].large,
+								p->bytes, p->addr, p)))
+			bad = "free piece is not in its set";
+		else if (is_free && !g->paper && p->next && p->next->state == FRAG_STATE_FREE)
+			bad = "free neighbours";
 	}
-	if (bad || at != seg->addr + seg->bytes)
-		return bad ? bad : "pieces do not cover their segment";
-	for (e = seg->extents; e && !bad; e = e->next) {
-		if (e->seg != seg || e->from + e->count > seg->pages ||
-		    (e->next && e->next->prev != e))
-			return "chain of extents broken";
+	for (const struct gl_extent *e = seg->extents; e && !bad; e = e->next) {
 		busy += e->stitch->state == GL_LIVE || e->stitch->state == GL_WAITING;
-		if (e == &e->stitch->extents[0])
-			bad = check_stitch(g, e->stitch, t);
+		bad = e == &e->stitch->extents[0] ? check_stitch(g, e->stitch) : NULL;
 	}
-	if (!bad && busy != seg->busy)
-		bad = "use of a segment miscounted";
-	t->bytes += seg->bytes;
-	t->idle += busy ? 0 : seg->bytes;
-	return bad;
-}
-
-static const char *check_streams(const struct gl *g, const struct tally *t)
-{
-	size_t small = 0, large = 0;
-	uint32_t i;
-
-	for (i = 0; i < g->streams_count; i++) {
-		const struct gl_stream *s = &g->streams[i];
-		const struct gl_stitch *o, *older = NULL;
-		const char *bad = frag_bset_broken(&s->small);
-
-		bad = bad ? bad : frag_bset_broken(&s->large);
-		bad = bad ? bad : frag_bset_broken(&s->stitches);
-		if (bad)
-			return bad;
-		small += frag_bset_count(&s->small);
-		large += frag_bset_count(&s->large);
-		for (o = s->oldest; o; older = o, o = o->newer)
-			if (o->older != older || o->state < GL_INACTIVE || o->stream != i)
-				return "list of inactive stitches broken";
-		if (s->newest != older)
-			return "list of inactive stitches has the wrong end";
-	}
-	if (small != g->small.free_count || large != t->free_pieces)
-		return "a set has too much in it";
-	return NULL;
+	return bad || busy == seg->busy ? bad : "use of a segment miscounted";
 }
 
 static bool small_indexed(void *ctx, const struct frag_piece *p)
@@ -257,20 +165,18 @@ static bool small_indexed(void *ctx, const struct frag_piece *p)
 int gl_check(void *self, struct frag_err *err)
 {
 	struct gl *g = self;
-	struct tally t = { 0 };
+	size_t small = 0, large = 0, free_pieces = 0;
 	const char *bad = NULL;
-	size_t i;
 
-	for (i = 0; i < g->segs_count && !bad; i++)
-		bad = check_seg(g, g->segs[i], &t);
-	if (!bad)
-		bad = check_streams(g, &t);
-	if (!bad && (t.owned_pages != t.used_pages || t.live != g->live_bytes ||
-		     t.waiting != g->waiting_bytes || t.bytes != g->large_bytes ||
-		     t.idle != g->idle_bytes || t.pieces != frag_slab_live(&g->pieces) ||
-		     t.stitches != g->stitches_count || t.stitched != g->stitched_bytes))
-		bad = "counters differ from the sums over the pieces";
+	for (size_t i = 0; i < g->segs_count && !bad; i++)
+		bad = check_seg(g, g->segs[i], &free_pieces);
+	for (uint32_t i = 0; i < g->streams_count; i++) {
+		small += frag_bset_count(&g->streams[i].small);
+		large += frag_bset_count(&g->streams[i].large);
+	}
+	if (!bad && large != free_pieces)
+		bad = "a set has too much in it";
 	if (bad)
 		return frag_fail(err, FRAG_ECHECK, "gmlake: %s", bad);
-	return frag_heap_check(&g->small, g->small.free_count, small_indexed, g, err);
+	return frag_heap_check(&g->small, small, small_indexed, g, err);
 }

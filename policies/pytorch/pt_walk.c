@@ -93,108 +93,54 @@ void pt_usage(void *self, struct frag_usage *out)
 	out->blocks_count = frag_slab_live(&a->blocks);
 }
 
-/* What a walk over the blocks adds up to. */
+/* What the sets hold, or a walk over the blocks finds. */
 struct tally {
-	uint64_t total, active, releasable;
-	size_t blocks, free_blocks, unmapped_blocks;
+	size_t free_blocks, unmapped_blocks;
 };
 
-static int check_block(struct pt *a, const struct pt_block *b, struct tally *t,
-		       struct frag_err *err)
+static void count_sets(const struct pt *a, struct tally *t)
 {
-	const struct pt_block *n = b->next;
-
-	t->blocks++;
-	if (b->next && (n->prev != b || n->addr != b->addr + b->size))
-		return frag_fail(err, FRAG_ECHECK, "block 0x%llx and the next do not join",
-				 (unsigned long long)b->addr);
-	if (n && b->state == n->state && (b->state == PT_FREE || b->state == PT_UNMAPPED))
-		return frag_fail(err, FRAG_ECHECK, "neighbours of one state at 0x%llx",
-				 (unsigned long long)b->addr);
-	if (b->state != PT_UNMAPPED)
-		t->total += b->size;
-	if (b->state == PT_UNMAPPED) {
-		t->unmapped_blocks++;
-		return 0;
-	}
-	if (b->state != PT_FREE) {
-		t->active += b->size;
-		if (b->size < b->requested)
-			return frag_fail(err, FRAG_ECHECK, "block 0x%llx is too short",
-					 (unsigned long long)b->addr);
-		return 0;
-	}
-	t->free_blocks++;
-	t->releasable += pt_releasable(b);
-	(void)a;
-	return 0;
-}
-
-static int check_sets(struct pt *a, const struct tally *t, struct frag_err *err)
-{
-	size_t blocks = frag_slab_live(&a->blocks), free_blocks = 0, unmapped = 0;
-
 	for (uint32_t p = 0; p < a->pools_count; p++) {
 		for (uint32_t s = 0; s < a->pools[p].sets_count; s++) {
-			struct pt_set *set = a->pools[p].sets[s];
-			const char *broken;
+			const struct pt_set *set = a->pools[p].sets[s];
 
-			if (!set)
-				continue;
-			free_blocks += set->free.count;
-			unmapped += frag_bset_count(&set->unmapped);
-			broken = frag_binset_broken(&set->free);
-			for (const struct frag_bin_node *n = frag_binset_first(&set->free);
-			     n && !broken; n = frag_binset_next(&set->free, n))
-				if (((const struct pt_block *)n)->state != PT_FREE)
-					broken = "a block that is not free";
-			if (!broken)
-				broken = frag_bset_broken(&set->unmapped);
-			if (broken)
-				return frag_fail(err, FRAG_ECHECK, "free set: %s", broken);
+			const struct frag_bin_node *n = set ? frag_binset_first(&set->free) : NULL;
+
+			for (; n; n = frag_binset_next(&set->free, n))
+				t->free_blocks += ((const struct pt_block *)n)->state == PT_FREE;
+			t->unmapped_blocks += set ? frag_bset_count(&set->unmapped) : 0;
 		}
 	}
-	if (blocks != t->blocks || free_blocks != t->free_blocks || unmapped != t->unmapped_blocks)
-		return frag_fail(err, FRAG_ECHECK,
-				 "sets hold %zu free and %zu unmapped of %zu blocks, chains %zu, "
-				 "%zu of %zu",
-				 free_blocks, unmapped, blocks, t->free_blocks, t->unmapped_blocks,
-				 t->blocks);
-	return 0;
+}
+
+static int check_seg(const struct pt_seg *g, struct tally *t, struct frag_err *err)
+{
+	const char *broken = g->page ? pt_room_broken(g) : NULL;
+
+	for (const struct pt_block *b = g->first; b && !broken; b = b->next) {
+		bool is_free = b->state == PT_FREE, unmapped = b->state == PT_UNMAPPED;
+
+		t->free_blocks += is_free;
+		t->unmapped_blocks += unmapped;
+		if ((is_free || unmapped) && b->next && b->next->state == b->state)
+			broken = "neighbours of one state";
+		if (unmapped && !frag_bset_has(&b->set->unmapped, 0, b->addr, b))
+			broken = "an unmapped block is not in its set";
+	}
+	return broken ? frag_fail(err, FRAG_ECHECK, "segment 0x%llx: %s",
+				  (unsigned long long)g->base, broken)
+		      : 0;
 }
 
 int pt_check(void *self, struct frag_err *err)
 {
-	struct pt *a = self;
-	struct tally t = { 0 };
+	const struct pt *a = self;
+	struct tally found = { 0 }, sets = { 0 };
 
-	for (const struct pt_seg *g = a->segs; g; g = g->next) {
-		const char *broken = g->page ? pt_room_broken(g) : NULL;
-		uint64_t end = g->base;
-
-		if (broken)
-			return frag_fail(err, FRAG_ECHECK, "segment 0x%llx: %s",
-					 (unsigned long long)g->base, broken);
-
-		if (!g->first || g->first->addr != g->base || g->first->prev)
-			return frag_fail(err, FRAG_ECHECK, "segment 0x%llx has a wrong first block",
-					 (unsigned long long)g->base);
-		for (const struct pt_block *b = g->first; b; b = b->next) {
-			FRAG_TRY(check_block(a, b, &t, err));
-			end = b->addr + b->size;
-		}
-		if (end != g->base + g->bytes)
-			return frag_fail(err, FRAG_ECHECK, "segment 0x%llx is not covered",
-					 (unsigned long long)g->base);
-	}
-	if (t.total != a->total ||
-	    t.active != (uint64_t)pt_use_current(&a->st, PT_ALL, PT_ACTIVE_BYTES) ||
-	    t.releasable != a->releasable)
-		return frag_fail(err, FRAG_ECHECK,
-				 "counters differ from the blocks: total %llu %llu, releasable "
-				 "%llu %llu",
-				 (unsigned long long)a->total, (unsigned long long)t.total,
-				 (unsigned long long)a->releasable,
-				 (unsigned long long)t.releasable);
-	return check_sets(a, &t, err);
+	for (const struct pt_seg *g = a->segs; g; g = g->next)
+		FRAG_TRY(check_seg(g, &found, err));
+	count_sets(a, &sets);
+	if (found.free_blocks == sets.free_blocks && found.unmapped_blocks == sets.unmapped_blocks)
+		return 0;
+	return frag_fail(err, FRAG_ECHECK, "a free block is not in its set, or another one is");
 }

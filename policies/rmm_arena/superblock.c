@@ -174,63 +174,20 @@ void ra_heap_coalesce(struct ra_heap *h, struct ra_super *s)
 
 /* ---- check ------------------------------------------------------------------------ */
 
-static int check_spans(const struct ra_super *s, size_t *spans, uint64_t *live, uint64_t *waiting,
-		       struct frag_err *err)
+int ra_heap_check(const struct ra_heap *h, struct frag_err *err)
 {
-	size_t used = 0, listed = 0;
-	frag_addr_t at = s->fit.key;
-
-	for (const struct ra_span *n = s->first; n; n = n->next) {
-		bool is_free = n->state == FRAG_STATE_FREE;
-
-		if (n->fit.key != at || n->super != s || (n->next && n->next->prev != n) ||
-		    n->state > FRAG_STATE_FREE)
-			return frag_fail(err, FRAG_ECHECK,
-					 "span 0x%llx does not join the one before",
-					 (unsigned long long)n->fit.key);
-		if (is_free && n->next && n->next->state == FRAG_STATE_FREE)
-			return frag_fail(err, FRAG_ECHECK, "free neighbours at 0x%llx",
-					 (unsigned long long)n->fit.key);
-		used += !is_free;
-		listed += is_free;
-		*live += n->state == FRAG_STATE_LIVE ? n->fit.weight : 0;
-		*waiting += n->state == FRAG_STATE_WAITING ? n->fit.weight : 0;
-		at += n->fit.weight;
-		++*spans;
-	}
-	if (at != s->fit.key + s->bytes || used != s->used_count || listed != s->free.count ||
-	    s->fit.weight != frag_tree_max(&s->free))
-		return frag_fail(err, FRAG_ECHECK, "superblock 0x%llx differs from its spans",
-				 (unsigned long long)s->fit.key);
-	return 0;
-}
-
-int ra_heap_check(struct ra_heap *h, uint64_t bytes, uint64_t *live, uint64_t *waiting,
-		  struct frag_err *err)
-{
-	frag_addr_t at = h->first ? h->first->fit.key : 0, end = at + bytes;
-	size_t supers = 0, spans = 0;
-	const char *broken;
-
-	*live = *waiting = 0;
 	for (const struct ra_super *s = h->first; s; s = s->next) {
-		if (s->fit.key != at || (s->next && s->next->prev != s) ||
-		    s->bytes < RA_SUPERBLOCK_MIN)
-			return frag_fail(err, FRAG_ECHECK, "superblock 0x%llx does not join",
+		size_t used = 0, listed = 0;
+
+		for (const struct ra_span *n = s->first; n; n = n->next) {
+			used += n->state != FRAG_STATE_FREE;
+			listed += n->state == FRAG_STATE_FREE;
+		}
+		if (used != s->used_count || listed != s->free.count ||
+		    s->fit.weight != frag_tree_max(&s->free) || (joins(h, s) && joins(h, s->next)))
+			return frag_fail(err, FRAG_ECHECK,
+					 "superblock 0x%llx differs from its spans",
 					 (unsigned long long)s->fit.key);
-		if (joins(h, s) && joins(h, s->next))
-			return frag_fail(err, FRAG_ECHECK, "empty neighbours at 0x%llx",
-					 (unsigned long long)s->fit.key);
-		broken = frag_tree_broken(&s->free);
-		if (broken)
-			return frag_fail(err, FRAG_ECHECK, "free spans: %s", broken);
-		FRAG_TRY(check_spans(s, &spans, live, waiting, err));
-		at += s->bytes;
-		supers++;
 	}
-	if (h->first && at != end)
-		return frag_fail(err, FRAG_ECHECK, "superblocks do not cover the arena");
-	if (supers != frag_slab_live(&h->supers) || spans != frag_slab_live(&h->spans))
-		return frag_fail(err, FRAG_ECHECK, "superblocks or spans outside the chains");
 	return 0;
 }

@@ -74,8 +74,7 @@ void ra_super_give(struct ra_heap *h, struct ra_span *span);
 /* A superblock of the global arena, if empty, merges with empty neighbours there. */
 void ra_heap_coalesce(struct ra_heap *h, struct ra_super *s);
 
-/* Chains, sets and counts. *live, *waiting: bytes found. */
-int ra_heap_check(struct ra_heap *h, uint64_t bytes, uint64_t *live, uint64_t *waiting,
-		  struct frag_err *err);
+/* For `check`: each free span is in its set, and no empty superblocks are neighbours. */
+int ra_heap_check(const struct ra_heap *h, struct frag_err *err);
 
 #endif

@@ -149,28 +149,16 @@ void frag_sc_visit(const struct frag_sc_slab *l, const struct frag_visitor *v)
 		v->block(v->ctx, from, end - from, FRAG_STATE_FREE, 0);
 }
 
-const char *frag_sc_broken(const struct frag_sc_slab *l, struct frag_sc_sums *sums, bool *in_set)
+bool frag_sc_is_sound(const struct frag_sc_slab *l, size_t *in_set)
 {
 	const struct frag_sc_class *c = l->class;
-	uint32_t slot, n[3] = { 0 }, w;
+	bool listed = frag_bset_has(&c->partial, 0, l->piece->addr, l);
+	uint32_t free_count = 0;
 
-	*in_set = frag_bset_has(&c->partial, 0, l->piece->addr, l);
-	for (slot = 0; slot < c->slots; slot++)
-		n[slot_state(l, slot)]++;
-	for (w = 0; w < c->words; w++)
-		if ((l->summary >> w & 1) != !!l->bits[w])
-			return "summary of a slab wrong";
-	if (n[FRAG_STATE_FREE] != l->free_count || n[FRAG_STATE_WAITING] != l->waiting_count)
-		return "counts of a slab wrong";
-	if (l->free_count == c->slots)
-		return "empty slab";
-	if (*in_set != (l->free_count && l != c->current))
-		return "slab not where it belongs";
-	if (*in_set && c->current && c->current->piece->addr > l->piece->addr)
-		return "current slab above another one with free slots";
-	sums->slabs++;
-	sums->slots += n[FRAG_STATE_LIVE] + n[FRAG_STATE_WAITING];
-	sums->live_bytes += n[FRAG_STATE_LIVE] * c->bytes;
-	sums->waiting_bytes += n[FRAG_STATE_WAITING] * c->bytes;
-	return NULL;
+	for (uint32_t slot = 0; slot < c->slots; slot++)
+		free_count += slot_state(l, slot) == FRAG_STATE_FREE;
+	*in_set += listed;
+	return free_count == l->free_count && free_count < c->slots &&
+	       listed == (free_count && l != c->current) &&
+	       !(listed && c->current && c->current->piece->addr > l->piece->addr);
 }

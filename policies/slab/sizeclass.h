@@ -36,7 +36,7 @@ struct frag_sc_class {
 	struct frag_bset partial;	      /* (0, address): not current, with free slots */
 };
 
-/* What the slabs of a policy sum up to; also what a check finds. */
+/* What the slabs of a policy sum up to. */
 struct frag_sc_sums {
 	size_t slabs, slots; /* slots: live or waiting */
 	uint64_t live_bytes, waiting_bytes;
@@ -97,7 +97,7 @@ bool frag_sc_unwait_slot(struct frag_sc_slab *l, uint32_t slot);
 
 /* Used slots one by one, runs of free ones (and the unused end of the page) as one block each. */
 void frag_sc_visit(const struct frag_sc_slab *l, const struct frag_visitor *v);
-/* NULL, or what is broken. Adds to the sums. *in_set: it is in the set of its class. */
-const char *frag_sc_broken(const struct frag_sc_slab *l, struct frag_sc_sums *sums, bool *in_set);
+/* Are its free slots counted, and is it where it belongs? *in_set: adds 1 if in its class's set. */
+bool frag_sc_is_sound(const struct frag_sc_slab *l, size_t *in_set);
 
 #endif

@@ -112,71 +112,26 @@ void vm_usage(void *self, struct frag_usage *out)
 	out->blocks_count = frag_slab_live(&v->blocks);
 }
 
-struct tally {
-	uint64_t live, waiting, mapped, whole, spare;
-	size_t blocks, places, active, spares;
-	size_t linked;		     /* places, as their handles count them */
-	size_t full, part, in_whole; /* free blocks of one arena, by the sets they belong to */
-};
-
-static int check_free(const struct vm_arena *a, const struct vm_block *b, struct tally *t,
-		      struct frag_err *err)
+/* Is every free block in the sets that it belongs to, with its pages counted, and nothing else? */
+static bool sets_sound(const struct vm_arena *a)
 {
-	size_t from = (b->addr - a->base + vm_page_bytes(a) - 1) >> a->shift;
-	size_t inner = vm_inner(a, b->addr, b->size), backed = 0, whole = 0;
-	size_t end = FRAG_MIN(from + inner, a->pages_count);
+	size_t full = 0, part = 0, whole = 0;
 
-	for (size_t p = from; p < end; p++) {
-		const struct vm_page *pg = &a->pages[p];
-
-		backed += pg->backed;
-		whole += pg->backed && p - from >= pg->index &&
-			 p - pg->index + ((size_t)1 << pg->span) <= from + inner;
+	for (const struct vm_block *b = a->first; b; b = b->next) {
+		if (b->state != VM_FREE)
+			continue;
+		if (b->unmapped != vm_missing(a, b->addr, b->size) ||
+		    b->whole != vm_whole(a, b->addr, b->size, b->unmapped) ||
+		    (b->next && b->next->state == VM_FREE) ||
+		    !(b->unmapped ? frag_bset_has(&a->part, 0, b->addr, b)
+				  : frag_bset_has(&a->full, b->size, b->addr, b)) ||
+		    (b->whole && !frag_bset_has(&a->whole, 0, b->addr, b)))
+			return false;
+		*(b->unmapped ? &part : &full) += 1;
+		whole += b->whole != 0;
 	}
-	if (b->whole != whole || b->unmapped != inner - backed)
-		return frag_fail(err, FRAG_ECHECK, "free block 0x%llx counts its pages wrongly",
-				 (unsigned long long)b->addr);
-	if (b->next && b->next->state == VM_FREE)
-		return frag_fail(err, FRAG_ECHECK, "free neighbours at 0x%llx",
-				 (unsigned long long)b->addr);
-	if (!(b->unmapped ? frag_bset_has(&a->part, 0, b->addr, b)
-			  : frag_bset_has(&a->full, b->size, b->addr, b)) ||
-	    (whole && !frag_bset_has(&a->whole, 0, b->addr, b)))
-		return frag_fail(err, FRAG_ECHECK, "free block 0x%llx is not in its sets",
-				 (unsigned long long)b->addr);
-	t->whole += (uint64_t)whole << a->shift;
-	*(b->unmapped ? &t->part : &t->full) += 1;
-	t->in_whole += whole != 0;
-	return 0;
-}
-
-static int check_used(const struct vm_arena *a, const struct vm_block *b, struct tally *t,
-		      struct frag_err *err)
-{
-	size_t from, to;
-
-	vm_touched(a, b->addr, b->size, &from, &to);
-	while (from < to && from < a->pages_count && a->pages[from].backed)
-		from++;
-	if (from < to)
-		return frag_fail(err, FRAG_ECHECK, "live block 0x%llx has no memory at page %zu",
-				 (unsigned long long)b->addr, from);
-	*(b->state == VM_LIVE ? &t->live : &t->waiting) += b->size;
-	return 0;
-}
-
-/* As many entries in a set as blocks that belong there, and were found: no others are in it. */
-static int check_set(const struct frag_bset *set, size_t count, struct frag_err *err)
-{
-	const char *broken = frag_bset_broken(set);
-
-	if (broken)
-		return frag_fail(err, FRAG_ECHECK, "free set: %s", broken);
-	if (frag_bset_count(set) != count)
-		return frag_fail(err, FRAG_ECHECK,
-				 "a free set has %zu entries, %zu blocks belong there",
-				 frag_bset_count(set), count);
-	return 0;
+	return frag_bset_count(&a->full) == full && frag_bset_count(&a->part) == part &&
+	       frag_bset_count(&a->whole) == whole;
 }
 
 /* The pages of a place agree with it, and it agrees with its handle. */
@@ -185,95 +140,37 @@ static bool place_sound(const struct vm_arena *a, size_t p, const struct vm_plac
 	const struct vm_handle *h = pl->handle;
 	const struct vm_page *pg = &a->pages[p];
 
-	if (pl->arena != a || pl->page != p || p + ((size_t)1 << h->span) > a->pages_count)
-		return false;
 	for (size_t i = 0; i < (size_t)1 << h->span; i++)
 		if (pg[i].place != pl || pg[i].index != i || pg[i].span != h->span ||
 		    pg[i].backed != (h->active == pl))
 			return false;
-	return !h->from;
-}
-
-static int check_pages(const struct vm_arena *a, struct tally *t, struct frag_err *err)
-{
-	size_t parked = 0, n;
-
-	for (size_t p = 0; p < a->pages_count; p += n) {
-		const struct vm_place *pl = a->pages[p].place;
-
-		n = 1;
-		if (pl ? !place_sound(a, p, pl) : a->pages[p].backed)
-			return frag_fail(err, FRAG_ECHECK, "page %zu of arena 0x%llx is broken", p,
-					 (unsigned long long)a->base);
-		if (!pl)
-			continue;
-		n = (size_t)1 << pl->handle->span;
-		t->places++;
-		if (pl->handle->active != pl) {
-			parked++;
-			continue;
-		}
-		t->active++;
-		t->linked += pl->handle->places_count;
-		t->mapped += (uint64_t)n << a->shift;
-	}
-	if (parked != a->parked_count)
-		return frag_fail(err, FRAG_ECHECK, "arena 0x%llx counts its places wrongly",
-				 (unsigned long long)a->base);
-	return 0;
-}
-
-static int check_arena(const struct vm_arena *a, struct tally *t, struct frag_err *err)
-{
-	frag_addr_t end = a->base;
-	size_t blocks = 0;
-
-	t->full = t->part = t->in_whole = 0;
-	for (const struct vm_block *b = a->first; b; b = b->next) {
-		if (b->addr != end || (b->next && b->next->prev != b))
-			return frag_fail(err, FRAG_ECHECK, "blocks do not join at 0x%llx",
-					 (unsigned long long)b->addr);
-		FRAG_TRY(b->state == VM_FREE ? check_free(a, b, t, err) : check_used(a, b, t, err));
-		end = b->addr + b->size;
-		blocks++;
-	}
-	if (end != a->base + a->bytes || !blocks)
-		return frag_fail(err, FRAG_ECHECK, "arena 0x%llx is not covered by its blocks",
-				 (unsigned long long)a->base);
-	t->blocks += blocks;
-	FRAG_TRY(check_set(&a->full, t->full, err));
-	FRAG_TRY(check_set(&a->part, t->part, err));
-	FRAG_TRY(check_set(&a->whole, t->in_whole, err));
-	return check_pages(a, t, err);
-}
-
-static void count_spares(const struct vm *v, struct tally *t)
-{
-	for (unsigned c = 0; c < VM_CLASSES; c++) {
-		for (unsigned k = 0; k < VM_SPANS; k++) {
-			const struct vm_handle *h = v->classes[c].spare[k];
-
-			t->spares += v->classes[c].spare_count[k];
-			for (; h; h = h->next, t->spare += v->classes[c].page << k)
-				t->linked += h->places_count;
-		}
-	}
+	return pl->arena == a && pl->page == p && !h->from;
 }
 
 int vm_check(void *self, struct frag_err *err)
 {
 	const struct vm *v = self;
-	struct tally t = { 0 };
+	size_t places = 0;
 
-	for (const struct vm_arena *a = v->arenas; a; a = a->next)
-		FRAG_TRY(check_arena(a, &t, err));
-	count_spares(v, &t);
-	if (t.live != v->live_bytes || t.waiting != v->waiting_bytes ||
-	    t.mapped != v->mapped_bytes || t.whole != v->whole_bytes || t.spare != v->spare_bytes ||
-	    t.blocks != frag_slab_live(&v->blocks))
-		return frag_fail(err, FRAG_ECHECK, "counters differ from the blocks");
-	if (t.places != frag_slab_live(&v->places) || t.linked != t.places ||
-	    t.active + t.spares != frag_slab_live(&v->handles))
-		return frag_fail(err, FRAG_ECHECK, "counters differ from the handles");
-	return 0;
+	for (const struct vm_arena *a = v->arenas; a; a = a->next) {
+		bool sound = sets_sound(a);
+
+		for (size_t p = 0; p < a->pages_count && sound; p++) {
+			const struct vm_place *pl = a->pages[p].place;
+
+			if (!pl)
+				continue;
+			sound = place_sound(a, p, pl);
+			p += ((size_t)1 << pl->handle->span) - 1;
+			places++;
+		}
+		if (!sound)
+			return frag_fail(err, FRAG_ECHECK,
+					 "arena 0x%llx: a free block is not in its sets, or a page "
+					 "not in its place",
+					 (unsigned long long)a->base);
+	}
+	return places == frag_slab_live(&v->places)
+		       ? 0
+		       : frag_fail(err, FRAG_ECHECK, "a mapping is in no arena");
 }

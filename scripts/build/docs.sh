@@ -86,6 +86,7 @@ renew() {
 }
 
 stale=0
+[ "$(wc -l < README.md)" -le 120 ] || { echo 'docs: README.md has more than 120 lines' >&2; stale=1; }
 metrics_table | replace_part metrics docs/metrics.md > "$scratch/metrics.md"
 renew "$scratch/metrics.md" docs/metrics.md
 "$program" list policies --markdown > "$scratch/all-policies"

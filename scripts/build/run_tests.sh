@@ -3,14 +3,14 @@
 # Runs the tests that `make` has built, and counts them:
 #	run_tests.sh [--quick|--sanitize|--threads|--gpu] [--only NAME] BUILD_FOLDER
 # Kinds of test: cmocka programs (tests/{unit,conformance,golden,gpu}), Python over a program of
-# tests/drivers (rules of policies, tests/unit/*/*.py), scripts (tests/NAME/run.*, whose last line is
-# their count) and fuzz targets, run over their corpus.
+# tests/drivers (rules of policies, tests/{unit/*,pretend/card}/*.py), scripts (tests/NAME/run.*, whose
+# last line is their count) and fuzz targets, run over their corpus.
 #
 # --quick     leaves out what needs big recordings, a browser or seconds of a processor
 #             (FRAG_TEST_QUICK=1 in the environment)
 # --sanitize  what a sanitizer can find something in: units, conformance, bundled traces, fuzz
 #             corpora, and of the command line the tables and the cases in tests/cli/sanitize
-# --threads   programs that use threads, and tests/threads
+# --threads   programs that use threads, and the case "threads" of the command line
 # --gpu       tests/gpu
 # --only      one test by its name ("unit/base/opt", or "opt"), or one case of a script
 #             ("cli/help_each"); prints everything that it prints
@@ -97,23 +97,23 @@ program_sources() {
 
 scripts_of() {
 	case $1 in
-	threads) echo threads ;;
-	sanitize) echo cli ;;
+	threads | sanitize) echo cli ;;
 	gpu) echo gpu ;;
-	quick) echo cli fleet golden json report scripts threads view ;;
-	full) echo agree cli fleet golden gpu json report scripts threads "$([ "${PRETEND:-1}" = 0 ] || echo pretend)" view ;;
+	quick) echo cli fleet golden json report scripts view ;;
+	full) echo agree cli fleet golden gpu json report scripts "$([ "${PRETEND:-1}" = 0 ] || echo pretend)" view ;;
 	esac
 }
 
 # A line for each test: kind, name, command. $1: build folder, $2: mode
 list_tests() {
-	local b=$1 mode=$2 source name command
+	local b=$1 mode=$2 source name command card=
 	program_sources "$mode" | while read -r source; do
 		name=${source#tests/} name=${name%.c}
 		printf 'tap\t%s\t%s\n' "${name/test_/}" "$b/tests/$name"
 	done
 	case $mode in quick | full | sanitize)
-		for source in tests/{policies,drivers}/*.rules tests/drivers/models.py tests/unit/*/*.py; do
+		[ "${PRETEND:-1}" = 0 ] || card=tests/pretend/card
+		for source in tests/{policies,drivers}/*.rules tests/drivers/models.py tests/unit/*/*.py ${card:+"$card"/*.py}; do
 			[ -e "$source" ] || continue
 			name=${source#tests/} command="$source $b/tests/drivers"
 			[ "${source%.rules}" = "$source" ] || name=rules/${name#*/} command="tests/drivers/rules.py $b/tests/drivers $source"
@@ -136,7 +136,7 @@ list_tests() {
 # What a mode limits a script to, each word after a space.
 cases_of() {
 	case $1/$2 in
-	threads/threads) printf ' races' ;;
+	threads/cli) printf ' threads' ;;
 	sanitize/cli) cat tests/cli/sanitize tests/cli/*.cases | sed -n 's/^\([a-z][a-z0-9_]*\)\( [0-9].*\)\?$/ \1/p' | tr -d '\n' ;;
 	esac
 }

@@ -3,12 +3,13 @@
  * Grows the trees of cufrag_trees.csv (tables.py beside this starts it). Integers, and doubles that
  * only one operation at a time rounds, in a fixed order: the same trees on every machine.
  *
- *	grow < PROBLEMS > TREES
+ *	grow < PROBLEM > TREES
  *
  * A problem is the words "sum" (its answers are 0 or 1, values of leaves are added up: above 0, it
  * is so) or "vote" (its answers are numbers of classes; a leaf has the most frequent one, and how
- * frequent it is, in ninths), TREES, LEAVES, ROWS and FEATURES, then for each row its answer and
- * its features. Each tree is printed as a line of nodes, a branch before what is below it:
+ * frequent it is, in ninths), TREES, LEAVES, ROWS and FEATURES, then for each feature how many cuts its
+ * values have, and these, then for each row its answer and between which cuts its features are. Each
+ * tree is printed as a line of nodes, a branch before what is below it:
  *
  *	FEATURE<THRESHOLD	the next node where the feature is at most the threshold, else the one behind all nodes of the next
  *	=VALUE			a leaf
@@ -84,101 +85,35 @@ static uint64_t draw(uint64_t *dice)
 
 static int64_t number(void)
 {
-	int64_t n = 0;
-	int c = getchar_unlocked(), sign = 1;
+	long long n = 0;
 
-	while (c == ' ' || c == '\n')
-		c = getchar_unlocked();
-	if (c == '-') {
-		sign = -1;
-		c = getchar_unlocked();
-	}
-	for (; c >= '0' && c <= '9'; c = getchar_unlocked())
-		n = n * 10 + (c - '0');
-	return sign * n;
+	if (scanf("%lld", &n) != 1)
+		exit(1);
+	return n;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* The number from low up to before high that has the fewest digits. */
-static int64_t shortest(int64_t low, int64_t high)
-{
-	for (int64_t unit = 1000000000000000; unit > 1; unit /= 10) {
-		int64_t n = (low + unit - 1) / unit * unit;
-
-		if (low > 0 && n >= low && n < high)
-			return n;
-	}
-	return low;
-}
-
-/* Cuts between values, of as many rows each where there are more values than bins. */
-static void cut(struct problem *p, int feature, const int64_t *values, int64_t *sorted)
-{
-	int n = p->rows, count = 0, next = 0;
-	int distinct = 1;
-	uint8_t *bins = p->bins + (size_t)feature * (size_t)n;
-
-	memcpy(sorted, values, (size_t)n * sizeof(*sorted));
-	qsort(sorted, (size_t)n, sizeof(*sorted), by_value);
-	for (int i = 1; i < n; i++)
-		distinct += sorted[i] != sorted[i - 1];
-	for (int i = 1; i < n && count < BINS - 1; i++) {
-		if (sorted[i] == sorted[i - 1] || (distinct > BINS && i < next))
-			continue;
-		p->cuts[feature][count++] = shortest(sorted[i - 1], sorted[i]);
-		next = (int)((int64_t)n * (count + 1) / BINS);
-		next = next > i ? next : i + 1;
-	}
-	p->cut_count[feature] = count;
-	for (int i = 0; i < n; i++) {
-		int low = 0, high = count;
-
-		while (low < high) {
-			int middle = (low + high) / 2;
-
-			if (values[i] <= p->cuts[feature][middle])
-				high = middle;
-			else
-				low = middle + 1;
-		}
-		bins[i] = (uint8_t)low;
-	}
-}
-
-static bool read_problem(struct problem *p)
+static void read_problem(struct problem *p)
 {
 	char kind[8];
-	int64_t *values, *sorted;
 
-	if (scanf("%7s", kind) != 1)
-		return false;
-	*p = (struct problem){ .is_sum = !strcmp(kind, "sum"), .trees = (int)number() };
-	p->leaves = (int)number();
-	p->rows = (int)number();
-	p->features = (int)number();
+	if (scanf("%7s %d %d %d %d", kind, &p->trees, &p->leaves, &p->rows, &p->features) != 5)
+		exit(1);
+	p->is_sum = !strcmp(kind, "sum");
 	p->answers = room((size_t)p->rows, sizeof(*p->answers));
-	values = room((size_t)p->rows * (size_t)p->features, sizeof(*values));
-	sorted = room((size_t)p->rows, sizeof(*sorted));
+	p->bins = room((size_t)p->rows * (size_t)p->features, 1);
+	p->cuts = room((size_t)p->features, sizeof(*p->cuts));
+	p->cut_count = room((size_t)p->features, sizeof(*p->cut_count));
+	for (int f = 0; f < p->features; f++) {
+		p->cut_count[f] = (int)number();
+		for (int i = 0; i < p->cut_count[f]; i++)
+			p->cuts[f][i] = number();
+	}
 	for (int i = 0; i < p->rows; i++) {
 		p->answers[i] = (int32_t)number();
 		p->classes = p->answers[i] >= p->classes ? p->answers[i] + 1 : p->classes;
 		for (int f = 0; f < p->features; f++)
-			values[(size_t)f * (size_t)p->rows + (size_t)i] = number();
+			p->bins[(size_t)f * (size_t)p->rows + (size_t)i] = (uint8_t)number();
 	}
-	p->bins = room((size_t)p->rows * (size_t)p->features, 1);
-	p->cuts = room((size_t)p->features, sizeof(*p->cuts));
-	p->cut_count = room((size_t)p->features, sizeof(*p->cut_count));
-	for (int f = 0; f < p->features; f++)
-		cut(p, f, values + (size_t)f * (size_t)p->rows, sorted);
-	free(values);
-	free(sorted);
-	return true;
 }
 
 /* ---- one split ----------------------------------------------------------------------------- */
@@ -449,24 +384,14 @@ static void solve(const struct problem *p)
 		print(&s, 0);
 		putchar('\n');
 	}
-	void *all[] = { s.rows,	   s.moved, s.nodes, s.scores, s.slopes,
-			s.weights, s.sums,  s.left,  s.all };
-	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
-		free(all[i]);
 }
 
 int main(void)
 {
-	struct problem p;
+	struct problem p = { .trees = 0 };
 
 	fill_likely();
-	while (read_problem(&p)) {
-		solve(&p);
-		putchar('\n');
-		free(p.answers);
-		free(p.bins);
-		free(p.cuts);
-		free(p.cut_count);
-	}
+	read_problem(&p);
+	solve(&p);
 	return 0;
 }

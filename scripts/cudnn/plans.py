@@ -19,7 +19,6 @@ An empty line: cuDNN has no plan for the question. The first line has the releas
 import ctypes
 import glob
 import importlib.util
-import json
 import multiprocessing
 import os
 import sys
@@ -33,11 +32,7 @@ import cufrag_planner as planner
 
 SEED, CHUNK = 919, 250
 TENSOR_CORES = 1 << planner.TENSOR_CORES
-H200 = {"maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "regsPerBlock": 65536, "multiProcessorCount": 132,
-        "warpSize": 32, "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 232448, "reservedSharedMemoryPerBlock": 1024,
-        "maxRegistersPerSM": 65536, "maxCtasPerSM": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048, "pciDeviceId": 0,
-        "isTccDriver": 0, "supportCoopLaunch": 1, "totalGlobalMem": 150109880320, "smClockRateKHz": 1980000, "memClockRateKHz": 3201000,
-        "l2CacheSize": 62914560, "cudaDeviceId": 0, "deviceVer": 900, "driverVer": 13000, "deviceName": "NVIDIA H200"}
+H200 = planner.card_of("132 232448 32 2048 150109880320 1980000 62914560 900 NVIDIA H200")
 
 
 # ---- on a card
@@ -93,7 +88,7 @@ def start(kind):
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
     else:
         import torch  # noqa: F401 (loads cuBLASLt)
-    ASKED = kind(library(), json.dumps(H200))
+    ASKED = kind(library(), H200)
 
 
 def ask(some):

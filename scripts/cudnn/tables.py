@@ -8,10 +8,10 @@
 A leaf of a tree of bytes says how these are made up ("SPLITS:A:B:REST", see cufrag_trees.py). `make` ends with how right the trees are
 about the shapes that are kept aside (questions.py), by family.
 """
+import bisect
 import collections
 import csv
 import itertools
-import json
 import math
 import os
 import subprocess
@@ -29,6 +29,7 @@ import questions as drawn
 # of each purpose: what grow.c does, trees, leaves of each
 GROWN = {"whether": ("sum", 50, 22), "transform": ("sum", 50, 22), "alone": ("sum", 70, 30), "bytes": ("vote", 5, 1300),
          "splits": ("vote", 5, 1000)}
+BINS = 100  # of a feature, as in grow.c
 
 # aside: judges the trees; common: of the layers that most nets have
 Row = collections.namedtuple("Row", "q plans card without aside hard common")
@@ -161,20 +162,34 @@ def coded(key, rows):
 
 # ---- growing
 
-def grown(problems, grow):
-    """Lines of cufrag_trees.csv."""
-    keys, names, text = sorted(problems), {}, []
-    for key in keys:
-        rows = problems[key]
-        kind, count, leaves = GROWN[key[0]]
-        names[key] = {} if kind == "sum" else {name: at for at, name in enumerate(sorted({row[2] for row in rows}))}
-        text.append("%s %d %d %d %d" % (kind, count, leaves, len(rows), len(rows[0][1])))
-        text += (" ".join(map(str, (names[key].get(answer, answer) + 0, *map(int, found)))) for _, found, answer in rows)
-    out = subprocess.run([grow], input="\n".join(text) + "\n", check=True, capture_output=True, text=True).stdout
-    for key, some in zip(keys, out.split("\n\n")):
-        classes = list(names[key])
-        some = [[named(word, classes) for word in tree.split()] for tree in some.strip().split("\n")]
-        yield ",".join((*key, *packed(some)))
+def shortest(low, high):
+    """The number from low up to before high that has the fewest digits."""
+    return next((n for n in (-(-low // 10**d) * 10**d for d in range(15, 0, -1)) if 0 < low <= n < high), low)
+
+
+def cuts_of(values):
+    """Cuts between values, of as many rows each where there are more values than bins."""
+    counts, cuts, at, after = sorted(collections.Counter(map(int, values)).items()), [], 0, 0
+    for (value, n), (above, _) in zip(counts, counts[1:]):
+        at += n
+        if len(cuts) < BINS - 1 and (len(counts) <= BINS or at >= after):
+            cuts.append(shortest(value, above))
+            after = max(len(values) * (len(cuts) + 1) // BINS, at + 1)
+    return cuts
+
+
+def grown(key, rows, grow):
+    """A line of cufrag_trees.csv."""
+    kind, count, leaves = GROWN[key[0]]
+    classes = [] if kind == "sum" else sorted({row[2] for row in rows})
+    columns = list(zip(*(row[1] for row in rows)))
+    cuts, numbers = [cuts_of(column) for column in columns], {name: at for at, name in enumerate(classes)}
+    bins = zip(*([bisect.bisect_left(some, value) for value in column] for some, column in zip(cuts, columns)))
+    lines = [(kind, count, leaves, len(rows), len(columns)), *((len(some), *some) for some in cuts),
+             *((numbers.get(row[2], row[2]) + 0, *found) for row, found in zip(rows, bins))]
+    text = "".join(" ".join(map(str, line)) + "\n" for line in lines)
+    out = subprocess.run([grow], input=text, check=True, capture_output=True, text=True).stdout
+    return ",".join((*key, *packed([[named(word, classes) for word in tree.split()] for tree in out.splitlines()])))
 
 
 def named(word, classes):
@@ -233,7 +248,7 @@ def judged(rows, of):
 
 def make(grow, out):
     head, rows = rows_of(os.path.join(HERE, "plans.csv.zst"))
-    lines = sorted(grown(problems_of([r for r in rows if not r.aside]), grow))
+    lines = sorted(grown(*problem, grow) for problem in problems_of([r for r in rows if not r.aside]).items())
     for name, some in (("cufrag_trees.csv", lines), ("cufrag_workspaces.csv", ())):
         with open(os.path.join(out, name), "w", encoding="ascii") as f:
             print(head, *some, sep="\n", file=f)
@@ -271,7 +286,7 @@ def question_of(shape, name):
 
 def measured(library, step=1):
     """Beside what PyTorch took for every STEP-th of 2,600 convolutions on an H200, in three passes each."""
-    asks, rows = planner.Planner(library, json.dumps(asked.H200)), []
+    asks, rows = planner.Planner(library, asked.H200), []
     with open(os.path.join(HERE, "../../results/nogpu/convolutions.csv"), encoding="ascii") as f:
         for at, row in enumerate(csv.DictReader(f)):
             q, without = question_of(row["shape"], row["pass"]), row["shape"].startswith("fp32")

@@ -2,14 +2,11 @@
 /*
  * Is the simulated card what a real one is? Not part of cufrag: `make lab`, docs/measuring.md.
  *
- *	lab sim TRACE...	replays on the card, then on the simulated one with its own addresses, and with those of the card
+ *	lab sim TRACE...	replays on the card, then on the simulated one with the addresses of the card
  *	lab contents TRACE...	replays on the card with all bytes filled, and verified before each free
  *
- * Policies that look for the lowest address, or the nearest, decide ties by addresses: their calls
- * may differ on the simulated card's own addresses and must agree on the real ones.
- *
- * `sim` goes over all replays once in each round: on a shared host a slow spell lasts seconds, so
- * the runs of one replay are spread over minutes. Driver time is the median of the rounds. How fast
+ * `sim` goes over all replays once in each round: on a shared host a slow spell lasts seconds, so the
+ * runs of one replay are spread over minutes. Driver time is the median of the rounds. How fast
  * the host was is measured before and after each replay (pair_ns, see cuda_core.c). What the host
  * did between two calls is no property of the card: the simulated one is told how long it was and
  * how fast the host was, as it is told the addresses.
@@ -75,14 +72,15 @@ struct replay {
 	bool left_out; /* the card or the trace does not allow it */
 	struct timing timing[ROUNDS_MAX];
 	size_t rounds_count;
-	/* the first round; of the simulated card with its own addresses, and with those of the real one */
-	size_t calls_count, own_difference, same_difference;
+	/* the first round */
+	size_t calls_count, difference;
 	bool completed, agree; /* all rounds made as many calls and reserved as much */
-	uint64_t peak_bytes, own_peak_bytes;
+	uint64_t peak_bytes, sim_peak_bytes;
 	struct frag_dev_observed seen;
 };
 
 struct lab {
+	bool contents; /* else sim */
 	struct options o;
 	struct frag_run_options run;
 	struct frag_recordings recordings;
@@ -163,7 +161,7 @@ static int feed(struct lab *lab, const struct replay *r, struct frag_device *dev
 
 	FRAG_TRY(frag_run_create(r->spec, dev, r->dev, &lab->run, &run, err));
 	/* making a policy can take so long that the card falls asleep again */
-	if (lab->run.fill == FRAG_FILL_NONE)
+	if (!lab->contents)
 		FRAG_TRY(frag_dev_make_ready(dev, 0, err));
 	FRAG_TRY(frag_run_feed(run, r->dev->events, r->dev->events_count, err));
 	frag_dev_observed(dev, &t->observed);
@@ -225,8 +223,7 @@ static const struct frag_cost *prices(const struct lab *lab, const char *card)
 
 /* A simulated card as large as the real one was found; work is done at once on both. */
 static int record_sim(struct lab *lab, const struct replay *r, struct lab_log *real,
-		      bool same_addresses, double host_ratio, struct lab_log *t,
-		      struct frag_err *err)
+		      double host_ratio, struct lab_log *t, struct frag_err *err)
 {
 	struct frag_sim_config card = { .total_bytes = real->card.total_bytes,
 					.context_bytes = real->card.context_bytes,
@@ -238,56 +235,51 @@ static int record_sim(struct lab *lab, const struct replay *r, struct lab_log *r
 	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
 
 	t->real = real;
-	FRAG_TRY(same_addresses ? address_log_play(&real->addresses, &card, &dev, err)
-				: frag_sim_open(&card, &dev, err));
+	FRAG_TRY(address_log_play(&real->addresses, &card, &dev, err));
 	return record(lab, r, dev, t, err);
 }
 
 /* ---- sim --------------------------------------------------------------------------- */
 
-static void take_round(struct replay *r, const struct lab_log *real, const struct lab_log *own,
-		       const struct lab_log *same, double host_ratio)
+static void take_round(struct replay *r, const struct lab_log *real, const struct lab_log *sim,
+		       double host_ratio)
 {
 	if (!r->rounds_count) {
 		r->calls_count = real->replayed;
 		r->completed = r->agree = real->result.completed;
 		r->peak_bytes = real->result.m.peak_reserved_bytes;
-		r->own_peak_bytes = own->result.m.peak_reserved_bytes;
-		r->own_difference = lab_difference(real, own);
-		r->same_difference = lab_difference(real, same);
+		r->sim_peak_bytes = sim->result.m.peak_reserved_bytes;
+		r->difference = lab_difference(real, sim);
 		r->seen = real->observed;
 	}
 	r->agree = r->agree && r->calls_count == real->replayed &&
 		   r->peak_bytes == real->result.m.peak_reserved_bytes;
 	r->timing[r->rounds_count++] =
 		(struct timing){ .ns = real->result.m.modelled_ns,
-				 .modelled_ns = same->result.m.modelled_ns,
+				 .modelled_ns = sim->result.m.modelled_ns,
 				 .pair_ns = frag_dev_host_pair(&real->observed),
 				 .host_ratio = host_ratio };
 }
 
 static int sim_round(struct lab *lab, struct replay *r, struct frag_err *err)
 {
-	struct lab_log real = { 0 }, own = { 0 }, same = { 0 };
+	struct lab_log real = { 0 }, sim = { 0 };
 	double ratio = 1;
 	int rc = record_real(lab, r, &real, err);
 
 	if (!rc) {
 		ratio = frag_cost_host_ratio(prices(lab, real.card.name),
 					     frag_dev_host_pair(&real.observed));
-		rc = record_sim(lab, r, &real, true, ratio, &same, err);
+		rc = record_sim(lab, r, &real, ratio, &sim, err);
 	}
-	if (!rc && !r->rounds_count)
-		rc = record_sim(lab, r, &real, false, ratio, &own, err);
 	if (!rc && lab->o.profile && !lab->scale)
 		rc = lab_scale_create(prices(lab, real.card.name), &lab->scale, err);
 	if (!rc && lab->scale)
-		rc = lab_scale_add(lab->scale, &real, &same, err);
+		rc = lab_scale_add(lab->scale, &real, &sim, err);
 	if (!rc)
-		take_round(r, &real, &own, &same, ratio);
+		take_round(r, &real, &sim, ratio);
 	log_release(&real);
-	log_release(&own);
-	log_release(&same);
+	log_release(&sim);
 	return rc;
 }
 
@@ -300,22 +292,22 @@ static const char *yes(bool is)
 
 static void put_row(struct lab *lab, struct replay *r)
 {
-	bool own = r->own_difference == SIZE_MAX, same = r->same_difference == SIZE_MAX;
+	bool same = r->difference == SIZE_MAX;
 	const struct timing *all = r->timing, *t = &all[r->rounds_count / 2];
 	double ratio;
 
 	qsort(r->timing, r->rounds_count, sizeof(*r->timing), compare_timing);
 	ratio = t->ns ? (double)t->modelled_ns / (double)t->ns : 0;
-	fprintf(lab->out, "%s,%u,%s,%s,%zu,%s,%s,%llu,%llu,%llu,%llu,%s,", r->trace->name,
+	fprintf(lab->out, "%s,%u,%s,%s,%zu,%s,%llu,%llu,%llu,%llu,%s,", r->trace->name,
 		r->dev->ordinal, frag_policy_spec_text(r->spec), yes(r->completed), r->calls_count,
-		yes(own), yes(same), LLU(r->peak_bytes), LLU(r->own_peak_bytes),
-		LLU(r->seen.reserved_bytes), LLU(r->seen.mem_info_bytes), yes(r->agree));
+		yes(same), LLU(r->peak_bytes), LLU(r->sim_peak_bytes), LLU(r->seen.reserved_bytes),
+		LLU(r->seen.mem_info_bytes), yes(r->agree));
 	fprintf(lab->out, "%llu,%llu,%llu,%llu,%llu,%.3f,%.3f\n", LLU(t->pair_ns), LLU(t->ns),
 		LLU(all[0].ns), LLU(all[r->rounds_count - 1].ns), LLU(t->modelled_ns), ratio,
 		t->host_ratio);
 	lab->rows++;
-	lab->same_calls += own || same;
-	lab->same_peaks += r->peak_bytes == r->own_peak_bytes;
+	lab->same_calls += same;
+	lab->same_peaks += r->peak_bytes == r->sim_peak_bytes;
 	lab->timed += t->ns > 0;
 	lab->near += ratio >= 1 - NEAR && ratio <= 1 + NEAR;
 }
@@ -336,8 +328,7 @@ static int put_profile(struct lab *lab, struct frag_err *err)
 
 static int finish_sim(struct lab *lab, struct frag_err *err)
 {
-	fputs("trace,trace_device,policy,completed,calls_count,same_calls,same_calls_at_real_"
-	      "addresses,"
+	fputs("trace,trace_device,policy,completed,calls_count,same_calls,"
 	      "peak_reserved_bytes,sim_peak_reserved_bytes,observed_at_bytes,mem_info_bytes,runs_"
 	      "agree,pair_ns,"
 	      "driver_ns,driver_ns_min,driver_ns_max,modelled_ns,modelled_over_measured_ratio,host_"
@@ -347,14 +338,12 @@ static int finish_sim(struct lab *lab, struct frag_err *err)
 		if (lab->replays[i].rounds_count)
 			put_row(lab, &lab->replays[i]);
 	fprintf(stderr,
-		"lab: %u replays: the same calls on the simulated card, with the real addresses or "
-		"its own, %u; the same peak %u; driver time within 25 %% of the measured %u of "
-		"%u\n",
+		"lab: %u replays: the same calls on the simulated card %u; the same peak %u; "
+		"driver "
+		"time within 25 %% of the measured %u of %u\n",
 		lab->rows, lab->same_calls, lab->same_peaks, lab->near, lab->timed);
 	return lab->scale ? put_profile(lab, err) : 0;
 }
-
-/* ---- contents --------------------------------------------------------------------- */
 
 static int contents(struct lab *lab, struct replay *r, struct frag_err *err)
 {
@@ -372,16 +361,6 @@ static int contents(struct lab *lab, struct replay *r, struct frag_err *err)
 }
 
 /* ---- all of them -------------------------------------------------------------------- */
-
-static const struct job {
-	const char *name, *head;
-	int (*each)(struct lab *lab, struct replay *r, struct frag_err *err);
-	bool rounds;
-} jobs[] = {
-	{ "sim", "", sim_round, true },
-	{ "contents", "trace,trace_device,policy,completed,peak_reserved_bytes,calls_count\n",
-	  contents, false },
-};
 
 /* Call the driver for each request, or fault every page in: minutes on traces with more events. */
 static const struct {
@@ -429,13 +408,17 @@ static int list_replays(struct lab *lab, char *const *paths, size_t count, struc
 	return 0;
 }
 
-static int run(struct lab *lab, const struct job *job, struct frag_err *err)
+static int run(struct lab *lab, struct frag_err *err)
 {
-	fputs(job->head, lab->out);
-	for (unsigned k = 0; k < (job->rounds ? lab->o.rounds : 1); k++) {
+	if (lab->contents)
+		fputs("trace,trace_device,policy,completed,peak_reserved_bytes,calls_count\n",
+		      lab->out);
+	for (unsigned k = 0; k < (lab->contents ? 1 : lab->o.rounds); k++) {
 		for (size_t i = 0; i < lab->count; i++) {
 			struct replay *r = &lab->replays[i];
-			int rc = r->left_out ? 0 : job->each(lab, r, err);
+			int rc = r->left_out	 ? 0
+				 : lab->contents ? contents(lab, r, err)
+						 : sim_round(lab, r, err);
 
 			if (!rc)
 				continue;
@@ -445,7 +428,7 @@ static int run(struct lab *lab, const struct job *job, struct frag_err *err)
 			lab->failures += rc != FRAG_ENOTSUP && rc != FRAG_EPOLICY;
 		}
 	}
-	return job->rounds ? finish_sim(lab, err) : 0;
+	return lab->contents ? 0 : finish_sim(lab, err);
 }
 
 static int begin(struct lab *lab, int argc, char **argv, struct frag_err *err)
@@ -474,18 +457,16 @@ int main(int argc, char **argv)
 {
 	static struct lab lab; /* the process gives its memory back */
 	struct frag_err err = { 0 };
-	const struct job *job = NULL;
 	int rc;
 
-	for (size_t i = 0; argc > 2 && i < FRAG_ARRAY_LEN(jobs); i++)
-		job = strcmp(argv[1], jobs[i].name) ? job : &jobs[i];
-	if (!job) {
+	lab.contents = argc > 2 && !strcmp(argv[1], "contents");
+	if (argc < 3 || (!lab.contents && strcmp(argv[1], "sim") != 0)) {
 		fputs("usage: lab sim|contents [OPTION]... TRACE...; see the head of "
 		      "scripts/lab/lab.c\n",
 		      stderr);
 		return 2;
 	}
-	rc = begin(&lab, argc - 1, argv + 1, &err) ?: run(&lab, job, &err);
+	rc = begin(&lab, argc - 1, argv + 1, &err) ?: run(&lab, &err);
 	if (rc)
 		fprintf(stderr, "lab: %s\n", err.msg);
 	return rc ? frag_code_exit(err.code) : fclose(lab.out) || lab.failures;

@@ -39,7 +39,6 @@ do for [i = 0:COUNT - 1] {
 		unset key
 	}
 	plot for [k = 1:4] CSV using (column("panel") == i && strcol("use") eq word(USES, k) ? column(FROM) : NaN):(column("low_bytes") / S):(column(FROM)):(column(TO)):(column("low_bytes") / S):(column("high_bytes") / S) with boxxyerror fs solid 1.0 noborder lc rgb CAUSE_COLOR[USE_CAUSE[k]] title USE_NAME[k]
-	unset label 1001
-	unset label 1002
+	eval headed
 }
 unset multiplot

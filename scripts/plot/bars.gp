@@ -19,12 +19,8 @@ eval down(HEAD, HEAD + body)
 eval key_below(12, HEAD + body + 62, 2)
 set xlabel front(EXTRA)." (".unit_of(top).")" tc rgb INK
 set xrange [0:top / S]
-set yrange [-COUNT + 0.4:0.6]
-unset ytics
-set grid noytics xtics
-do for [i = 1:COUNT] {
-	set label i fold(NAME[i]) at graph 0, first 1 - i right offset character -0.7, character (folded(NAME[i]) ? 0.5 : 0) tc rgb INK
-}
+eval name_rows
+set border 3
 row = '-column(0)'
 plot CSV using (column(3) / S / 2):(@row):(column(3) / S / 2):(0.3) with boxxyerror fs solid 0.5 noborder lc rgb BLUE title front(rest(EXTRA)), \
 	"" using (column(4) / S / 2):(@row):(column(4) / S / 2):(0.3) with boxxyerror fs solid 1.0 noborder lc rgb AREA title rest(rest(EXTRA)), \

@@ -21,20 +21,14 @@ set multiplot
 left = name_room(LONGEST)
 middle = left + (W - left) * 0.47
 eval down(HEAD + 6, HEAD + 6 + body)
-set yrange [-COUNT + 0.4:0.6]
-unset ytics
+eval name_rows
 unset key
-set border 1
-set grid noytics xtics
 set logscale x
 set format x "%.0s%c"
 calls(n) = n < 1e5 ? sprintf("%.0f", n) : n < 1e6 ? sprintf("%.0f k", n / 1e3) : sprintf("%.2f M", n / 1e6)
 span(ns) = ns < 1e6 ? sprintf("%.0f µs", ns / 1e3) : ns < 1e9 ? sprintf("%.3g ms", ns / 1e6) : sprintf("%.3g s", ns / 1e9)
 total(v) = strcol("call") eq "all" && v > 0 ? v : NaN
 
-do for [i = 0:COUNT - 1] {
-	set label i + 1 fold(NAME[i + 1]) at screen px(left - 8), first -i right offset 0, character (folded(NAME[i + 1]) ? 0.5 : 0) tc rgb INK
-}
 eval across(left, middle - 34)
 set xlabel "driver calls\n(log)" tc rgb INK
 top_calls = 10 ** ceil(log10(most_calls) + 1.6)
@@ -42,9 +36,7 @@ set xrange [1:top_calls]
 set xtics decades(1, top_calls, 3)
 if (called == 0) { plot NaN } else { plot CSV using (total(calls_of(0))):(-column("rank")) with points pt 7 ps 1.1 * DOT lc rgb AXIS, \
 	CSV using (total(calls_of(0))):(-column("rank")):(calls(calls_of(0))) with labels left offset character 0.7, 0 font SMALL tc rgb INK }
-unset for [i = 1:COUNT] label i
-unset label 1001
-unset label 1002
+unset label
 
 eval across(middle + 34, W - 26)
 set xlabel "driver time,\n".EXTRA." (log)" tc rgb INK

@@ -34,8 +34,7 @@ if (hosts) {
 	set yrange [0:100]
 	plot for [i = 0:COUNT - 1] CSV using (from("host", i)):(100 * column("share_up_to")) with steps lw 2 lc rgb pcolor(i) notitle, \
 		for [i = 0:COUNT - 1] CSV using (mark(i, column(0), from("host", i))):(100 * column("share_up_to")) with points pt ppoint(i) ps DOT lc rgb pcolor(i) notitle
-	unset label 1001
-	unset label 1002
+	eval headed
 	up = up + PITCH
 }
 if (waits) {

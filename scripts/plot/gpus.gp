@@ -19,17 +19,14 @@ cell = cell > 60 ? 60 : cell
 eval across(left, left + cell * CARDS)
 eval down(TOP, TOP + body)
 set xrange [-0.5:CARDS - 0.5]
+eval name_rows
 set yrange [-COUNT + 0.5:0.5]
 unset xtics
-unset ytics
 unset grid
 unset border
 unset key
 strip(s, w) = s[1:strlen(w)] eq w ? s[strlen(w) + 1:*] : s
 short(s) = strip(strip(strip(strip(s, "NVIDIA "), "Tesla "), "GeForce "), "AMD Instinct ")
-do for [i = 0:COUNT - 1] {
-	set label i + 1 fold(NAME[i + 1]) at first -0.5, first -i right offset character -0.7, character (folded(NAME[i + 1]) ? 0.5 : 0) tc rgb INK
-}
 do for [c = 0:CARDS - 1] {
 	set label c + 301 cut(short(CARD[c + 1]), 17) at first c - 0.15, graph 1 left rotate by 45 offset 0, character 0.4 tc rgb INK
 }

@@ -40,23 +40,21 @@ do for [r = 1:ROWS] {
 	}
 }
 of(name, c) = strcol("clock") eq name && column("row") >= 0 && column(c) > 0 ? column(c) / 1e9 : NaN
-low(name) = strcol("clock") eq name && column("row") >= 0 && column("max_ns") > 0 ? (column("min_ns") > 0 ? column("min_ns") : 1) / 1e9 : NaN
-mid(name) = strcol("clock") eq name && column("row") >= 0 && column("max_ns") > 0 ? (column("p50_ns") > 0 ? column("p50_ns") : 1) / 1e9 : NaN
+# where the slowest is above 0: at least a nanosecond
+least(name, c) = of(name, "max_ns") == of(name, "max_ns") ? (column(c) > 0 ? column(c) : 1) / 1e9 : NaN
+low(name) = least(name, "min_ns")
+mid(name) = least(name, "p50_ns")
 
-if (hosts) {
-	eval across(left, drivers ? middle - 12 : W - 16)
-	set xlabel "host time,\nmeasured (log)" tc rgb INK
-	plot CSV using (low("host")):(-column("row")):(of("host", "max_ns") - low("host")):(0) with vectors nohead lw 1.4 lc rgb MID, \
-		CSV using (mid("host")):(-column("row")):(of("host", "p99_ns") - mid("host")):(0) with vectors nohead lw 5 lc rgb MID, \
-		CSV using (mid("host")):(-column("row")) with points pt 7 ps 0.8 * DOT lc rgb AXIS
-	unset for [i = 1:1200] label i
-	unset for [i = 601:1199] arrow i
-}
-if (drivers) {
-	eval across(hosts ? middle + 12 : left, W - 16)
-	set xlabel "driver time,\n".EXTRA." (log)" tc rgb INK
-	plot CSV using (low("driver")):(-column("row")):(of("driver", "max_ns") - low("driver")):(0) with vectors nohead lw 1.4 lc rgb MID, \
-		CSV using (mid("driver")):(-column("row")):(of("driver", "p99_ns") - mid("driver")):(0) with vectors nohead lw 5 lc rgb MID, \
-		CSV using (mid("driver")):(-column("row")) with points pt 5 ps 0.8 * DOT lc rgb AXIS
+do for [clock in "host driver"] {
+	host = clock eq "host"
+	if (host ? hosts : drivers) {
+		eval across(host || !hosts ? left : middle + 12, host && drivers ? middle - 12 : W - 16)
+		set xlabel clock." time,\n".(host ? "measured" : EXTRA)." (log)" tc rgb INK
+		plot CSV using (low(clock)):(-column("row")):(of(clock, "max_ns") - low(clock)):(0) with vectors nohead lw 1.4 lc rgb MID, \
+			CSV using (mid(clock)):(-column("row")):(of(clock, "p99_ns") - mid(clock)):(0) with vectors nohead lw 5 lc rgb MID, \
+			CSV using (mid(clock)):(-column("row")) with points pt (host ? 7 : 5) ps 0.8 * DOT lc rgb AXIS
+		unset label
+		unset arrow
+	}
 }
 unset multiplot

@@ -13,12 +13,12 @@ S = scale_of(TOP)
 U = unit_of(TOP)
 
 cols = COUNT == 1 ? 1 : 2
-rows = (COUNT + cols - 1) / cols
+up = (COUNT + cols - 1) / cols
 PANEL = COUNT == 1 ? 280 : 190
-eval open(HEAD + PANEL * rows + 40 + LEGEND_ROW * 3)
+eval open(HEAD + PANEL * up + 40 + LEGEND_ROW * 3)
 set multiplot
-eval left_title("reserved memory (".U.")", HEAD + PANEL * rows / 2.0)
-set label 1004 (SECONDS ? "recorded time (s)" : "trace event (number)") at screen 0.5, py(HEAD + PANEL * rows + 8) center tc rgb INK
+eval left_title("reserved memory (".U.")", HEAD + PANEL * up / 2.0)
+set label 1004 (SECONDS ? "recorded time (s)" : "trace event (number)") at screen 0.5, py(HEAD + PANEL * up + 8) center tc rgb INK
 set xrange [0:LAST_X > 0 ? LAST_X : 1]
 set xtics step(LAST_X, cols == 2 ? 4 : 7)
 set grid ytics lc rgb GRID lt 1 lw 1 back
@@ -38,22 +38,10 @@ do for [i = 0:COUNT - 1] {
 	set label 1 short(NAME[i + 1], int((width - 30) / 7.9)) at graph 0, graph 1 left offset (cols == 2 ? -2.5 : 0), character 0.7 tc rgb INK
 	plot for [k = 6:1:-1] CSV every ::FIRST[i + 1]::LAST[i + 1] using X:(stacked(k) / S) with fillsteps fs solid 1.0 noborder lc rgb CAUSE_COLOR[k] notitle, \
 		CSV every ::FIRST[i + 1]::LAST[i + 1] using X:(stacked(6) / S) with steps lw 1 lc rgb AXIS notitle
-	unset label 1001
-	unset label 1002
-	unset label 1003
-	unset label 1004
+	eval headed
 }
-# the legend, on an empty plot of its own
-set lmargin at screen 0
-set rmargin at screen 1
-set tmargin at screen py(FOOT - 14 - LEGEND_ROW * 3)
-set bmargin at screen 0
-unset label 1
-unset border
-unset tics
-unset grid
-set xrange [0:1]
-set yrange [0:1]
-eval key_below(10, FOOT - 8 - LEGEND_ROW * 3, 3)
-plot for [k = 1:6] NaN with boxes fs solid 1.0 noborder lc rgb CAUSE_COLOR[k] title CAUSE_NAME[k]
+rows = 3
+LEGEND_AT = FOOT - 8 - LEGEND_ROW * rows
+eval legend_area
+plot NaN notitle, for [k = 1:6] keyentry with boxes fs solid 1.0 noborder lc rgb CAUSE_COLOR[k] title CAUSE_NAME[k]
 unset multiplot

@@ -49,10 +49,7 @@ set xlabel "peak reserved memory (".U.")" tc rgb INK
 most = top / S * 1.6
 set xrange [0:most]
 set xtics step(most, 6)
-set yrange [-COUNT + 0.4:0.6]
-unset ytics
-set grid noytics xtics
-set border 1
+eval name_rows
 cut_at = top / S * 1.08
 ends(v) = v > far ? cut_at : v / S
 # a figure that a line would strike through begins behind the line
@@ -61,7 +58,6 @@ figure(i) = (PEAK[i] > far ? "→ " : "").amount(PEAK[i], S)
 behind(x, w, line) = line > x - 4 * one_px && line < x + w ? line + 5 * one_px : x
 begins(x, w) = behind(behind(x, w, has_card ? card / S : 0), w, has_room ? room / S : 0)
 do for [i = 0:COUNT - 1] {
-	set label i + 1 fold(NAME[i + 1]) at first 0, first -i right offset character -0.7, character (folded(NAME[i + 1]) ? 0.5 : 0) tc rgb INK
 	set label i + 301 figure(i + 1) at first begins(ends(PEAK[i + 1]) + (DONE[i + 1] ? 6 : 13) * one_px, 8 * strlen(figure(i + 1)) * one_px), first -i left tc rgb INK
 }
 # lines across the bars, each with its name on a row above; from the right, and names to the left where there is

@@ -24,13 +24,10 @@ eval down(HEAD, HEAD + body)
 set xlabel "peak reserved memory (".U.")" tc rgb INK
 set xrange [0:top / S * 1.1]
 set xtics step(top / S * 1.1, 6)
+eval name_rows
 set yrange [-COUNT + 0.25:0.6]
-unset ytics
 unset key
-set grid noytics xtics
-set border 1
 do for [i = 0:COUNT - 1] {
-	set label i + 1 fold(NAME[i + 1]) at first 0, first -i right offset character -0.7, character (folded(NAME[i + 1]) ? 0.5 : 0) tc rgb INK
 	if (WORST[i + 1] > 0) {
 		set arrow i + 1 from first LEAST[i + 1] / S, first -i to first WORST[i + 1] / S, first -i nohead lw 2 lc rgb pcolor(SERIES[i + 1])
 		label_text = cut(UNIT[i + 1], 22)." ".amount(WORST[i + 1], S)

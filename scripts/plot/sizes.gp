@@ -36,9 +36,7 @@ set xtics ()
 do for [e = 0:48:every] { set xtics add (named(e) 2 ** e) }
 plot CSV using (at("size_bytes", 0.28)):(share("count", COUNTS[1])):(at("size_bytes", 0.06)):(at("size_bytes", 0.5)):(0):(share("count", COUNTS[1])) with boxxyerror fs solid 1.0 noborder lc rgb AXIS title "of the requests", \
 	CSV using (at("size_bytes", 0.72)):(share("bytes", BYTES[1])):(at("size_bytes", 0.5)):(at("size_bytes", 0.94)):(0):(share("bytes", BYTES[1])) with boxxyerror fs pattern 5 border rgb MID lc rgb MID title "of their bytes"
-unset label 1001
-unset label 1002
-unset label 1003
+eval headed
 unset key
 
 if (lives) {

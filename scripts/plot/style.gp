@@ -155,6 +155,9 @@ sign_(s, n) = n < 6 ? 0 : strstrt(":,_", s[n:n]) ? n : sign_(s, n - 1)
 break_(s) = (at_ = sign_(s, NAME_WIDTH), at_ > 0 ? at_ : NAME_WIDTH)
 fold(s) = strlen(s) <= NAME_WIDTH ? s : s[1:break_(s)]."\n".cut(s[break_(s) + 1:*], NAME_WIDTH)
 folded(s) = strlen(s) > NAME_WIDTH
+# a row for each name, the first on top: its name to the left of the plot (use: eval name_rows)
+name_rows = "set yrange [-COUNT + 0.4:0.6]; unset ytics; set grid noytics xtics; set border 1; do for [i_ = 1:COUNT] { ".\
+	"set label i_ fold(NAME[i_]) at graph 0, first 1 - i_ right offset character -0.7, character (folded(NAME[i_]) ? 0.5 : 0) tc rgb INK }"
 # pixels for names on the left
 name_room(longest) = 22 + 8.1 * (longest < NAME_WIDTH ? longest : NAME_WIDTH)
 array NAME[512]
@@ -162,6 +165,9 @@ do for [i = 1:512] { NAME[i] = "" }
 COUNT = 0
 LONGEST = 0
 remember(i, s) = i < 0 ? 0 : (NAME[i + 1] = s, COUNT = i + 1 > COUNT ? i + 1 : COUNT, LONGEST = strlen(s) > LONGEST ? strlen(s) : LONGEST, 0)
+
+# the head is drawn with the first plot of a sheet (use: eval headed, behind it)
+headed = "unset label 1001; unset label 1002; unset label 1003; unset label 1004"
 
 # Legend below the plot: rows for n entries, the longest of `longest` letters.
 LEGEND_NAME = 52

@@ -84,7 +84,7 @@ struct frag_answer_chart {
 	const char *heading;	      /* above the figure; NULL = none */
 	const char *title, *subtitle; /* in the picture */
 	const char *extra;	      /* argument of the script, or NULL */
-	const char *caption, *alt;    /* below it; for those who do not see it (NULL: the title) */
+	const char *caption;	      /* below it */
 	const struct frag_shape *shape; /* of its rows */
 	struct frag_rows rows;
 	const struct frag_answer_number *numbers; /* [numbers_count], of frag_title_take */

@@ -195,7 +195,7 @@ static void add_chart(const struct frag_answer_chart *c, unsigned formats, const
 	frag_text_add(out, "<figure>\n");
 	if (c->heading)
 		add_element("h3", "", c->heading, AS_IT_IS, out);
-	frag_svg_inline(svg ? svg : "", prefix, c->alt ? c->alt : c->title, out);
+	frag_svg_inline(svg ? svg : "", prefix, c->title, out);
 	frag_text_add(out, "<figcaption>");
 	frag_text_add_html(out, c->caption);
 	frag_text_add(out, "</figcaption>\n");

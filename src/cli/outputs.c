@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "trace/cft/cft_parse.h"
+#include "trace/cft/cft.h"
 
 #define OUTPUTS_MAX 16
 

@@ -40,7 +40,6 @@ struct frag_nvml {
 	char driver[80];
 	/* optional functions */
 	int (*get_driver)(char *out, unsigned len);
-	int (*by_pci)(const char *pci, void **card);
 	int (*get_rates)(void *card, struct rates *out);
 	int (*get_processes)(void *card, unsigned *count, struct process *list);
 	int (*get_memory_v2)(void *card, struct memory_v2 *out);
@@ -65,7 +64,6 @@ static const struct frag_symbol symbols[] = {
 	MAYBE(get_mig_mode, "nvmlDeviceGetMigMode"),
 	MAYBE(get_instance, "nvmlDeviceGetMigDeviceHandleByIndex"),
 	MAYBE(get_driver, "nvmlSystemGetDriverVersion"),
-	MAYBE(by_pci, "nvmlDeviceGetHandleByPciBusId_v2"),
 };
 
 static int start(struct frag_nvml *n, struct frag_err *err)
@@ -227,21 +225,4 @@ struct frag_nvml *frag_nvml_shared(void)
 const char *frag_nvml_driver(const struct frag_nvml *n)
 {
 	return n->driver;
-}
-
-void *frag_nvml_at(const struct frag_nvml *n, const char *pci)
-{
-	void *card = NULL;
-
-	return n->by_pci && !n->by_pci(pci, &card) ? card : NULL;
-}
-
-bool frag_nvml_used(const struct frag_nvml *n, void *card, uint64_t *used_bytes)
-{
-	struct memory m;
-
-	if (n->get_memory(card, &m))
-		return false;
-	*used_bytes = m.used;
-	return true;
 }

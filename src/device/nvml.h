@@ -48,9 +48,5 @@ void frag_nvml_close(struct frag_nvml *n); /* NULL is allowed */
 struct frag_nvml *frag_nvml_shared(void);
 /* The driver's version as text, "" if unknown. */
 const char *frag_nvml_driver(const struct frag_nvml *n);
-/* The card at a PCI address ("0000:01:00.0"); NULL if NVML does not know it. */
-void *frag_nvml_at(const struct frag_nvml *n, const char *pci);
-/* Bytes of that card in use by all processes. False: unknown. */
-bool frag_nvml_used(const struct frag_nvml *n, void *card, uint64_t *used_bytes);
 
 #endif

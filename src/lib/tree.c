@@ -199,36 +199,3 @@ struct frag_tree_node *frag_tree_last_fit(const struct frag_tree *t, uint64_t we
 {
 	return fit(t, weight, 1);
 }
-
-/* ---- check ---------------------------------------------------------------------- */
-
-static const char *node_broken(const struct frag_tree_node *n)
-{
-	for (int side = 0; side < 2; side++) {
-		const struct frag_tree_node *kid = n->kid[side];
-
-		if (kid && kid->prio > n->prio)
-			return "priorities out of order";
-		if (kid && before(kid, n->key, n->tie) != !side)
-			return "keys out of order";
-	}
-	if (n->max != FRAG_MAX(n->weight, FRAG_MAX(max_of(n->kid[0]), max_of(n->kid[1]))))
-		return "greatest weight out of step";
-	return NULL;
-}
-
-const char *frag_tree_broken(const struct frag_tree *t)
-{
-	const struct frag_tree_node *last = NULL;
-	const char *broken = NULL;
-	size_t count = 0;
-
-	for (const struct frag_tree_node *n = frag_tree_first(t); n && !broken && count <= t->count;
-	     n = frag_tree_next(t, n), count++) {
-		broken = node_broken(n);
-		if (!broken && last && !before(last, n->key, n->tie))
-			broken = "keys out of order";
-		last = n;
-	}
-	return broken ? broken : count == t->count ? NULL : "wrong count";
-}

@@ -45,9 +45,6 @@ struct frag_tree_node *frag_tree_ceil(const struct frag_tree *t, uint64_t key, u
 struct frag_tree_node *frag_tree_first_fit(const struct frag_tree *t, uint64_t weight);
 struct frag_tree_node *frag_tree_last_fit(const struct frag_tree *t, uint64_t weight);
 
-/* NULL, or the broken invariant. O(n). */
-const char *frag_tree_broken(const struct frag_tree *t);
-
 /* Maximum weight of all nodes; 0 if empty. */
 static inline uint64_t frag_tree_max(const struct frag_tree *t)
 {

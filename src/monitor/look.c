@@ -11,8 +11,6 @@
 #include "base/clean.h"
 #include "base/proc.h"
 
-#define JUMP_MS 1000 /* by which a clock of the day that is set right slowly is never off */
-
 uint64_t frag_monitor_start_of(unsigned pid)
 {
 	char text[600], *at;
@@ -169,68 +167,12 @@ static void look_at_clocks(struct frag_monitor *m)
 {
 	struct frag_monitor_round *r = &m->round;
 	struct timespec wall, now;
-	int64_t offset;
 
 	clock_gettime(CLOCK_REALTIME, &wall);
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	r->unix_ms = (int64_t)wall.tv_sec * 1000 + wall.tv_nsec / 1000000;
 	r->since_start_s = (double)(now.tv_sec - m->start.tv_sec) +
 			   (double)(now.tv_nsec - m->start.tv_nsec) / 1e9;
-	offset = r->unix_ms - ((int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
-	if (m->clock_offset_ms &&
-	    (offset - m->clock_offset_ms > JUMP_MS || m->clock_offset_ms - offset > JUMP_MS))
-		frag_monitor_say(
-			m,
-			"the wall clock went %s by %.0f s; time stamps follow it, the sampling "
-			"interval and alarms do not",
-			offset > m->clock_offset_ms ? "forward" : "back",
-			(double)FRAG_MAX(offset - m->clock_offset_ms, m->clock_offset_ms - offset) /
-				1000);
-	m->clock_offset_ms = offset;
-}
-
-static struct frag_monitor_trail *find_trail(const struct frag_monitor *m, unsigned card,
-					     const struct frag_monitor_process *p)
-{
-	for (unsigned i = 0; i < FRAG_MONITOR_TRAILS; i++) {
-		const struct frag_monitor_trail *t = &m->trails[i];
-
-		if (t->looks && t->card == card && t->pid == p->pid && t->start == p->start)
-			return (struct frag_monitor_trail *)t;
-	}
-	return NULL;
-}
-
-static void remember_process(struct frag_monitor *m, unsigned card, uint64_t look,
-			     const struct frag_monitor_process *p)
-{
-	struct frag_monitor_trail *t = find_trail(m, card, p);
-
-	if (!t) {
-		t = m->trails;
-		for (unsigned i = 1; i < FRAG_MONITOR_TRAILS; i++)
-			if (m->trails[i].looks < t->looks)
-				t = &m->trails[i];
-		*t = (struct frag_monitor_trail){ .card = card, .pid = p->pid, .start = p->start };
-		memset(t->mib, 255, sizeof(t->mib));
-	}
-	for (unsigned gone = 0; t->looks && t->looks < look && gone < FRAG_MONITOR_TRAIL_LOOKS;
-	     gone++)
-		t->mib[t->looks++ % FRAG_MONITOR_TRAIL_LOOKS] = UINT32_MAX;
-	t->mib[look % FRAG_MONITOR_TRAIL_LOOKS] =
-		p->bytes == UINT64_MAX ? UINT32_MAX : (uint32_t)(p->bytes >> 20);
-	t->looks = look + 1;
-}
-
-uint32_t frag_monitor_trail_at(const struct frag_monitor *m, unsigned card,
-			       const struct frag_monitor_process *p, unsigned back)
-{
-	const struct frag_monitor_trail *t = find_trail(m, card, p);
-	uint64_t looks = m->past[card].looks;
-
-	if (!t || back >= FRAG_MONITOR_TRAIL_LOOKS || back >= looks || looks - back > t->looks)
-		return UINT32_MAX;
-	return t->mib[(looks - 1 - back) % FRAG_MONITOR_TRAIL_LOOKS];
 }
 
 static void remember(struct frag_monitor *m)
@@ -246,8 +188,6 @@ static void remember(struct frag_monitor *m)
 				(unsigned char)(frag_monitor_percent(&m->round.cards[i]) + 0.5);
 		if (c->known && c->utilization_percent >= 0)
 			p->busy[cell] = (unsigned char)FRAG_MIN(c->utilization_percent, 100);
-		for (unsigned k = 0; c->known && k < c->processes_count; k++)
-			remember_process(m, i, p->looks - 1, &m->round.cards[i].processes[k]);
 	}
 }
 
@@ -296,23 +236,4 @@ double frag_monitor_percent(const struct frag_monitor_card *c)
 	return c->nvml.total_bytes
 		       ? 100.0 * (double)c->nvml.used_bytes / (double)c->nvml.total_bytes
 		       : 0;
-}
-
-bool frag_monitor_spread(const struct frag_monitor_round *r, unsigned *least, unsigned *most)
-{
-	unsigned known = 0;
-
-	for (unsigned i = 0; i < r->count; i++) {
-		const struct frag_nvml_card *c = &r->cards[i].nvml;
-
-		if (!c->known || r->cards[i].instance >= 0)
-			continue;
-		if (!known++)
-			*least = *most = i;
-		if (c->used_bytes < r->cards[*least].nvml.used_bytes)
-			*least = i;
-		if (c->used_bytes > r->cards[*most].nvml.used_bytes)
-			*most = i;
-	}
-	return known > 1;
 }

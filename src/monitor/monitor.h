@@ -11,7 +11,6 @@
 #include <frag/base.h>
 #include <frag/error.h>
 
-#include "answer/textbuf.h"
 #include "base/live_page.h"
 #include "device/nvml.h"
 
@@ -80,16 +79,6 @@ struct frag_monitor_past {
 	unsigned char used[FRAG_MONITOR_PAST], busy[FRAG_MONITOR_PAST]; /* FRAG_MONITOR_UNKNOWN */
 };
 
-/* The same of a process on a card, in MiB; if there are too many, the longest gone makes room. */
-#define FRAG_MONITOR_TRAILS 64u
-#define FRAG_MONITOR_TRAIL_LOOKS 300u
-struct frag_monitor_trail {
-	unsigned card, pid;
-	uint64_t start;
-	uint64_t looks;				/* number of the look after its latest; 0: free */
-	uint32_t mib[FRAG_MONITOR_TRAIL_LOOKS]; /* UINT32_MAX: it was not there, or is not known */
-};
-
 /* Whether a fault was told already, until it is gone. */
 struct frag_monitor_told {
 	bool csv, textfile, output;
@@ -109,13 +98,11 @@ struct frag_monitor {
 	struct frag_nvml *nvml;
 	struct frag_monitor_round round;
 	struct frag_monitor_past past[FRAG_MONITOR_CARDS]; /* of the round's card there */
-	struct frag_monitor_trail trails[FRAG_MONITOR_TRAILS];
 	struct frag_monitor_watch watch;
 	struct frag_monitor_told told;
 	struct frag_monitor_screen *screen;	  /* NULL: lines */
 	struct frag_monitor_server *server, *web; /* NULL: no listener */
 	struct timespec start;
-	int64_t clock_offset_ms; /* of the day's clock to the steady one; 0 = no look so far */
 };
 
 /*
@@ -133,8 +120,6 @@ void frag_monitor_say(const struct frag_monitor *m, const char *format, ...)
 /* For FRAG_ARG_OWN: "100ms", "2s", "1m"; "80%[,for=30s][,run=COMMAND]". */
 int frag_monitor_set_interval(void *field, const char *text, struct frag_err *err);
 int frag_monitor_set_alarm(void *field, const char *text, struct frag_err *err);
-/* Raises at the limit, when it has lasted; gives way again five points below. Runs the command. */
-void frag_monitor_check(struct frag_monitor *m);
 
 /* One look at all (look.c): says what was lost and what is back. */
 void frag_monitor_look(struct frag_monitor *m);
@@ -143,11 +128,6 @@ double frag_monitor_percent(const struct frag_monitor_card *c);
  * they stay as they are while time goes on. FRAG_MONITOR_UNKNOWN: there was none. */
 unsigned frag_monitor_past_most(const struct frag_monitor_past *p, bool busy, unsigned per,
 				unsigned back);
-/* MiB of a process on a card `back` looks before the latest; UINT32_MAX: not known. */
-uint32_t frag_monitor_trail_at(const struct frag_monitor *m, unsigned card,
-			       const struct frag_monitor_process *p, unsigned back);
-/* Fullest and emptiest card; false: fewer than two answer. Instances are left out. */
-bool frag_monitor_spread(const struct frag_monitor_round *r, unsigned *least, unsigned *most);
 
 /* ---- what becomes of it ---------------------------------------------------------------- */
 
@@ -162,14 +142,8 @@ int frag_monitor_write_textfile(const char *path, const struct frag_monitor_roun
 void frag_monitor_put_metrics(FILE *to, const struct frag_monitor_round *r);
 void frag_monitor_stamp(const struct frag_monitor_round *r, char *buf, size_t cap);
 
-/* By one list of fields (monitor_rows.c). JSON: A new reference; NULL: memory is short. */
+/* A new reference; NULL: memory is short. when: of frag_monitor_stamp. */
 json_t *frag_monitor_json(const struct frag_monitor_round *r, const char *when);
-/* One line on standard output. when: of frag_monitor_stamp. Errors: FRAG_ENOMEM. */
-int frag_monitor_print_json(const struct frag_monitor_round *r, const char *when,
-			    struct frag_err *err);
-void frag_monitor_csv_head(struct frag_text *out);
-void frag_monitor_csv_row(const struct frag_monitor_card *c, const char *when,
-			  struct frag_text *out);
 
 /* Full screen (screen.c). NULL: no ncurses here; *why in words. */
 struct frag_monitor_screen *frag_monitor_screen_open(const char **why);

@@ -118,22 +118,6 @@ static json_t *curve(const struct frag_monitor_past *p, bool busy, unsigned per)
 	return list;
 }
 
-/* MiB of a process in the last looks, from when it is known. */
-static json_t *trail(const struct frag_monitor *m, unsigned card,
-		     const struct frag_monitor_process *p)
-{
-	json_t *list = json_array();
-
-	for (unsigned back = FRAG_MONITOR_TRAIL_LOOKS; back--;) {
-		uint32_t mib = frag_monitor_trail_at(m, card, p, back);
-
-		if (mib != UINT32_MAX || json_array_size(list))
-			json_array_append_new(list,
-					      mib == UINT32_MAX ? json_null() : json_integer(mib));
-	}
-	return list;
-}
-
 /* The look as `--json` has it, and the curves: of the last COLUMNS looks and of all kept. */
 static void put_live(FILE *to, const struct frag_monitor *m)
 {
@@ -154,9 +138,6 @@ static void put_live(FILE *to, const struct frag_monitor *m)
 							curve(&m->past[i], false, per), "busy",
 							curve(&m->past[i], true, per)));
 		json_object_set_new(card, "curves", curves);
-		for (unsigned k = 0; k < m->round.cards[i].nvml.processes_count; k++)
-			json_object_set_new(json_array_get(json_object_get(card, "processes"), k),
-					    "curve", trail(m, i, &m->round.cards[i].processes[k]));
 	}
 	if (!all || json_dumpf(all, to, JSON_COMPACT))
 		fputs("{}", to);

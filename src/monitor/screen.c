@@ -16,7 +16,6 @@
 #define SAYS 8u		/* remarks kept */
 #define BAR_MAX 80	/* columns */
 #define CURVE_MAX 4	/* rows */
-#define TRAIL_ROWS 3	/* of the curve of the chosen process */
 #define PROCESSES_MIN 5 /* rows that curves leave to processes */
 
 struct frag_monitor_screen {
@@ -132,33 +131,6 @@ static void draw_curve(struct frag_monitor *m, unsigned card, bool busy, int col
 	p->row = top;
 }
 
-/* What the chosen process held in the last looks, up to its own most, above the foot. */
-static void draw_trail(struct frag_monitor *m, unsigned card, const struct frag_monitor_process *p)
-{
-	struct frag_paint *paint = &m->screen->paint;
-	int width = FRAG_MIN(paint->columns, (int)FRAG_MONITOR_TRAIL_LOOKS), top = paint->row;
-	unsigned char percent[FRAG_MONITOR_TRAIL_LOOKS];
-	uint32_t mib[FRAG_MONITOR_TRAIL_LOOKS], most = 0;
-
-	for (int i = 0; i < width; i++) {
-		mib[i] = frag_monitor_trail_at(m, card, p, (unsigned)(width - 1 - i));
-		most = mib[i] == UINT32_MAX ? most : FRAG_MAX(most, mib[i]);
-	}
-	for (int i = 0; i < width; i++)
-		percent[i] = mib[i] == UINT32_MAX
-				     ? FRAG_MONITOR_UNKNOWN
-				     : (unsigned char)(100ull * mib[i] / FRAG_MAX(most, 1u));
-	paint->row = paint->rows - 2 - TRAIL_ROWS;
-	frag_paint_put(paint, 0, width, FRAG_PAINT_DIM, "pid %u, last %.0f s, at most %s", p->pid,
-		       (double)width * (double)m->o->interval_ms / 1000,
-		       FRAG_BYTES((uint64_t)most << 20));
-	for (int above = TRAIL_ROWS - 1; above >= 0; above--) {
-		paint->row++;
-		put_curve_row(paint, 0, width, percent, TRAIL_ROWS, above, true);
-	}
-	paint->row = top;
-}
-
 static void draw_bar_row(struct frag_monitor *m, const struct frag_monitor_card *c)
 {
 	struct frag_paint *p = &m->screen->paint;
@@ -241,7 +213,6 @@ static void draw_foot(struct frag_monitor *m)
 {
 	struct frag_monitor_screen *s = m->screen;
 	struct frag_paint *p = &s->paint;
-	unsigned least, most;
 
 	p->row = p->rows - 1;
 	if (s->sig)
@@ -253,11 +224,6 @@ static void draw_foot(struct frag_monitor *m)
 	else if (s->says_count)
 		frag_paint_put(p, 0, p->columns - 1, FRAG_PAINT_WARM, "%s",
 			       s->says[(s->says_count - 1) % SAYS]);
-	else if (frag_monitor_spread(&m->round, &least, &most))
-		frag_paint_put(
-			p, 0, p->columns - 1, FRAG_PAINT_DIM, "from %s (gpu %s) to %s (gpu %s)",
-			FRAG_BYTES(m->round.cards[least].nvml.used_bytes), m->round.cards[least].id,
-			FRAG_BYTES(m->round.cards[most].nvml.used_bytes), m->round.cards[most].id);
 }
 
 /* Rows of each curve; -1: there is not even room for the names. */
@@ -276,8 +242,6 @@ void frag_monitor_screen_draw(struct frag_monitor *m)
 {
 	struct frag_monitor_screen *s = m->screen;
 	struct frag_paint *p = &s->paint;
-	const struct frag_monitor_process *chosen;
-	bool trail;
 	int curve;
 
 	frag_paint_begin(p);
@@ -289,14 +253,7 @@ void frag_monitor_screen_draw(struct frag_monitor *m)
 		for (unsigned i = 0; i < m->round.count && p->row < p->rows - 1; i++)
 			draw_card(m, i, curve);
 		p->row++;
-		chosen = frag_monitor_table_chosen(&s->table, &m->round);
-		trail = p->rows - 1 - p->row >=
-			(int)frag_monitor_table_count(&m->round) + 2 + TRAIL_ROWS;
-		if (chosen && trail)
-			draw_trail(m, s->table.card, chosen);
-		frag_monitor_table_draw(&s->table, p, &m->round,
-					p->rows - 1 - p->row -
-						(chosen && trail ? TRAIL_ROWS + 1 : 0));
+		frag_monitor_table_draw(&s->table, p, &m->round, p->rows - 1 - p->row);
 	}
 	draw_foot(m);
 	frag_paint_end(p);

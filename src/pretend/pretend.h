@@ -46,8 +46,6 @@ struct frag_pretend {
 	bool trial;	   /* with reuse: neither taken from there nor put there */
 	/* a file in which the roles of such a job are, or will be once checked; NULL = none */
 	const char *known_roles;
-	/* a file that is there, or will be once it was checked, where all ranks of a job that differs only in their number are alike */
-	const char *alike_roles;
 
 	/* of the commands that record a program in place of reading a trace */
 	const char *vary; /* "{NAME}=…" */

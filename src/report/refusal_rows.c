@@ -8,7 +8,7 @@
 
 #include "rows.h"
 
-#define SHOWN 8u /* of each table; JSON has FRAG_REFUSED_KEPT */
+#define SHOWN 8u /* JSON has FRAG_REFUSED_KEPT */
 
 static const struct frag_result *recorded(const struct frag_section *s)
 {
@@ -139,18 +139,17 @@ FRAG_ROW(outcome_entry, "outcome", OUTCOME_ENTRY, "what a policy does with the r
 FRAG_VALUED_ROW_AS(, frag_refusal_shape, refusal_row, "refusal", REFUSAL,
 		   "a request that was refused when recorded");
 
-static const char *outcome_of(const struct frag_result *r, size_t i, const char *not_reached)
-{
-	return i >= r->refused_count ? not_reached : r->refused[i].served ? "served" : "refused";
-}
-
 static struct frag_rows outcomes_of(const struct frag_section *s, size_t i, struct frag_answer *a)
 {
 	struct outcome_entry *rows = frag_answer_new(a, s->count, sizeof(*rows));
 
-	for (size_t k = 0; rows && k < s->count; k++)
-		rows[k] = (struct outcome_entry){ s->results[k].policy,
-						  outcome_of(&s->results[k], i, "not reached") };
+	for (size_t k = 0; rows && k < s->count; k++) {
+		const struct frag_result *r = &s->results[k];
+
+		rows[k] = (struct outcome_entry){ r->policy, i >= r->refused_count  ? "not reached"
+							     : r->refused[i].served ? "served"
+										    : "refused" };
+	}
 	return (struct frag_rows){ rows, rows ? s->count : 0 };
 }
 
@@ -170,35 +169,17 @@ struct frag_rows frag_refusals_rows(const struct frag_section *s, struct frag_an
 
 /* ---- what each policy does ---------------------------------------------------------- */
 
-struct policy_row {
-	const char *policy, *outcome[SHOWN], *served;
-};
+#define SERVED(F, P, S) \
+	P(S, TEXT, policy, r->policy, "policy", "what it does with the same requests") \
+	P(S, TEXT, served, \
+	  frag_answer_print(a, "%" PRIu64 " of %" PRIu64, r->m.granted_refusals_count, \
+			    frag_refusals_count(s)), \
+	  "served", "of all that were refused", .right = true)
+FRAG_VALUED_ROW(served_row, "served", SERVED, "how many of the requests a policy serves");
 
-#define OUTCOME(n) \
-	FRAG_FIELD_SHOWN(TEXT, struct policy_row, outcome[n - 1], "#" #n, \
-			 "- = the replay did not come so far", .if_any = true, \
-			 .spare = SHOWN + 1 - n)
-static const struct frag_field policy_fields[] = {
-	FRAG_FIELD_SHOWN(TEXT, struct policy_row, policy, "policy",
-			 "what it does with the same request"),
-	OUTCOME(1),
-	OUTCOME(2),
-	OUTCOME(3),
-	OUTCOME(4),
-	OUTCOME(5),
-	OUTCOME(6),
-	OUTCOME(7),
-	OUTCOME(8),
-	FRAG_FIELD_SHOWN(TEXT, struct policy_row, served, "served", "of all that were refused",
-			 .right = true),
-	FRAG_FIELD_END
-};
-static const struct frag_shape policy_shape = FRAG_SHAPE(
-	"outcomes", struct policy_row, policy_fields, "what a policy does with the requests");
-
-static void add_outcomes(const struct frag_section *s, size_t count, struct frag_answer *a)
+static void add_served(const struct frag_section *s, struct frag_answer *a)
 {
-	struct policy_row *rows = frag_answer_new(a, s->count, sizeof(*rows));
+	struct served_row *rows = frag_answer_new(a, s->count, sizeof(*rows));
 	size_t *order = frag_answer_new(a, s->count, sizeof(*order));
 
 	if (!rows || !order)
@@ -207,14 +188,9 @@ static void add_outcomes(const struct frag_section *s, size_t count, struct frag
 	for (size_t k = 0; k < s->count; k++) {
 		const struct frag_result *r = &s->results[order[k]];
 
-		rows[k].policy = r->policy;
-		for (size_t i = 0; i < count; i++)
-			rows[k].outcome[i] = outcome_of(r, i, "-");
-		rows[k].served =
-			frag_answer_print(a, "%" PRIu64 " of %" PRIu64, r->m.granted_refusals_count,
-					  frag_refusals_count(s));
+		rows[k] = FRAG_ROW_VALUES(served_row, SERVED);
 	}
-	frag_answer_table(a, &policy_shape, rows, s->count);
+	frag_answer_table(a, &served_row_shape, rows, s->count);
 }
 
 void frag_refusals_parts(const struct frag_section *s, bool tables, struct frag_answer *a)
@@ -236,6 +212,6 @@ void frag_refusals_parts(const struct frag_section *s, bool tables, struct frag_
 		frag_answer_say(a, "And %" PRIu64 " more; JSON has the first %u.",
 				frag_refusals_count(s) - SHOWN, FRAG_REFUSED_KEPT);
 	frag_answer_gap(a);
-	add_outcomes(s, FRAG_MIN(rows.count, (size_t)SHOWN), a);
+	add_served(s, a);
 	frag_answer_gap(a);
 }

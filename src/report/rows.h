@@ -68,7 +68,7 @@ uint64_t frag_refusals_count(const struct frag_section *s);
 extern const struct frag_shape frag_refusal_shape;
 struct frag_rows frag_refusals_rows(const struct frag_section *s, struct frag_answer *a);
 /* "9 requests were refused when recorded; the first one wanted 40 MiB …" and, with `tables`, the
- * moment of each and what every policy did; nothing where nothing was refused. */
+ * moment of each and how many every policy serves; nothing where nothing was refused. */
 void frag_refusals_parts(const struct frag_section *s, bool tables, struct frag_answer *a);
 
 /*

@@ -10,24 +10,17 @@
 #include <sys/stat.h>
 
 #include "ahead.h"
-#include "trace/cft/cft_parse.h"
-#include "trace/input/input.h"
+#include "trace/cft/cft.h"
 
 struct frag_source {
 	struct frag_input *in;
 	struct frag_trace *whole; /* another format */
 	/* .cft */
-	struct frag_cft_parser parser;
-	struct frag_cft_model model;
-	struct frag_event *batch;   /* [FRAG_CFT_BATCH], made when it is needed */
-	struct frag_evidence *seen; /* [FRAG_CFT_BATCH], likewise */
-	uint64_t seen_handed;
-
-	uint32_t dev;	 /* now, an index */
-	uint64_t handed; /* events of it */
-	struct frag_sums sums;
-	bool modelled; /* `model` is that of `dev` */
-	int failed;    /* sticky */
+	struct frag_cft_parser parser; /* of another format: only where it is */
+	struct frag_event *batch;      /* [FRAG_CFT_BATCH], made when it is needed */
+	struct frag_evidence *seen;    /* [FRAG_CFT_BATCH], likewise */
+	struct frag_sums sums;	       /* of the current device */
+	int failed;		       /* sticky */
 	struct frag_err fault;
 };
 
@@ -89,88 +82,46 @@ void frag_source_counts(const struct frag_source *src, uint32_t dev, struct frag
 
 static int next_of_whole(struct frag_source *src, struct frag_batch *out)
 {
-	for (; src->dev < src->whole->devs_count; src->dev++, src->handed = 0) {
-		const struct frag_trace_dev *dev = &src->whole->devs[src->dev];
-		uint64_t left = dev->events_count - src->handed;
+	struct frag_cft_parser *p = &src->parser;
+
+	for (; p->dev < src->whole->devs_count; p->dev++, p->handed = 0) {
+		const struct frag_trace_dev *dev = &src->whole->devs[p->dev];
+		uint64_t left = dev->events_count - p->handed;
 
 		if (!left)
 			continue;
-		*out = (struct frag_batch){ .dev = src->dev,
-					    .events = dev->events + src->handed,
+		*out = (struct frag_batch){ .dev = p->dev,
+					    .events = dev->events + p->handed,
 					    .count = FRAG_MIN(left, (uint64_t)FRAG_CFT_BATCH),
-					    .first = src->handed };
-		src->handed += out->count;
+					    .first = p->handed };
+		p->handed += out->count;
 		return 1;
 	}
 	return 0;
 }
 
-/* The next block of events of the current device, into `to` or a buffer of the source's own. pre: it
- * has events left. */
-static int read_batch(struct frag_source *src, struct frag_event *to, struct frag_batch *out,
-		      struct frag_err *err)
-{
-	struct frag_cft_parser *p = &src->parser;
-	struct frag_trace_dev *dev = &p->trace->devs[src->dev];
-	uint64_t left = dev->events_count - src->handed;
-
-	if (!to && !src->batch)
-		src->batch = frag_host_alloc(FRAG_CFT_BATCH * sizeof(*src->batch));
-	if (!to)
-		to = src->batch;
-	FRAG_CHECK_ALLOC(to, "trace batch", err);
-	FRAG_TRY(frag_cft_parser_next(p, FRAG_CFT_EVENTS, src->dev, left, err));
-	*out = (struct frag_batch){
-		.dev = src->dev, .events = to, .count = p->block.count, .first = src->handed
-	};
-	FRAG_TRY(frag_cft_parser_events(p, &src->model, to, err));
-	FRAG_TRY(frag_sums_add(&src->sums, to, out->count, src->handed, err));
-	src->handed += out->count;
-	if (!p->declared[src->dev].has_addrs)
-		return 0;
-	return frag_cft_parser_next(p, FRAG_CFT_ADDRS, src->dev, out->count, err);
-}
-
-/* Skips the blocks after the events of the current device, and goes to the next device. */
-static int leave_device(struct frag_source *src, struct frag_err *err)
-{
-	struct frag_cft_parser *p = &src->parser;
-	const struct frag_trace_dev *declared = &p->declared[src->dev].dev;
-
-	if (src->handed < p->trace->devs[src->dev].initial.blocks_count)
-		return frag_cft_bad(err, p->offset, "fewer events than initial blocks");
-	FRAG_TRY(frag_cft_parser_skip(p, &frag_cft_seen, src->dev,
-				      declared->seen_count - src->seen_handed, err));
-	src->seen_handed = 0;
-	FRAG_TRY(frag_cft_parser_skip(p, &frag_cft_final_segments, src->dev,
-				      declared->final_segments_count, err));
-	FRAG_TRY(frag_cft_parser_skip(p, &frag_cft_final_blocks, src->dev,
-				      declared->final_blocks_count, err));
-	frag_cft_model_release(&src->model);
-	src->modelled = false;
-	src->handed = 0;
-	src->sums = (struct frag_sums){ 0 };
-	if (++src->dev == p->trace->devs_count)
-		return frag_cft_parser_end(p, err);
-	return 0;
-}
-
+/* The next block of events, into `to` or a buffer of the source's own. */
 static int next_of_cft(struct frag_source *src, struct frag_event *to, struct frag_batch *out,
 		       struct frag_err *err)
 {
-	struct frag_trace *t = src->parser.trace;
+	struct frag_cft_parser *p = &src->parser;
 
-	if (!t->devs_count && !src->dev++)
-		return frag_cft_parser_end(&src->parser, err);
-	while (src->dev < t->devs_count) {
-		if (!src->modelled)
-			FRAG_TRY(frag_cft_model_init(&src->model, t, &t->devs[src->dev], err));
-		src->modelled = true;
-		if (src->handed < t->devs[src->dev].events_count) {
-			FRAG_TRY(read_batch(src, to, out, err));
-			return 1;
+	while (p->dev < p->trace->devs_count) {
+		uint64_t first = p->handed;
+
+		if (first == p->trace->devs[p->dev].events_count) {
+			src->sums = (struct frag_sums){ 0 };
+			FRAG_TRY(frag_cft_parser_leave(p, false, err));
+			continue;
 		}
-		FRAG_TRY(leave_device(src, err));
+		if (!to && !src->batch)
+			src->batch = frag_host_alloc(FRAG_CFT_BATCH * sizeof(*src->batch));
+		to = to ? to : src->batch;
+		FRAG_CHECK_ALLOC(to, "trace batch", err);
+		*out = (struct frag_batch){ .dev = p->dev, .events = to, .first = first };
+		FRAG_TRY(frag_cft_parser_events(p, to, NULL, &out->count, err));
+		FRAG_TRY(frag_sums_add(&src->sums, to, out->count, first, err));
+		return 1;
 	}
 	return 0;
 }
@@ -235,66 +186,48 @@ int frag_source_ahead_next(struct frag_ahead *a, struct frag_batch *out, struct 
 	return rc;
 }
 
-/* Skips the remaining events of the current device. */
-static int pass_events(struct frag_source *src, struct frag_err *err)
+/* Passes over the remaining events of the current device. */
+static int pass_events(struct frag_cft_parser *p, struct frag_err *err)
 {
-	struct frag_cft_parser *p = &src->parser;
-	uint64_t events = p->trace->devs[src->dev].events_count, n;
+	size_t n;
 
-	for (; src->handed < events; src->handed += n) {
-		FRAG_TRY(frag_cft_parser_next(p, FRAG_CFT_EVENTS, src->dev, events - src->handed,
-					      err));
-		n = p->block.count;
-		p->events += n;
-		if (p->declared[src->dev].has_addrs)
-			FRAG_TRY(frag_cft_parser_next(p, FRAG_CFT_ADDRS, src->dev, n, err));
-	}
+	while (p->handed < p->trace->devs[p->dev].events_count)
+		FRAG_TRY(frag_cft_parser_events(p, NULL, NULL, &n, err));
 	return 0;
 }
 
-static int pass_devices(struct frag_source *src, uint32_t dev, struct frag_err *err)
+static int pass_devices(struct frag_cft_parser *p, uint32_t dev, struct frag_err *err)
 {
-	uint32_t count = src->parser.trace->devs_count;
-
-	while (src->dev < FRAG_MIN(dev, count)) {
-		FRAG_TRY(pass_events(src, err));
-		FRAG_TRY(leave_device(src, err));
-	}
-	if (!count && !src->dev++)
-		return frag_cft_parser_end(&src->parser, err);
+	while (p->dev < FRAG_MIN(dev, p->trace->devs_count))
+		FRAG_TRY(pass_events(p, err) ?: frag_cft_parser_leave(p, false, err));
 	return 0;
 }
 
 int frag_source_pass(struct frag_source *src, uint32_t dev, struct frag_err *err)
 {
 	if (src->whole) {
-		src->handed = src->dev < dev ? 0 : src->handed;
-		src->dev = FRAG_MAX(src->dev, dev);
+		src->parser.handed = src->parser.dev < dev ? 0 : src->parser.handed;
+		src->parser.dev = FRAG_MAX(src->parser.dev, dev);
 		return 0;
 	}
+	src->sums = (struct frag_sums){ 0 };
 	FRAG_TRY(failed_before(src, err));
-	return keep_failure(src, pass_devices(src, dev, &src->fault), err);
+	return keep_failure(src, pass_devices(&src->parser, dev, &src->fault), err);
 }
 
 static int next_seen(struct frag_source *src, uint32_t dev, size_t *count, struct frag_err *err)
 {
 	struct frag_cft_parser *p = &src->parser;
-	uint64_t left = p->declared[dev].dev.seen_count - src->seen_handed;
+	uint64_t left;
 
-	if (src->dev < dev)
-		FRAG_TRY(pass_devices(src, dev, err));
+	FRAG_TRY(pass_devices(p, dev, err));
+	left = p->declared[dev].dev.seen_count - p->seen_handed;
 	if (!left)
 		return 0;
 	if (!src->seen)
 		src->seen = frag_host_alloc(FRAG_CFT_BATCH * sizeof(*src->seen));
 	FRAG_CHECK_ALLOC(src->seen, "trace batch", err);
-	FRAG_TRY(pass_events(src, err));
-	FRAG_TRY(frag_cft_parser_next(p, FRAG_CFT_SEEN, dev, left, err));
-	FRAG_TRY(frag_cft_unpack_records(&frag_cft_seen, src->seen, p->block.count, p->scratch,
-					 &p->unpacker, err));
-	FRAG_TRY(frag_cft_unpack_end(&p->unpacker, err));
-	*count = p->block.count;
-	src->seen_handed += *count;
+	FRAG_TRY(pass_events(p, err) ?: frag_cft_parser_seen(p, left, src->seen, count, err));
 	return 1;
 }
 
@@ -314,7 +247,6 @@ void frag_source_close(struct frag_source *src)
 {
 	if (!src)
 		return;
-	frag_cft_model_release(&src->model);
 	frag_cft_parser_release(&src->parser);
 	frag_trace_destroy(src->whole);
 	FRAG_FREE(src->batch, src->seen);

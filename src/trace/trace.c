@@ -6,8 +6,7 @@
 
 #include "base/clean.h"
 #include "trace/build/build.h"
-#include "trace/cft/cft_layout.h"
-#include "trace/input/input.h"
+#include "trace/cft/cft.h"
 #include "sidecar.h"
 #include "source.h"
 #include "stacks.h"

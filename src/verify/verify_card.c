@@ -4,28 +4,55 @@
  * compared: whether every request is served or refused as recorded, and whether each event takes
  * and returns the recorded segments, by kind and size. The order within one event does not count,
  * because releases follow addresses. If addresses decide a tie between blocks of equal size,
- * another segment may be affected. That counts as a difference, and verify_cause.c finds out
- * whether addresses are its cause.
+ * another segment may be affected. That counts as a difference.
+ *
+ * Its cause. Addresses are the cause if nothing else can be. Two replays on a simulated card of the
+ * same size differ only in the given addresses: with the card's addresses, the simulated card must
+ * do in every event what the card did; with the recorded addresses, what was recorded. Recorded
+ * refusals that the size of the card does not explain are another cause, because the second replay
+ * must be told of them. In doubt, addresses are not the cause: a card larger than the recorded one
+ * reserves longer ranges for expandable segments, which may not fit between recorded addresses.
  */
 #include <frag/replay.h>
 
+#include <inttypes.h>
 #include <stdio.h>
 
+#include "change_watch.h"
 #include "follow.h"
-#include "verify_cause.h"
+#include "replay/address_log.h"
 
 struct card_check {
-	struct card_replay card;
-	struct change_watch w;
+	const struct frag_trace_dev *td;
+	const struct frag_policy_spec *spec;
+	uint64_t limit_bytes;
+	struct frag_sim_config twin; /* configuration of a simulated card like it */
 	struct frag_verify_result *r;
+	struct change_watch w;
 	size_t cursor; /* next evidence */
 	struct change_list want;
+	struct change_list changes; /* of all events on the card, in order, sorted within each */
+	struct address_log given;
 };
+
+/* Number of leading changes that are the same in both, by kind and size, or by address, too. */
+static size_t same_changes(const struct change *a, size_t a_count, const struct change_list *b,
+			   bool by_address)
+{
+	size_t n = 0;
+
+	while (n < a_count && n < b->count && !change_compare(&a[n], &b->items[n]) &&
+	       (!by_address || a[n].addr == b->items[n].addr))
+		n++;
+	return n;
+}
+
+/* ---- on the card ---- */
 
 /* The recorded changes of an event. */
 static int collect_recorded(struct card_check *c, size_t event, struct frag_err *err)
 {
-	const struct frag_trace_dev *td = c->card.td;
+	const struct frag_trace_dev *td = c->td;
 
 	c->want.count = 0;
 	for (; c->cursor < td->seen_count && td->seen[c->cursor].before <= event; c->cursor++) {
@@ -45,13 +72,11 @@ static int collect_recorded(struct card_check *c, size_t event, struct frag_err 
 static int compare_event(struct card_check *c, size_t event, const struct change_list *made,
 			 struct frag_err *err)
 {
-	size_t same = 0;
+	size_t same;
 	char want_text[80], made_text[80];
 
 	FRAG_TRY(collect_recorded(c, event, err));
-	while (same < c->want.count && same < made->count &&
-	       !change_compare(&c->want.items[same], &made->items[same]))
-		same++;
+	same = same_changes(c->want.items, c->want.count, made, false);
 	c->r->segments_same += same;
 	if ((same == c->want.count && same == made->count) || *c->r->first_difference)
 		return 0;
@@ -67,7 +92,7 @@ static void count_request(struct card_check *c, size_t event)
 {
 	const struct change_list *made = &c->w.made;
 	unsigned last = made->count ? made->items[made->count - 1].kind : 0;
-	unsigned kind = c->card.td->events[event].kind;
+	unsigned kind = c->td->events[event].kind;
 	const char *what = NULL;
 
 	c->r->allocs += kind == FRAG_EV_ALLOC;
@@ -89,7 +114,7 @@ static int step(struct card_check *c, size_t event, struct frag_err *err)
 
 	FRAG_TRY(change_watch_step(&c->w, event, err));
 	for (size_t i = 0; i < made->count; i++)
-		FRAG_CHECK_ALLOC(changes_add(&c->card.changes, &made->items[i]), "verify", err);
+		FRAG_CHECK_ALLOC(changes_add(&c->changes, &made->items[i]), "verify", err);
 	count_request(c, event);
 	return compare_event(c, event, made, err);
 }
@@ -97,15 +122,14 @@ static int step(struct card_check *c, size_t event, struct frag_err *err)
 static int walk(struct card_check *c, struct frag_device *device, struct frag_err *err)
 {
 	static const struct change_list none;
-	const struct frag_trace_dev *td = c->card.td;
+	const struct frag_trace_dev *td = c->td;
 	struct frag_verify_result *r = c->r;
 
 	for (size_t i = 0; i < td->events_count; i++)
 		FRAG_TRY(step(c, i, err));
 	FRAG_TRY(compare_event(c, SIZE_MAX, &none, err)); /* releases after the last event */
 	r->peak_reserved_bytes = device->reserved_peak_bytes;
-	for (size_t i = 0; i < td->seen_count; i++)
-		r->segments += follow_is_segment(&td->seen[i]);
+	r->segments = follow_segments(td);
 	r->identical = !*r->first_difference;
 	return frag_run_counters(c->w.run, &r->counters, err);
 }
@@ -115,16 +139,113 @@ static int replay(struct card_check *c, struct frag_device *device, struct frag_
 {
 	int rc;
 
-	address_log_record(&c->card.given, device);
-	rc = change_watch_open(&c->w, c->card.spec, device, c->card.td, c->card.limit_bytes, err);
+	address_log_record(&c->given, device);
+	rc = change_watch_open(&c->w, c->spec, device, c->td, c->limit_bytes, err);
 	if (!rc)
 		rc = walk(c, device, err);
 	change_watch_close(&c->w);
-	address_log_stop(&c->card.given);
-	if (!rc && c->card.given.short_of_memory)
+	address_log_stop(&c->given);
+	if (!rc && c->given.short_of_memory)
 		rc = frag_fail_nomem(err, "verify");
 	return rc;
 }
+
+/* ---- the cause of a difference: the two simulated replays ---- */
+
+/* Compares an event on the simulated card with that on the card; `out`: the difference. */
+static bool same_event(const struct card_check *c, size_t *cursor, const struct change_watch *w,
+		       char *out, size_t cap)
+{
+	const struct change *real = c->changes.items;
+	size_t begin = *cursor, count, same;
+	char on_card[80], simulated[80];
+
+	while (*cursor < c->changes.count && real[*cursor].event == w->event)
+		++*cursor;
+	count = *cursor - begin;
+	same = same_changes(real + begin, count, &w->made, true);
+	if (same == count && same == w->made.count)
+		return true;
+	change_describe(on_card, sizeof(on_card), real, *cursor, begin + same);
+	change_describe(simulated, sizeof(simulated), w->made.items, w->made.count, same);
+	snprintf(out, cap, "does something else: event %zu: on the card %s, simulated %s", w->event,
+		 on_card, simulated);
+	return false;
+}
+
+/* Replays at the card's addresses. out: "" or the first difference from the card. */
+static int replay_again(struct card_check *c, char *out, size_t cap, struct frag_err *err)
+{
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
+	FRAG_AUTO(change_watch_close) struct change_watch w = { 0 };
+	size_t cursor = 0;
+
+	FRAG_TRY(address_log_play(&c->given, &c->twin, &dev, err));
+	FRAG_TRY(change_watch_open(&w, c->spec, dev, c->td, c->limit_bytes, err));
+	for (size_t i = 0; i < c->td->events_count; i++) {
+		FRAG_TRY(change_watch_step(&w, i, err));
+		if (!same_event(c, &cursor, &w, out, cap))
+			return 0;
+	}
+	return 0;
+}
+
+/* Replays at the recorded addresses. out: "" or the remaining difference from the recording. */
+static int replay_recorded(struct card_check *c, char *out, size_t cap, struct frag_err *err)
+{
+	FRAG_AUTO(follow_report_release) struct follow_report f = { 0 };
+
+	FRAG_TRY(follow_recording(c->td, c->spec, &c->twin, c->limit_bytes, &f, err));
+	if (f.diff != FOLLOW_SAME)
+		snprintf(out, cap, "differs from the recording, too: %s", f.text);
+	else if (f.refusals_count)
+		snprintf(out, cap,
+			 "must be told that the driver refused memory at event %" PRIu64 "%s",
+			 f.refusals[0].event,
+			 c->limit_bytes == UINT64_MAX
+				 ? "; was there a memory limit? give it with --limit"
+				 : "");
+	return 0;
+}
+
+static int find_cause(struct card_check *c, struct frag_err *err)
+{
+	static const struct {
+		int (*replay)(struct card_check *c, char *out, size_t cap, struct frag_err *err);
+		enum frag_verify_cause otherwise;
+		const char *addresses;
+	} tries[] = { { replay_again, FRAG_CAUSE_UNKNOWN, "addresses of this card" },
+		      { replay_recorded, FRAG_CAUSE_INPUT, "recorded addresses" } };
+	struct frag_verify_result *r = c->r;
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(tries); i++) {
+		char text[sizeof(r->cause_text) - 100] = "";
+		struct frag_err own = { 0 };
+		int rc = tries[i].replay(c, text, sizeof(text), &own);
+
+		/* for example, a given address is not free: the simulated card's state differs */
+		if (rc == FRAG_EDEVICE)
+			snprintf(text, sizeof(text), "fails: %s", own.msg);
+		else if (rc && err)
+			*err = own;
+		if (rc && rc != FRAG_EDEVICE)
+			return rc;
+		if (!*text)
+			continue;
+		r->cause = tries[i].otherwise;
+		snprintf(r->cause_text, sizeof(r->cause_text),
+			 "not addresses alone: a simulated card of this size with the %s %s",
+			 tries[i].addresses, text);
+		return 0;
+	}
+	r->cause = FRAG_CAUSE_ADDRESSES;
+	snprintf(r->cause_text, sizeof(r->cause_text),
+		 "addresses decide it: with the addresses of this card a simulated card does the "
+		 "same in every event, and with the recorded addresses what was recorded");
+	return 0;
+}
+
+/* ---- all of it ---- */
 
 /* A real card that runs only the replay finishes queued work at once. */
 static struct frag_sim_config twin_of(const struct frag_device *device,
@@ -157,23 +278,22 @@ int frag_verify_card(struct frag_trace *trace, uint32_t dev, struct frag_device 
 		     struct frag_verify_result *out, struct frag_err *err)
 {
 	const struct frag_trace_dev *td = &trace->devs[dev];
-	struct card_check c = { .r = out };
-	struct frag_policy_spec *spec;
+	struct card_check c = {
+		.td = td, .limit_bytes = limit_bytes, .twin = twin_of(device, card), .r = out
+	};
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 	int rc;
 
 	*out = (struct frag_verify_result){ .device_ordinal = td->ordinal };
 	FRAG_TRY(follow_check(trace, dev, err));
 	FRAG_TRY(check_late(td, err));
 	FRAG_TRY(follow_spec(trace, conf, &spec, err));
-	c.card = (struct card_replay){
-		.td = td, .spec = spec, .limit_bytes = limit_bytes, .twin = twin_of(device, card)
-	};
+	c.spec = spec;
 	rc = frag_resolve(trace, dev, card, limit_bytes, err) ?: replay(&c, device, err);
 	if (!rc && !out->identical)
-		rc = verify_cause_find(&c.card, out, err);
-	address_log_release(&c.card.given);
-	FRAG_FREE(c.card.changes.items, c.want.items);
-	frag_policy_spec_destroy(spec);
+		rc = find_cause(&c, err);
+	address_log_release(&c.given);
+	FRAG_FREE(c.changes.items, c.want.items);
 	if (rc)
 		frag_verify_result_release(out);
 	return rc;

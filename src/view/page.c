@@ -42,8 +42,7 @@ static void add_policy(bool served, struct frag_text *out)
 	}
 	frag_text_add(out, "default-src 'none'; style-src 'unsafe-inline'; img-src data:; ");
 	frag_text_add(out, served ? "connect-src 'self'; " : "");
-	frag_text_add(out, "base-uri 'none'; form-action 'none'; worker-src blob:; script-src "
-			   "'sha256-");
+	frag_text_add(out, "base-uri 'none'; form-action 'none'; script-src 'sha256-");
 	add_base64(sum, sizeof(sum), out);
 	frag_text_add(out, "'");
 }

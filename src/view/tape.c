@@ -19,7 +19,7 @@
 #define MARKS_MAX 50000u /* of a kind */
 
 /* Columns of the four blobs of a piece; script/read.js has the same order. */
-enum { OP, TIME, KIND, KINDS, SLOT, OTHER, PROGRAM_COLUMNS };
+enum { OP, TIME, ASKED, SLOT, OTHER, PROGRAM_COLUMNS };
 enum { ADDR, ADDRS, EXTRA, CHANGE, CORRECT, LANE_COLUMNS };
 enum mark { MARK_STEP, MARK_REFUSED, MARK_TRIM, MARK_RETURNED };
 enum { REQUESTED, ALLOCATED, ACTIVE, RESERVED, SERIES };
@@ -34,10 +34,6 @@ struct live {
 	uint8_t state;
 };
 
-struct kind {
-	uint64_t of[4]; /* bytes, stack, stream, pool */
-};
-
 struct tape {
 	struct frag_view *view;
 	struct frag_lane *lane;
@@ -47,9 +43,8 @@ struct tape {
 	size_t live_count;
 	struct frag_column program[PROGRAM_COLUMNS], places[LANE_COLUMNS];
 	struct frag_column keys[2], pyramid[2 * SERIES + 1], losses, marks;
-	struct frag_addr_map kinds, addrs; /* numbers within the piece */
-	struct kind *kind_list;
-	size_t kinds_count, kinds_cap;
+	struct frag_addr_map addrs; /* numbers within the piece */
+	uint64_t asked[4];	    /* by the last request: bytes, stack, stream, pool */
 	frag_addr_t addr_last;
 	uint32_t *spare; /* slots freed in this piece, the last on top */
 	size_t spare_count, spare_cap;
@@ -171,13 +166,12 @@ static int end_piece(struct tape *t, struct frag_err *err)
 static int begin_piece(struct tape *t, const struct frag_run *run, struct frag_err *err)
 {
 	FRAG_TRY(end_piece(t, err));
-	frag_addr_map_release(&t->kinds);
 	frag_addr_map_release(&t->addrs);
 	t->spare_count = 0;
 	t->sparse_event = t->event;
 	t->piece_peak = 0;
 	t->addr_last = 0;
-	t->kinds_count = 0;
+	memset(t->asked, 0, sizeof(t->asked));
 	t->keys[0].count = t->keys[1].count = 0;
 	write_keys(t, run);
 	t->addr_last = 0;
@@ -187,29 +181,6 @@ static int begin_piece(struct tape *t, const struct frag_run *run, struct frag_e
 }
 
 /* ---- an event ---- */
-
-/* Equal requests have one number in the piece, from 1; 0: new. Kinds may share a key: the first. */
-static int put_kind(struct tape *t, const struct frag_event *e, struct frag_err *err)
-{
-	struct kind is = { { e->bytes, e->stack, e->stream, e->pool } },
-		    last = t->kinds_count ? t->kind_list[t->kinds_count - 1] : (struct kind){ 0 };
-	uint64_t key = (is.of[0] * 0x9e3779b97f4a7c15ull + is.of[1]) * 0x9e3779b97f4a7c15ull +
-		       is.of[2] * 65537 + is.of[3];
-	const struct frag_addr_cell *cell = frag_addr_map_find(&t->kinds, key);
-
-	if (cell && !memcmp(&t->kind_list[frag_addr_number(cell)], &is, sizeof(is))) {
-		frag_column_put(&t->program[KIND], cell->value);
-		return 0;
-	}
-	FRAG_TRY(FRAG_GROW(t->kind_list, t->kinds_count, t->kinds_cap, "page", err));
-	if (!cell && frag_addr_map_number(&t->kinds, key, t->kinds_count))
-		return frag_fail_nomem(err, "page");
-	t->kind_list[t->kinds_count++] = is;
-	frag_column_put(&t->program[KIND], 0);
-	for (unsigned i = 0; i < 4; i++)
-		frag_column_step(&t->program[KINDS], last.of[i], is.of[i]);
-	return 0;
-}
 
 /*
  * Slots are handed out again in the order in which they were freed, the last first: then 0 is written. What is freed is
@@ -235,11 +206,15 @@ static int put_slot(struct tape *t, const struct frag_event *e, struct frag_err 
 static int put_program(struct tape *t, const struct frag_told *told, struct frag_err *err)
 {
 	const struct frag_event *e = told->e;
+	const uint64_t asked[4] = { e->bytes, e->stack, e->stream, e->pool };
 
 	frag_column_byte(&t->program[OP], (uint8_t)(e->kind | e->flags << 3));
 	frag_column_step(&t->program[TIME], t->us, e->time_us);
-	if (e->kind == FRAG_EV_ALLOC || e->kind == FRAG_EV_REFUSED)
-		FRAG_TRY(put_kind(t, e, err));
+	for (unsigned i = 0; i < 4 && (e->kind == FRAG_EV_ALLOC || e->kind == FRAG_EV_REFUSED);
+	     i++) {
+		frag_column_step(&t->program[ASKED], t->asked[i], asked[i]);
+		t->asked[i] = asked[i];
+	}
 	if (e->kind < FRAG_EV_TRIM)
 		return put_slot(t, e, err);
 	if (e->kind == FRAG_EV_MARK || e->kind == FRAG_EV_TRIM)
@@ -498,8 +473,7 @@ static void tape_release(struct tape *t)
 	for (unsigned i = 0; i < FRAG_ARRAY_LEN(t->pyramid); i++)
 		frag_host_free(t->pyramid[i].bytes);
 	FRAG_FREE(t->keys[0].bytes, t->keys[1].bytes, t->losses.bytes, t->marks.bytes, t->live,
-		  t->kind_list, t->spare, t->pieces, t->peaks);
-	frag_addr_map_release(&t->kinds);
+		  t->spare, t->pieces, t->peaks);
 	frag_addr_map_release(&t->addrs);
 }
 

@@ -318,7 +318,7 @@ static void twins(void **state)
 static void trim(void **state)
 {
 	FRAG_AUTO(rig_close_at) struct rig *r = open_rig(&rig_a, state, NULL);
-	struct rig_walk before, after;
+	struct frag_usage before, after;
 	struct script s;
 
 	script_init(&s, 17, 200);
@@ -341,10 +341,10 @@ static void trim(void **state)
 		if (after.releasable_bytes)
 			fail_msg("%s: %llu bytes are still releasable after a trim", r->text,
 				 (ull)after.releasable_bytes);
-		if (before.segments_bytes - after.segments_bytes != before.releasable_bytes)
+		if (RIG_HELD(&before) - RIG_HELD(&after) != before.releasable_bytes)
 			fail_msg("%s: %llu bytes were releasable, a trim gave back %llu", r->text,
 				 (ull)before.releasable_bytes,
-				 (ull)(before.segments_bytes - after.segments_bytes));
+				 (ull)(RIG_HELD(&before) - RIG_HELD(&after)));
 	}
 }
 

@@ -225,29 +225,12 @@ static int uvm_add(bool touch)
 	return 0;
 }
 
-/* Without the N-th host allocation there is no reserve. */
-static int uvm_short(void)
-{
-	bool reserved;
-
-	frag_host_fail_after(N(1));
-	reserved = frag_uvm_resident_reserve(&uvm);
-	frag_host_fail_after(0);
-	return reserved ? 0 : uvm_begin() + FRAG_OOM;
-}
-
 static int uvm_look(void)
 {
 	const struct uvm_piece *a = N(1) ? frag_uvm_resident_find(&uvm, N(1)) : NULL;
 
-	printf("used\t%llu\nresident\t%llu\ntaken\t%llu\nspare\t%llu\n", (ull)uvm.roots.used_count,
-	       (ull)uvm.resident_bytes, (ull)frag_uvmroots_taken(&uvm.roots),
-	       (ull)uvm.roots.spare_count);
-	printf("group\t%d\npage\t%d\n", uvm.roots.free[UVM_CHUNK_GROUP].first != NULL,
-	       uvm.roots.free[UVM_CHUNK_PAGE].first != NULL);
-	if (N(1))
-		printf("there\t%d\ntail\t%d\nshares\t%d\n", a != NULL, a && a->tail.first,
-		       a && a->page);
+	printf("resident\t%llu\nthere\t%d\nshares\t%d\n", (ull)uvm.resident_bytes, a != NULL,
+	       a && a->shares);
 	return 0;
 }
 
@@ -297,7 +280,6 @@ static int makes(uint64_t *value, struct frag_err *err)
 	ON_CALL("uvm-add", uvm_add(false))
 	ON_CALL("uvm-touch", uvm_add(true))
 	ON_CALL("uvm-free", (frag_uvm_resident_free(&uvm, N(1)), 0))
-	ON_CALL("uvm-short", uvm_short())
 	ON_CALL("uvm-look", uvm_look())
 	ON_CALL("prices", prices())
 	ON_CALL("look", look())

@@ -12,10 +12,7 @@
 #include "must.h"
 #include "plain_bytes.h"
 #include "trace/cft/cft.h"
-#include "trace/cft/cft_parse.h"
-#include "trace/cft/cft_write.h"
 #include "trace/gen/gen_repeat.h"
-#include "trace/input/input.h"
 #include "trace/merge.h"
 #include "trace/sidecar.h"
 #include "trace/strings.h"
@@ -59,62 +56,6 @@ static int read_by(const struct frag_reader_ops *reader, const void *at, size_t 
 	return rc;
 }
 
-static const struct frag_reader_ops *attacked;
-
-static int read_attacked(const void *at, size_t n, struct frag_trace **out)
-{
-	return read_by(attacked, at, n, NULL, out, &test_err);
-}
-
-/* In a block of that size: a reader that looks further is caught by ASan. */
-static void cut_everywhere(void)
-{
-	for (size_t n = 1; n < bytes_count; n++) {
-		FRAG_AUTO(free_at) unsigned char *part = malloc(n);
-		struct frag_trace *t;
-
-		assert_non_null(part);
-		memcpy(part, bytes, n);
-		FAILS(FRAG_EINPUT, attacked == &frag_reader_torch ? "truncated" : "",
-		      read_attacked(part, n, &t));
-	}
-}
-
-/* Any byte may be anything: never a crash, a hang or a leak; a .cft has checksums. */
-static void flip_everywhere(void)
-{
-	static const unsigned char flips[] = { 0x01, 0x80, 0xff, 0x10, 0x74 };
-
-	for (size_t i = 0; i < bytes_count * sizeof(flips); i++) {
-		struct frag_trace *t;
-
-		bytes[i / sizeof(flips)] ^= flips[i % sizeof(flips)];
-		if (read_attacked(bytes, bytes_count, &t))
-			assert_true(test_err.code == FRAG_EINPUT && test_err.msg[0]);
-		else
-			assert_ptr_equal(attacked, &frag_reader_torch);
-		frag_trace_destroy(t);
-		bytes[i / sizeof(flips)] ^= flips[i % sizeof(flips)];
-	}
-}
-
-/* FLIPS CFT: and every flipped byte and failing allocation; a snapshot, or a .cft */
-static int attack(void)
-{
-	AUTO_TRACE t = NULL;
-
-	load();
-	attacked = line_number(2) ? &frag_reader_cft : &frag_reader_torch;
-	assert_true(attacked->probe(bytes, bytes_count) > 90);
-	cut_everywhere();
-	if (!line_number(1))
-		return 0;
-	flip_everywhere();
-	FAIL_ALLOCATIONS(read_attacked(bytes, bytes_count, &t))
-	assert_null(t);
-	return 0;
-}
-
 /* ---- .cft ------------------------------------------------------------------------------- */
 
 static char *image_of(const struct frag_trace *t, size_t *len)
@@ -155,30 +96,6 @@ static int round_trip(void)
 static int write_cft(void)
 {
 	return frag_trace_write_cft(trace, line_words[1], &test_err);
-}
-
-/* OUT PIECE LESS: in pieces, without the last events; LESS < 0: and one more */
-static int write_stream(void)
-{
-	struct frag_cft_stream *s = NULL;
-	size_t less = (size_t)line_number(3), piece = line_number(2);
-	int rc = frag_cft_stream_open(line_words[1], trace, &s, &test_err);
-
-	for (uint32_t d = 0; !rc && d < trace->devs_count; d++) {
-		const struct frag_trace_dev *dev = &trace->devs[d];
-		size_t end = dev->events_count - (less <= dev->events_count ? less : 0), n;
-
-		for (size_t i = 0; !rc && i < end; i += n) {
-			n = FRAG_MIN(piece, end - i);
-			rc = frag_cft_stream_put(s, dev->events + i, n, &test_err);
-		}
-		if (!rc && less > dev->events_count)
-			rc = frag_cft_stream_put(s, dev->events, 1, &test_err);
-	}
-	if (!rc)
-		return frag_cft_stream_close(s, &test_err);
-	frag_cft_stream_abort(s);
-	return rc;
 }
 
 static int repeat_short_of_memory(void)
@@ -401,14 +318,12 @@ static int run(void)
 	} calls[] = {
 		{ "read", read_trace },
 		{ "snapshot", read_trace },
-		{ "attack", attack },
 		{ "minimalloc", write_minimalloc },
 		{ "sidecar", sidecar },
 		{ "unpickle", unpickle },
 		{ "round", round_trip },
 		{ "cft", write_cft },
 		{ "cft-short", write_short_of_memory },
-		{ "stream", write_stream },
 		{ "repeat-short", repeat_short_of_memory },
 		{ "cards", read_cards },
 		{ "sign", sign },

@@ -10,8 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "trace/cft/cft_write.h"
-#include "trace/input/input.h"
+#include "trace/cft/cft.h"
 
 extern const struct frag_reader_ops frag_reader_torch;
 

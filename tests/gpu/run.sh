@@ -30,7 +30,7 @@ calls_as_on_sim() {
 	"${program%/*}/lab" sim --rounds 1 -o "$scratch/rows" --policies \
 		'pytorch;pytorch:expandable_segments:True;buddy;native;rmm-pool' "$@" 2> "$scratch/summary"
 	cat "$scratch/summary" "$scratch/rows"
-	grep -q 'or its own, 5; the same peak 5;' "$scratch/summary"
+	grep -q 'simulated card 5; the same peak 5;' "$scratch/summary"
 }
 # CAUSE TRACE OPTION...: devices are as recorded, or differ by this
 differs_by() {

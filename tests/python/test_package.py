@@ -49,6 +49,9 @@ class Library:
         self.frag_live_snapshot = Entry(lambda device, table, room: fill(table, room, stats.Part, parts))
         self.frag_live_history = Entry(lambda *what: self.histories.append(what))
         self.frag_live_on_context = Entry(lambda *what: self.contexts.append(what))
+        self.frag_live_calls = Entry(lambda device, table, room: fill(
+            table, room, stats.Call, [(b"cudaMalloc", 1, 0, 0, 0), (b"cuMemMap", 5, 0, 0, 0)]))
+        self.frag_live_counters = Entry(lambda device, table, room: fill(table, room, stats.Counter, [(b"moved_handles", 11)]))
         self.frag_live_history_read = Entry(lambda device, table, room: fill(
             table, room, stats.Event, [(0x100, 64, 7, 99, 0, self.asked), (9, 1 << 40, 0, 100, 3, 0)]))
 
@@ -58,15 +61,6 @@ class Library:
         s.reserved_bytes[0].peak = 100 + device
         s.num_ooms, s.fraction = 3, 0.5
         return 0
-
-    def frag_live_call(self, device, index, pointer):
-        if index == 2:
-            return -1
-        pointer._obj.name, pointer._obj.count = (b"cuMemMap", 5) if index else (b"cudaMalloc", 1)
-        return 0
-
-    def frag_live_counters(self, device, function, ctx):
-        function(ctx, b"moved_handles", 11)
 
     def frag_live_reset_peak(self, device):
         self.reset.append(device)

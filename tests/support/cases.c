@@ -3,10 +3,6 @@
 
 #include "test.h"
 
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #define MOST (1u << 20) /* bytes of a file */
 
 struct one_case {
@@ -167,14 +163,13 @@ void cases_two_parts(const char *body, FILE *out, void (*answer)(const char *inp
 		fprintf(out, *line ? "> %s\n" : ">\n", line);
 }
 
-void cases_lines(const char *body, FILE *out, void *ctx,
-		 void (*call)(void *ctx, char *call, const char *expected, FILE *out))
+void cases_plain_lines(const char *body, FILE *out, void (*answer)(char *call, FILE *out))
 {
 	for (const char *next; *body; body = next) {
 		size_t n = line_length(body);
-		FRAG_AUTO(free_at) char *line = strndup(body, n), *answer = NULL;
+		FRAG_AUTO(free_at) char *line = strndup(body, n), *said = NULL;
 		char *arrow;
-		FILE *to = open_memstream(&answer, &(size_t){ 0 });
+		FILE *to = open_memstream(&said, &(size_t){ 0 });
 
 		assert_true(line && to);
 		next = body + n + (body[n] != 0);
@@ -183,52 +178,10 @@ void cases_lines(const char *body, FILE *out, void *ctx,
 			*arrow = 0;
 		fputs(line, out);
 		if (*line && *line != '#')
-			call(ctx, line, arrow ? arrow + 4 : "", to);
+			answer(line, to);
 		fclose(to);
-		fprintf(out, "%s%s\n", *answer ? " -> " : "", answer);
+		fprintf(out, "%s%s\n", *said ? " -> " : "", said);
 	}
-}
-
-static void answer_plain(void *ctx, char *call, const char *expected, FILE *out)
-{
-	(*(void (**)(char *, FILE *))ctx)(call, out);
-}
-
-void cases_plain_lines(const char *body, FILE *out, void (*answer)(char *call, FILE *out))
-{
-	cases_lines(body, out, &answer, answer_plain);
-}
-
-struct cases_process cases_start(const char *body, cases_fn run)
-{
-	struct cases_process p;
-	int ends[2];
-
-	assert_int_equal(pipe(ends), 0);
-	p = (struct cases_process){ fork(), ends[0] };
-	if (!p.pid) {
-		FILE *to = fdopen(ends[1], "w");
-
-		close(ends[0]);
-		signal(SIGSEGV, SIG_DFL);
-		run(body, to);
-		fclose(to);
-		_exit(0);
-	}
-	close(ends[1]);
-	return p;
-}
-
-int cases_finish(struct cases_process p, FILE *out)
-{
-	FILE *from = fdopen(p.from, "r");
-	int status, c;
-
-	while ((c = fgetc(from)) != EOF)
-		fputc(c, out);
-	fclose(from);
-	assert_int_equal(waitpid(p.pid, &status, 0), p.pid);
-	return status;
 }
 
 void cases_error(FILE *out, const struct frag_err *err)

@@ -31,22 +31,9 @@ int cases_run(const char *file, cases_fn run);
 /* Input, and the answer in lines begun with "> ": writes both, the answer by `answer`. */
 void cases_two_parts(const char *body, FILE *out, void (*answer)(const char *input, FILE *out));
 
-/* A body of lines "call -> answer". `call` gets the call and what is expected ("" if nothing is),
- * and writes the answer; nothing written: the line has no arrow. Empty lines and those that begin
- * with '#' stay as they are. */
-void cases_lines(const char *body, FILE *out, void *ctx,
-		 void (*call)(void *ctx, char *call, const char *expected, FILE *out));
-
-/* The same for answers that need no more than the call. */
+/* A body of lines "call -> answer": `answer` gets the call, and writes the answer; nothing written:
+ * the line has no arrow. Empty lines and those that begin with '#' stay as they are. */
 void cases_plain_lines(const char *body, FILE *out, void (*answer)(char *call, FILE *out));
-
-/* A body in a process of its own, in which run writes it again; finish reads that. Returns the
- * process's status, 0: all is well. */
-struct cases_process {
-	int pid, from;
-};
-struct cases_process cases_start(const char *body, cases_fn run);
-int cases_finish(struct cases_process p, FILE *out);
 
 /* ---- what bodies are made of ---- */
 

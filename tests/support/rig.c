@@ -185,13 +185,6 @@ void rig_close(struct rig *r)
 	PROMISE(r, !leaks, "%llu things leaked", (ull)(leaks));
 }
 
-void rig_check_and_close(struct rig *r)
-{
-	rig_walk(r, NULL);
-	rig_check(r);
-	rig_close(r);
-}
-
 /* ---- calls ------------------------------------------------------------------------ */
 
 static void tick(struct rig *r)
@@ -297,8 +290,6 @@ int rig_free(struct rig *r, unsigned slot)
 	content(r, slot, FRAG_CONTENT_VERIFY);
 	r->count--;
 	r->granted_bytes -= s->block.granted;
-	if (s->state == RIG_PENDING)
-		r->pending_bytes -= s->block.granted;
 	s->state = RIG_EMPTY;
 	r->err.code = 0;
 	rc = r->ops->free(r->policy.self, &s->block, &r->err);
@@ -314,7 +305,6 @@ void rig_request(struct rig *r, unsigned slot)
 	assert_true(slot < RIG_SLOTS && s->state == RIG_LIVE);
 	tick(r);
 	s->state = RIG_PENDING;
-	r->pending_bytes += s->block.granted;
 	if (r->ops->free_requested)
 		r->ops->free_requested(r->policy.self, &s->block);
 }
@@ -387,46 +377,26 @@ void rig_check(struct rig *r)
 
 struct walk {
 	struct rig *r;
-	struct rig_walk sum;
-	frag_addr_t segment, segment_end; /* of the current segment */
-	uint64_t blocks_bytes;		  /* of it so far */
-	frag_addr_t block_end;
+	frag_addr_t segment_end, block_end;	/* of the current ones */
+	uint64_t left;				/* of the segment, in further blocks */
 	const struct rig_slot *ours[RIG_SLOTS]; /* occupied ones in order of address */
 	size_t next, found; /* the one that comes next; those met at their very place */
-	bool any;
+	bool any, holes;    /* segments of mapped pages may have holes between their blocks */
 };
 
 FRAG_COMPARE(by_addr, const struct rig_slot *, FRAG_ORDER((*x)->block.addr, (*y)->block.addr))
-
-static bool is_vmm(const struct walk *w)
-{
-	return w->r->ops->needs & FRAG_CAN_VMM || w->r->ops->flags & FRAG_POLICY_ADAPTOR;
-}
-
-static void segment_complete(struct walk *w)
-{
-	uint64_t bytes = w->segment_end - w->segment;
-
-	if (w->any)
-		PROMISE(w->r, w->blocks_bytes == bytes,
-			"walk: blocks of %llu bytes in a segment of %llu", (ull)(w->blocks_bytes),
-			(ull)(bytes));
-}
 
 static void on_segment(void *ctx, frag_addr_t addr, uint64_t bytes, uint32_t stream)
 {
 	struct walk *w = ctx;
 
-	segment_complete(w);
-	PROMISE(w->r, bytes, "walk: empty segment");
-	PROMISE(w->r, !w->any || addr >= w->segment_end, "walk: segments out of order");
+	PROMISE(w->r, !w->left, "walk: a segment of %lld bytes more than its blocks",
+		(long long)(w->left));
+	PROMISE(w->r, addr >= w->segment_end, "walk: segments out of order");
 	w->any = true;
-	w->segment = addr;
 	w->segment_end = addr + bytes;
 	w->block_end = addr;
-	w->blocks_bytes = 0;
-	w->sum.segments_bytes += bytes;
-	w->sum.segments_count++;
+	w->left = bytes;
 }
 
 /* Is this one of ours, with the state we think it has? */
@@ -452,44 +422,33 @@ static void on_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_bloc
 {
 	struct walk *w = ctx;
 
-	PROMISE(w->r, w->any, "walk: block before the first segment");
-	PROMISE(w->r, bytes, "walk: empty block at %#llx", (ull)(addr));
-	/* segments of mapped pages may have holes between their blocks */
-	PROMISE(w->r, is_vmm(w) ? addr >= w->block_end : addr == w->block_end,
+	PROMISE(w->r, w->any && bytes, "walk: block at %#llx is empty or without a segment",
+		(ull)(addr));
+	PROMISE(w->r, w->holes ? addr >= w->block_end : addr == w->block_end,
 		"walk: block at %#llx, the one before ends at %#llx", (ull)(addr),
 		(ull)(w->block_end));
-	PROMISE(w->r, releasable <= bytes, "walk: more releasable than there is");
-	PROMISE(w->r, state == FRAG_STATE_FREE || !releasable,
-		"walk: occupied block is releasable");
+	PROMISE(w->r, releasable <= (state == FRAG_STATE_FREE ? bytes : 0),
+		"walk: more releasable than is free");
 	w->block_end = addr + bytes;
-	w->blocks_bytes += bytes;
-	if (state == FRAG_STATE_FREE) {
-		w->sum.free_bytes += bytes;
-		w->sum.releasable_bytes += releasable;
-		return;
-	}
-	if (state == FRAG_STATE_LIVE)
-		w->sum.live_bytes += bytes;
-	else
-		w->sum.waiting_bytes += bytes;
-	match_block(w, addr, bytes, state);
+	w->left -= bytes;
+	if (state != FRAG_STATE_FREE)
+		match_block(w, addr, bytes, state);
 }
 
 /*
  * The O(1) counters, where a policy has them, against a walk. The largest free block may be left to
  * the walk; a segment that could not be given back is free and of no use.
  */
-static void check_usage(struct rig *r)
+static void check_usage(struct rig *r, const struct frag_usage *walk)
 {
-	struct frag_usage told = { 0 }, walk;
+	struct frag_usage told = { 0 };
 
 	if (!r->ops->usage)
 		return;
 	r->ops->usage(r->policy.self, &told);
-	frag_policy_usage_walk(&r->policy, &walk);
 #define SAME(field) \
-	PROMISE(r, told.field == walk.field, "usage: " #field " %llu, walk: %llu", \
-		(ull)(told.field), (ull)(walk.field))
+	PROMISE(r, told.field == walk->field, "usage: " #field " %llu, walk: %llu", \
+		(ull)(told.field), (ull)(walk->field))
 	SAME(allocated_bytes);
 	SAME(waiting_bytes);
 	SAME(free_bytes);
@@ -510,47 +469,47 @@ static void check_usage(struct rig *r)
  * segments into its pages, so it may count up to two pages more for each; a memory pool
  * and managed memory are out of the policy's sight.
  */
-static void check_reserved(struct rig *r, const struct rig_walk *sum)
+static void check_reserved(struct rig *r, const struct frag_usage *walk)
 {
-	uint64_t slack = 2 * FRAG_PAGE * (sum->segments_count + 1);
+	uint64_t bytes = RIG_HELD(walk), slack = 2 * FRAG_PAGE * (walk->segments_count + 1);
 
 	if (!r->sim || r->ops->needs & FRAG_CAN_MANAGED)
 		return;
-	PROMISE(r, sum->segments_bytes <= r->dev->reserved_bytes,
-		"walk: segments of %llu bytes, %llu are reserved", (ull)(sum->segments_bytes),
-		(ull)(r->dev->reserved_bytes));
-	if (r->ops->needs & FRAG_CAN_ASYNC)
-		return;
-	PROMISE(r, r->dev->reserved_bytes <= sum->segments_bytes + slack,
-		"walk: segments of %llu bytes, but %llu are reserved", (ull)(sum->segments_bytes),
+	PROMISE(r,
+		bytes <= r->dev->reserved_bytes &&
+			(r->ops->needs & FRAG_CAN_ASYNC || r->dev->reserved_bytes <= bytes + slack),
+		"walk: segments of %llu bytes, but %llu are reserved", (ull)(bytes),
 		(ull)(r->dev->reserved_bytes));
 }
 
-void rig_walk(struct rig *r, struct rig_walk *out)
+void rig_walk(struct rig *r, struct frag_usage *out)
 {
 	struct walk w = { .r = r };
 	struct frag_visitor v = { .ctx = &w, .segment = on_segment, .block = on_block };
+	struct frag_usage sum = { 0 };
 
 	if (out)
-		*out = w.sum;
+		*out = sum;
 	/* null holds nothing, whatever it handed out */
 	if (!r->ops->visit || !(r->ops->needs | (r->ops->flags & FRAG_POLICY_ADAPTOR)))
 		return;
+	w.holes = r->ops->needs & FRAG_CAN_VMM || r->ops->flags & FRAG_POLICY_ADAPTOR;
 	for (size_t i = 0, n = 0; i < RIG_SLOTS; i++)
 		if (r->slots[i].state != RIG_EMPTY)
 			w.ours[n++] = &r->slots[i];
 	qsort(w.ours, r->count, sizeof(w.ours[0]), by_addr);
 	r->ops->visit(r->policy.self, &v);
-	segment_complete(&w);
-	PROMISE(r, w.sum.live_bytes + w.sum.waiting_bytes == r->granted_bytes,
+	on_segment(&w, w.segment_end, 0, 0); /* ends the last one */
+	frag_policy_usage_walk(&r->policy, &sum);
+	PROMISE(r, sum.allocated_bytes + sum.waiting_bytes == r->granted_bytes,
 		"walk: %llu bytes live or waiting, %llu were granted",
-		(ull)(w.sum.live_bytes + w.sum.waiting_bytes), (ull)(r->granted_bytes));
-	PROMISE(r, is_vmm(&w) || w.found == r->count, "walk: %zu of %zu live blocks found", w.found,
+		(ull)(sum.allocated_bytes + sum.waiting_bytes), (ull)(r->granted_bytes));
+	PROMISE(r, w.holes || w.found == r->count, "walk: %zu of %zu live blocks found", w.found,
 		r->count);
-	check_usage(r);
-	check_reserved(r, &w.sum);
+	check_usage(r, &sum);
+	check_reserved(r, &sum);
 	if (out)
-		*out = w.sum;
+		*out = sum;
 }
 
 /* ---- random calls --------------------------------------------------------------------------- */

@@ -43,7 +43,7 @@ struct rig {
 	size_t count;			   /* of those that are occupied */
 	struct rig_taken taken[RIG_TAKEN]; /* the first ones, in order */
 	size_t taken_count;
-	uint64_t granted_bytes, pending_bytes;
+	uint64_t granted_bytes;
 	uint64_t alignment; /* all addresses so far are multiples of it */
 	uint64_t step;
 	uint32_t serial;
@@ -112,17 +112,11 @@ int rig_synced(struct rig *r);		    /* synchronises the device and says so */
 /* The live slot that was allocated last; -1 if there is none. */
 int rig_top(const struct rig *r);
 
-/* Walks, checks, closes. */
-void rig_check_and_close(struct rig *r);
-
 /* The policy's own check of its invariants. */
 void rig_check(struct rig *r);
-/* Walks the policy and compares with what is live. */
-struct rig_walk {
-	uint64_t segments_bytes, live_bytes, waiting_bytes, free_bytes, releasable_bytes;
-	uint64_t segments_count;
-};
-void rig_walk(struct rig *r, struct rig_walk *out); /* out may be NULL */
+/* Walks the policy and compares with what is live. out: the sums, may be NULL. */
+void rig_walk(struct rig *r, struct frag_usage *out);
+#define RIG_HELD(u) ((u)->allocated_bytes + (u)->waiting_bytes + (u)->free_bytes)
 
 /*
  * Random calls on a rig, the same for the same seed: allocs of all sizes on

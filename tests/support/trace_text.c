@@ -312,7 +312,7 @@ int pickle_text(const void *bytes, size_t count, FILE *out)
 
 	rc = frag_input_open_memory("test", bytes, count, &in, &test_err);
 	if (!rc)
-		rc = frag_pickle_create(words, 2, NULL, NULL, &p, &test_err);
+		rc = frag_pickle_create(words, 2, NULL, &p, &test_err);
 	if (!rc)
 		rc = frag_pickle_read(p, in, &root, &test_err);
 	if (!rc) {

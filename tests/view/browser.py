@@ -33,12 +33,11 @@ class Browser:
             preexec_fn=ends, close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         os.close(to_read)
         os.close(to_write)
-        self.rest, self.number, self.session, self.wrong, self.workers = b"", 0, None, [], []
+        self.rest, self.number, self.session, self.wrong = b"", 0, None, []
         page = self.ask("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.ask("Target.attachToTarget", targetId=page, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log"):
             self.ask(domain + ".enable")
-        self.ask("Target.setAutoAttach", autoAttach=True, waitForDebuggerOnStart=False, flatten=True)
         self.size(width, height, dark)
 
     def size(self, width, height, dark=False):
@@ -56,11 +55,11 @@ class Browser:
         one, self.rest = self.rest.split(b"\0", 1)
         return json.loads(one)
 
-    def ask(self, method, seconds=120, session=None, **params):
+    def ask(self, method, seconds=120, **params):
         self.number += 1
         query = {"id": self.number, "method": method, "params": params}
-        if session or self.session:
-            query["sessionId"] = session or self.session
+        if self.session:
+            query["sessionId"] = self.session
         os.write(self.to, json.dumps(query).encode() + b"\0")
         until = time.time() + seconds
         while True:
@@ -69,10 +68,6 @@ class Browser:
                 if "error" in m:
                     raise RuntimeError(method + ": " + m["error"]["message"])
                 return m["result"]
-            if m.get("method") == "Target.attachedToTarget" and m["params"]["targetInfo"]["type"] == "worker":
-                self.workers.append(m["params"]["sessionId"])
-            if m.get("method") == "Target.detachedFromTarget" and m["params"]["sessionId"] in self.workers:
-                self.workers.remove(m["params"]["sessionId"])
             if m.get("method") == "Runtime.exceptionThrown":
                 d = m["params"]["exceptionDetails"]
                 self.wrong.append(d.get("exception", {}).get("description") or d["text"])
@@ -100,9 +95,9 @@ class Browser:
         raise TimeoutError("not ready: " + str(self.wrong) + str(self.run("document.getElementById('live')?.textContent.slice(0, 300)")))
 
     def heap(self):
-        """MiB that the page and its workers take, arrays included."""
-        used = [self.ask("Runtime.getHeapUsage", session=s) for s in (self.session, *self.workers)]
-        return sum(u["usedSize"] + u.get("backingStorageSize", 0) for u in used) / 2**20
+        """MiB that the page takes, arrays included."""
+        used = self.ask("Runtime.getHeapUsage")
+        return (used["usedSize"] + used.get("backingStorageSize", 0)) / 2**20
 
     def mouse(self, kind, x, y, **more):
         self.ask("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)

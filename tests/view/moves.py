@@ -152,11 +152,6 @@ def check_moves(browser, page, events, html, name):
     browser.open("file://" + html + "?again" + link)
     check(name + ": a link holds the view", browser.run(f"[{VIEW}.ui.sel, {VIEW}.ui.mapScale, {VIEW}.ui.mapTop]") == [[first, last], 2, 3], link)
     wait(browser, f"document.querySelector('#live .detail').dataset.block === '{born}'")
-    detail = browser.run("document.querySelector('#live .detail').textContent")
-    gone = next((n for n in range(born + 1, len(events)) if events[n]["kind"] in (1, 3) and events[n]["slot"] == events[born]["slot"]), len(events))
-    low, high = events[born]["address"], events[born]["address"] + events[born]["granted"]
-    heir = next((n for n in range(gone, len(events)) if events[n]["kind"] == 0 and events[n]["granted"] and events[n]["address"] < high and low < events[n]["address"] + events[n]["granted"]), None)
-    check(name + ": who gets its place", ("its place goes to" in detail) == (heir is not None) and (heir is None or f"event {heir:,}" in detail), (heir, detail))
 
 
 def check_fingers(browser, events, name):
@@ -223,27 +218,6 @@ def check_marks(browser, page, name):
     settle(browser)
     svg = browser.run(f"{VIEW}.pictureOf(0)")
     check(f"{name}: sizes of cards", svg.count('stroke-dasharray="1 4"') == len(near) and (not near or f">{near[-1]} " in svg), near)
-
-
-def check_without_worker(browser, events, html, name):
-    """Where the browser lets no worker run, the page does its work: none at all, or forbidden by a policy of the server."""
-    with open(html, encoding="utf-8") as f:
-        text = f.read()
-    forbidden = html + ".none.html"
-    with open(forbidden, "w", encoding="utf-8") as f:
-        f.write(text.replace("worker-src blob:", "worker-src 'none'"))
-    browser.open("file://" + html)
-    check(name + ": a worker reads", browser.run(f"{VIEW}.worker"))
-    script = browser.ask("Page.addScriptToEvaluateOnNewDocument", source="delete window.Worker")["identifier"]
-    browser.open("file://" + html + "?none")
-    browser.ask("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
-    check_states(browser, events, name + " without a worker")
-    check(name + ": no worker", not browser.run(f"{VIEW}.worker"))
-    before = len(browser.wrong)
-    browser.open("file://" + forbidden)
-    check_states(browser, events, name + " with a forbidden worker")
-    check(name + ": forbidden worker", not browser.run(f"{VIEW}.worker"))
-    del browser.wrong[before:]  # the browser says that it was forbidden
 
 
 def check_pictures(browser, name):
@@ -339,7 +313,6 @@ def check_page(program, browser, trace, scratch):
     check_fingers(browser, events, name)
     check_comparison(browser, page, name)
     check_marks(browser, page, name)
-    check_without_worker(browser, events, html, name)
     check_widths(browser, name)
     check(name + ": memory of the tab", browser.heap() < 300, browser.heap())
 

@@ -83,19 +83,16 @@ class Page:
                 addr += places.step()
                 granted = size + places.step()
             live[slot], born[first - age] = [state, size, granted, addr], slot
-        op, time, kind, kinds, slots, _ = self.columns(blobs[1])
+        op, time, asked, slots, _ = self.columns(blobs[1])
         ref, addrs, extra, _, correct = self.columns(blobs[3])
-        known, places_of, spare, last, high = [], [], [], [0] * 4, 0
+        places_of, spare, last, high = [], [], [0] * 4, 0
         fix = correct.u() if correct.more() else -1
         for i, code in enumerate(op.data):
             what, out = code & 7, {}
             us += time.step()
             if what in (0, 5):
-                number = kind.u()
-                if not number:
-                    last = [v + kinds.step() for v in last]
-                    known.append(last)
-                out["bytes"], out["stack"] = known[number - 1][:2]
+                last = [v + asked.step() for v in last]
+                out["bytes"], out["stack"] = last[:2]
             if what == 0:
                 explicit, r = slots.u(), ref.u()
                 slot = explicit - 1 if explicit else spare.pop()

@@ -5,10 +5,10 @@
 #include "base/scratch.h"
 #include "base/interrupt.h"
 #include "base/outfile.h"
+#include "base/parallel.h"
 #include "base/share.h"
 
 #include <frag/base.h>
-#include <frag/clock.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #define EXEC_FAILED 127
-#define LIMIT_NS 60000000000ull /* of one picture */
+#define LIMIT_S 60u /* of one picture */
 
 int frag_plot_scripts(char **dir, struct frag_err *err)
 {
@@ -48,47 +48,56 @@ int frag_plot_aside(const char *dir, char **folder, struct frag_err *err)
 		      : 0;
 }
 
-/* A running child; `log` takes what it says. */
-struct child {
-	pid_t pid;
-	uint64_t begin_ns;
-	const struct frag_plot *plot;
-	char *script, *log;
+struct drawing {
+	const char *dir;
+	const struct frag_plot *plots;
+	/* the first that failed; no further one begins then */
+	volatile sig_atomic_t failed;
+	struct frag_err err;
+	int rc;
 };
 
-static void forget(struct child *c)
-{
-	if (c->log)
-		unlink(c->log);
-	FRAG_FREE(c->log, c->script);
-	*c = (struct child){ 0 };
-}
-
 /* In the child: only calls that are allowed between fork and exec. */
-static void become_gnuplot(const struct child *c, pid_t parent, char *const *argv)
+static void become_gnuplot(const char *log_path, pid_t parent, char *const *argv)
 {
 	int in = open("/dev/null", O_RDONLY), none = open("/dev/null", O_WRONLY);
-	int log = open(c->log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	int log = open(log_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
 	/* a group of its own: Ctrl-C on the terminal lets a picture that was begun be finished;
 	 * but it ends with us, however we end */
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	alarm(LIMIT_S);
 	if (in >= 0 && none >= 0 && log >= 0 && getppid() == parent && dup2(in, 0) == 0 &&
 	    dup2(none, 1) == 1 && dup2(log, 2) == 2)
 		execvp(argv[0], argv);
 	_exit(EXEC_FAILED);
 }
 
-static int spawn(struct child *c, struct frag_err *err)
+/* The first line gnuplot said that names a mistake, else a word about its status. */
+static int complain(const struct frag_plot *p, const char *log_path, int status,
+		    struct frag_err *err)
 {
-	const struct frag_plot *p = c->plot;
-	pid_t self = getpid();
+	FRAG_AUTO_FILE FILE *log = fopen(log_path, "r");
+	char line[300], said[300] = "";
+
+	while (log && fgets(line, sizeof(line), log)) {
+		line[strcspn(line, "\r\n")] = '\0';
+		if (*line && (strstr(line, "line ") || !*said))
+			memcpy(said, line, sizeof(said));
+	}
+	return frag_fail(err, FRAG_EOUTPUT, "gnuplot failed to draw '%s' (status %d): %.200s",
+			 p->script, WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+			 *said ? said : "it said nothing");
+}
+
+static int run(const struct frag_plot *p, char *script, const char *log, struct frag_err *err)
+{
 	/* -d: no init file of the user's may change the picture */
 	char *argv[] = { (char *)"gnuplot",
 			 (char *)"-d",
 			 (char *)"-c",
-			 c->script,
+			 script,
 			 (char *)p->csv,
 			 (char *)p->output,
 			 (char *)p->format,
@@ -96,127 +105,75 @@ static int spawn(struct child *c, struct frag_err *err)
 			 (char *)p->subtitle,
 			 (char *)p->extra,
 			 NULL };
+	int status = -1;
+	pid_t self = getpid(), pid = fork();
 
-	c->pid = fork();
-	if (!c->pid)
-		become_gnuplot(c, self, argv);
-	if (c->pid < 0) {
-		c->pid = 0;
+	if (!pid)
+		become_gnuplot(log, self, argv);
+	if (pid < 0)
 		return frag_fail(err, FRAG_EOUTPUT, "cannot start gnuplot: %s", strerror(errno));
-	}
-	c->begin_ns = frag_clock_ns();
-	return 0;
-}
-
-static int start(const char *dir, const struct frag_plot *plot, struct child *c,
-		 struct frag_err *err)
-{
-	bool whole = strchr(plot->script, '/') != NULL;
-	int ret;
-
-	c->plot = plot;
-	if (asprintf(&c->script, "%s%s%s%s", whole ? "" : dir, whole ? "" : "/", plot->script,
-		     whole ? "" : ".gp") < 0)
-		c->script = NULL;
-	if (asprintf(&c->log, "%s.log", plot->output) < 0)
-		c->log = NULL;
-	ret = c->script && c->log ? spawn(c, err) : frag_fail_nomem(err, "gnuplot");
-	if (ret)
-		forget(c);
-	return ret;
-}
-
-/* The first line gnuplot said that names a mistake, else a word about its status. */
-static int complain(const struct child *c, int status, struct frag_err *err)
-{
-	char line[300], said[300] = "";
-	FILE *log = fopen(c->log, "r");
-
-	while (log && fgets(line, sizeof(line), log)) {
-		line[strcspn(line, "\r\n")] = '\0';
-		if (*line && (strstr(line, "line ") || !*said))
-			memcpy(said, line, sizeof(said));
-	}
-	if (log)
-		fclose(log);
-	return frag_fail(err, FRAG_EOUTPUT, "gnuplot failed to draw '%s' (status %d): %.200s",
-			 c->plot->script, WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-			 *said ? said : "it said nothing");
-}
-
-/* Its end, for which it has a minute; a second interruption ends it at once. */
-static int wait_for(struct child *c, int *status, struct frag_err *err)
-{
-	for (useconds_t pause_us = 500;; pause_us = FRAG_MIN(2 * pause_us, 20000)) {
-		pid_t got = waitpid(c->pid, status, WNOHANG);
-		bool late = frag_clock_ns() - c->begin_ns > LIMIT_NS;
-
-		if (got == c->pid || (got < 0 && errno != EINTR))
-			return 0;
-		if (late || frag_interrupted_twice()) {
-			kill(-c->pid, SIGKILL);
-			kill(c->pid, SIGKILL);
-			while (waitpid(c->pid, status, 0) < 0 && errno == EINTR)
-				;
-			return late ? frag_fail(err, FRAG_EOUTPUT,
-						"gnuplot took more than a minute to draw '%s' and "
-						"was ended",
-						c->plot->script)
-				    : frag_fail(err, FRAG_EINTR, "interrupted");
-		}
+	for (useconds_t pause_us = 500; !waitpid(pid, &status, WNOHANG);
+	     pause_us = FRAG_MIN(2 * pause_us, 20000)) {
+		if (frag_interrupted_twice())
+			kill(-pid, SIGKILL);
 		usleep(pause_us);
 	}
+	if (frag_interrupted_twice())
+		return frag_fail(err, FRAG_EINTR, "interrupted");
+	if (WIFEXITED(status) && WEXITSTATUS(status) == EXEC_FAILED)
+		return frag_fail(err, FRAG_EOUTPUT,
+				 "cannot run gnuplot for the charts; install it (package "
+				 "gnuplot-nox), or use --csv and --json");
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+		return frag_fail(err, FRAG_EOUTPUT,
+				 "gnuplot took longer than %u s to draw '%s' and was ended",
+				 LIMIT_S, p->script);
+	return status != 0 || access(p->output, R_OK) ? complain(p, log, status, err) : 0;
 }
 
-static int finish(struct child *c, struct frag_err *err)
+static void draw(void *ctx, size_t i)
 {
-	int status = -1, ret = wait_for(c, &status, err);
+	struct drawing *d = ctx;
+	const struct frag_plot *p = &d->plots[i];
+	bool whole = strchr(p->script, '/') != NULL;
+	struct frag_err err = { 0 };
+	FRAG_AUTO_FREE char *script = NULL, *log = NULL;
+	int rc;
 
-	if (!ret && WIFEXITED(status) && WEXITSTATUS(status) == EXEC_FAILED)
-		ret = frag_fail(err, FRAG_EOUTPUT,
-				"cannot run gnuplot for the charts; install it (package "
-				"gnuplot-nox), or use --csv and --json");
-	else if (!ret && (status != 0 || access(c->plot->output, R_OK)))
-		ret = complain(c, status, err);
-	forget(c);
-	return ret;
+	if (asprintf(&script, "%s%s%s%s", whole ? "" : d->dir, whole ? "" : "/", p->script,
+		     whole ? "" : ".gp") < 0)
+		script = NULL;
+	if (asprintf(&log, "%s.log", p->output) < 0)
+		log = NULL;
+	rc = script && log ? run(p, script, log, &err) : frag_fail_nomem(&err, "gnuplot");
+	if (log)
+		unlink(log);
+	if (rc && !__atomic_exchange_n(&d->failed, 1, __ATOMIC_SEQ_CST)) {
+		d->err = err;
+		d->rc = rc;
+	}
 }
-
-#define CHILDREN_MAX 16u
 
 int frag_plot_run(const struct frag_plot *plots, size_t count, unsigned threads,
 		  struct frag_err *err)
 {
-	struct child children[CHILDREN_MAX] = { 0 };
-	size_t slots = FRAG_MIN(FRAG_MAX(threads, 1u), CHILDREN_MAX);
 	FRAG_AUTO_FREE char *dir = NULL;
-	int ret;
+	struct drawing d = { .plots = plots };
+	const struct frag_watch watch = { .stop = &d.failed };
+	int rc;
 
 	FRAG_TRY(frag_plot_scripts(&dir, err));
-	ret = 0;
+	d.dir = dir;
 #ifdef __GLIBC__
 	malloc_trim(0); /* each child begins as a copy of what we hold */
 #endif
 	frag_interrupt_catch();
 	frag_interrupt_hold(true);
-	/* A ring: the oldest child is waited for before its place is used again. */
-	for (size_t i = 0; i < count && !ret; i++) {
-		struct child *c = &children[i % slots];
-
-		if (c->pid)
-			ret = finish(c, err);
-		if (!ret)
-			ret = start(dir, &plots[i], c, err);
-	}
-	for (size_t i = 0; i < slots; i++) {
-		if (children[i].pid) {
-			int last = finish(&children[i], ret ? NULL : err);
-
-			ret = ret ? ret : last;
-		}
-	}
+	rc = frag_parallel(count, threads, draw, &d, &watch, NULL, NULL, err);
 	frag_interrupt_hold(false);
-	return ret;
+	if (d.rc && err)
+		*err = d.err;
+	return d.rc ? d.rc : rc;
 }
 
 /*

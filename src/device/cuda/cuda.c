@@ -6,11 +6,9 @@
  * queries the card's abilities and assumes none.
  *
  * Observed. Whenever reserved memory reaches a new maximum, cudaMemGetInfo says how much less is
- * free than at opening; NVML, which is slow, is asked at most every NVML_NS. The difference from
- * the back end's own count shows what that count misses, including other programs on the card. For
- * managed memory the driver takes more than becomes resident, by a known rule, so the comparison
- * uses what it took. The moment is that of the highest reserved bytes, which results report; the
- * driver may hold more at another moment.
+ * free than at opening. The difference from the back end's own count shows what that count misses,
+ * including other programs on the card. Once there was managed memory, for which the driver takes
+ * more than becomes resident, it is not asked.
  */
 #include <frag/device.h>
 
@@ -18,8 +16,6 @@
 
 #include <stdio.h>
 #include <string.h>
-
-#define NVML_NS 5000000u
 
 bool frag_cuda_built(void)
 {
@@ -40,43 +36,16 @@ uint64_t frag_cuda_held(struct cuda *c)
 
 /* ---- observed -------------------------------------------------------------------- */
 
-/* What the driver has taken when `held` bytes are reserved. */
-static uint64_t known_bytes(const struct cuda *c, uint64_t held)
-{
-	return held - c->managed.resident_bytes + frag_uvmroots_taken(&c->managed.roots);
-}
-
-static bool nvml_used(const struct cuda *c, uint64_t *used_bytes)
-{
-	return c->nvml_card && frag_nvml_used(frag_nvml_shared(), c->nvml_card, used_bytes);
-}
-
-static void ask_nvml(struct cuda *c, uint64_t known)
-{
-	uint64_t now, used;
-
-	if (!c->observed.has_nvml)
-		return;
-	now = frag_clock_ns();
-	if (now - c->nvml_asked_ns < NVML_NS || !nvml_used(c, &used))
-		return;
-	c->nvml_asked_ns = now;
-	c->observed.nvml_at_bytes = known;
-	c->observed.nvml_bytes = used > c->nvml_start_bytes ? used - c->nvml_start_bytes : 0;
-}
-
 static void observe(struct cuda *c, uint64_t held)
 {
 	size_t left = 0, total = 0;
 
 	c->observed_bytes = held;
-	if (frag_cuda_managed_use_up(c) ||
-	    frag_cuda_rt_check(cudaMemGetInfo(&left, &total), "", NULL))
+	if (c->managed_ready || frag_cuda_rt_check(cudaMemGetInfo(&left, &total), "", NULL))
 		return;
-	c->observed.reserved_bytes = known_bytes(c, held);
+	c->observed.reserved_bytes = held;
 	c->observed.mem_info_bytes =
 		c->free_at_start_bytes > left ? c->free_at_start_bytes - left : 0;
-	ask_nvml(c, c->observed.reserved_bytes);
 }
 
 uint64_t frag_cuda_reserved(void *priv)
@@ -84,9 +53,7 @@ uint64_t frag_cuda_reserved(void *priv)
 	struct cuda *c = priv;
 	uint64_t held = frag_cuda_held(c);
 
-	/* with managed memory this takes milliseconds, and memory grows by single groups */
-	if (FRAG_UNLIKELY(held >
-			  c->observed_bytes + (c->managed_ready ? c->observed_bytes / 16 : 0)))
+	if (FRAG_UNLIKELY(held > c->observed_bytes))
 		observe(c, held);
 	return held;
 }
@@ -185,16 +152,13 @@ static int describe(struct cuda *c, struct frag_err *err)
 {
 	struct cudaDeviceProp prop;
 	int driver = 0, runtime = 0;
-	char pci[32] = "";
 	const char *version = "of unknown version";
 	const struct frag_nvml *nvml;
 
 	FRAG_TRY(RT(err, cudaGetDeviceProperties, &prop, c->cfg.ordinal));
-	FRAG_TRY(RT(err, cudaDeviceGetPCIBusId, pci, (int)sizeof(pci), c->cfg.ordinal));
 	FRAG_TRY(RT(err, cudaDriverGetVersion, &driver));
 	FRAG_TRY(RT(err, cudaRuntimeGetVersion, &runtime));
 	nvml = frag_nvml_shared();
-	c->nvml_card = nvml ? frag_nvml_at(nvml, pci) : NULL;
 	if (nvml && *frag_nvml_driver(nvml))
 		version = frag_nvml_driver(nvml);
 	snprintf(c->name, sizeof(c->name), "%.95s", prop.name);
@@ -212,7 +176,6 @@ static int measure_start(struct cuda *c, struct frag_err *err)
 	c->free_at_start_bytes = left;
 	c->total_bytes = total;
 	c->context_bytes = total - left;
-	c->observed.has_nvml = nvml_used(c, &c->nvml_start_bytes);
 	c->limit_bytes = UINT64_MAX;
 	if (!c->cfg.total_bytes)
 		return 0;
@@ -226,18 +189,6 @@ static int measure_start(struct cuda *c, struct frag_err *err)
 	c->total_bytes = c->cfg.total_bytes;
 	c->context_bytes = c->cfg.context_bytes;
 	c->limit_bytes = c->total_bytes - c->context_bytes;
-	return 0;
-}
-
-int frag_cuda_count_from_here(struct cuda *c, struct frag_err *err)
-{
-	uint64_t held = frag_cuda_held(c), used;
-	size_t left = 0, total = 0;
-
-	FRAG_TRY(RT(err, cudaMemGetInfo, &left, &total));
-	c->free_at_start_bytes = left + held;
-	if (c->observed.has_nvml && nvml_used(c, &used))
-		c->nvml_start_bytes = used - FRAG_MIN(used, held);
 	return 0;
 }
 

@@ -5,7 +5,7 @@
  * everything else uses the runtime.
  *
  * Counting. The back end counts what it got: pages of 2 MiB for cudaMalloc, resident managed
- * memory, handles, and the driver's figure for its pools. cudaMemGetInfo and NVML are only a check.
+ * memory, handles, and the driver's figure for its pools. cudaMemGetInfo is only a check.
  *
  * Ownership: struct cuda is the back end's `priv`. Only the thread that opened it uses it (the
  * runtime's current device is per thread).
@@ -99,8 +99,7 @@ struct cuda {
 	/* managed memory */
 	struct uvm_resident managed;
 	uint64_t managed_bytes; /* requested and not freed */
-	bool managed_ready;	/* the driver's spare memory is used up and subtracted from the
-				 * observed counts */
+	bool managed_ready;	/* the kernel that touches it is loaded */
 	struct frag_managed_usage usage;
 
 	struct cuda_mempool *pools;
@@ -113,10 +112,8 @@ struct cuda {
 
 	struct cuda_core core;
 	struct cuda_content content;
-	void *nvml_card; /* NULL: NVML does not know it */
 	struct frag_dev_observed observed;
 	uint64_t observed_bytes; /* highest reserved bytes at a call of cudaMemGetInfo */
-	uint64_t nvml_start_bytes, nvml_asked_ns;
 };
 
 /* ---- errors (cuda_driver.c) ------------------------------------------------------ */
@@ -149,9 +146,6 @@ static inline bool frag_cuda_room(const struct cuda *c, uint64_t held, uint64_t 
 	return held <= c->limit_bytes && bytes <= c->limit_bytes - held;
 }
 uint64_t frag_cuda_held(struct cuda *c);
-/* Restarts the observed bytes: the memory free now, plus what the device holds, counts as free at
- * opening. pre: no live managed memory. */
-int frag_cuda_count_from_here(struct cuda *c, struct frag_err *err);
 
 /* cuda_ready.c: see frag_dev_make_ready. */
 int frag_cuda_make_ready(void *priv, uint64_t given_back_bytes, struct frag_err *err);
@@ -174,8 +168,6 @@ FRAG_DEVICE_DECLARE(frag_cuda)
 void frag_cuda_free_all(const struct frag_addr_map *map);
 
 /* cuda_managed.c */
-/* Uses up the driver's spare memory, if there is managed memory. */
-int frag_cuda_managed_use_up(struct cuda *c);
 void frag_cuda_managed_release(struct cuda *c);
 
 /* cuda_vmm.c */

@@ -5,7 +5,7 @@
  *
  * Words. region: addresses that the driver treats as one, either a request of more than 2 MiB or
  * the 2 MiB that smaller ones share. block: 2 MiB of a region, in addresses. group: 64 KiB of a
- * block; bit i of a mask is group i. tail: the last block of a region that does not fill it.
+ * block; bit i of a mask is group i.
  *
  * Owns nothing, cannot fail.
  */
@@ -17,7 +17,6 @@
 #define UVM_BLOCK FRAG_PAGE
 #define UVM_GROUP (64 * FRAG_KIB)
 #define UVM_GROUPS 32u /* of a block */
-#define UVM_PAGE 4096u /* page of the host: a region ends with one */
 /* uvm_perf_prefetch_threshold: a subtree is fetched if more than this share is resident */
 #define UVM_DENSITY_PERCENT 51u
 

@@ -22,11 +22,14 @@
 /* Largest request of a size class, in bytes; UINT64_MAX for the last. */
 extern const uint64_t frag_info_class_bytes[FRAG_INFO_CLASSES];
 
-struct frag_info_peak {
-	uint64_t bytes; /* live requests, each rounded up to 512 B */
-	uint64_t requested_bytes, blocks_count;
-	uint64_t event, time_us, step; /* of the alloc that reached it; steps done before */
-};
+#define FRAG_INFO_PEAK(F, P, S) \
+	F(S, BYTES, live_bytes, NULL, "largest sum of live requests, each rounded up to 512 B") \
+	F(S, BYTES, requested_bytes, NULL, "as requested") \
+	F(S, COUNT, blocks_count, NULL, "live then") \
+	F(S, COUNT, event, NULL, "that reached it") \
+	F(S, US, time_us, NULL, "of that event") \
+	F(S, COUNT, steps_done_count, NULL, "before it")
+FRAG_ROW_STRUCT(frag_info_peak, FRAG_INFO_PEAK);
 
 struct frag_info_slot {
 	uint64_t event, time_us; /* of the alloc */
@@ -63,64 +66,73 @@ size_t frag_info_marks(const struct frag_info *info, size_t n, uint32_t *names, 
 
 /* ---- facts, requests by size, lifetimes of a device --------------------------------------- */
 
-#define FRAG_INFO_PEAK_ROW(F, P, S) \
-	F(S, BYTES, live_bytes, NULL, "largest sum of live requests, each rounded up to 512 B") \
-	F(S, BYTES, requested_bytes, NULL, "as requested") \
-	F(S, COUNT, blocks_count, NULL, "live then") \
-	F(S, COUNT, event, NULL, "that reached it") \
-	F(S, US, time_us, NULL, "of that event") \
-	F(S, COUNT, steps_done_count, NULL, "before it")
-FRAG_ROW_STRUCT(frag_info_peak_row, FRAG_INFO_PEAK_ROW);
-
 /* The facts that people read come first, then those of JSON. */
 #define FRAG_INFO_DEVICE_ROW(F, P, S) \
-	P(S, TEXT, card_text, "card", "that it was recorded on") \
-	P(S, TEXT, events_text, "events", "by kind") \
-	P(S, TEXT, streams_text, "streams", "CUDA streams") \
-	P(S, TEXT, private_pools, "private pools", "of CUDA graphs and MemPools") \
-	P(S, TEXT, steps_text, "steps", "marked in the recording") \
-	P(S, TEXT, marks_text, "marks", "the most frequent ones") \
-	P(S, TEXT, history, "history", "does it begin with the program") \
-	P(S, TEXT, evidence, "evidence", "what verify can compare with") \
-	P(S, TEXT, peak_text, "peak live", "most live memory") \
-	P(S, TEXT, never_freed, "never freed", "requests that live to the end") \
-	F(S, COUNT, allocs_count, NULL, "allocations") \
-	F(S, COUNT, frees_count, NULL, "frees that take effect at once") \
-	F(S, COUNT, frees_requested_count, NULL, "frees that wait for a stream") \
-	F(S, COUNT, frees_completed_count, NULL, "of these, completed") \
-	F(S, COUNT, trims_count, NULL, "empty_cache") \
-	F(S, COUNT, refused_count, NULL, "requests that were refused") \
-	F(S, COUNT, marks_count, NULL, "marks of steps and phases") \
-	F(S, COUNT, device, NULL, "its number in the recording") \
-	F(S, OBJECT, card, NULL, "the card of the recording", .of = &card_row_shape) \
-	F(S, COUNT, events_count, NULL, "all events") \
-	F(S, COUNT, recorded_count, NULL, "entries of the file that they come from") \
-	F(S, COUNT, streams_count, NULL, "CUDA streams") \
-	F(S, COUNT, pools_count, NULL, "memory pools, the common one included") \
-	F(S, COUNT, slots_count, NULL, "most blocks live at once") \
-	F(S, COUNT, steps_count, NULL, "steps") \
-	F(S, US, duration_us, NULL, "from the first event to the last") \
-	F(S, BOOL, began_late, NULL, "blocks were live before the first event") \
-	F(S, COUNT, initial_blocks_count, NULL, "these blocks") \
-	F(S, BYTES, initial_bytes, NULL, "their bytes") \
-	F(S, BOOL, truncated, NULL, "the recorder lost its oldest entries") \
-	F(S, COUNT, uncertain_count, NULL, \
+	P(S, TEXT, card_text, card_text(a, &dev->card), "card", "that it was recorded on") \
+	P(S, TEXT, events_text, events_text(a, info), "events", "by kind") \
+	P(S, TEXT, streams_text, \
+	  lacks(t, "streams") ? "not recorded" : frag_answer_print(a, "%u", dev->streams_count), \
+	  "streams", "CUDA streams") \
+	P(S, TEXT, private_pools, \
+	  dev->pools_count > 1 ? frag_answer_print(a, "%u", dev->pools_count - 1) : NULL, \
+	  "private pools", "of CUDA graphs and MemPools") \
+	P(S, COUNT, marked_steps, info->steps_count, "steps", "marked in the recording") \
+	P(S, TEXT, marks_text, marks_text(a, info, t), "marks", "the most frequent ones") \
+	P(S, TEXT, history, history_text(a, info, t), "history", "does it begin with the program") \
+	P(S, TEXT, evidence, evidence_text(a, dev, counts), "evidence", \
+	  "what verify can compare with") \
+	P(S, TEXT, peak_text, peak_text(a, info, t), "peak live", "most live memory") \
+	P(S, TEXT, never_freed, \
+	  info->peak.blocks_count ? frag_answer_count(a, info->kept_count, "request", "requests") \
+				  : NULL, \
+	  "never freed", "requests that live to the end") \
+	F(S, COUNT, allocs_count, kinds[FRAG_EV_ALLOC], NULL, "allocations") \
+	F(S, COUNT, frees_count, kinds[FRAG_EV_FREE], NULL, "frees that take effect at once") \
+	F(S, COUNT, frees_requested_count, kinds[FRAG_EV_FREE_REQUESTED], NULL, \
+	  "frees that wait for a stream") \
+	F(S, COUNT, frees_completed_count, kinds[FRAG_EV_FREE_COMPLETED], NULL, \
+	  "of these, completed") \
+	F(S, COUNT, trims_count, kinds[FRAG_EV_TRIM], NULL, "empty_cache") \
+	F(S, COUNT, refused_count, kinds[FRAG_EV_REFUSED], NULL, "requests that were refused") \
+	F(S, COUNT, marks_count, kinds[FRAG_EV_MARK], NULL, "marks of steps and phases") \
+	F(S, COUNT, device, dev->ordinal, NULL, "its number in the recording") \
+	F(S, OBJECT, card, card_of(a, &dev->card), NULL, "the card of the recording", \
+	  .of = &card_row_shape) \
+	F(S, COUNT, events_count, info->events, NULL, "all events") \
+	F(S, COUNT, recorded_count, dev->recorded_count, NULL, \
+	  "entries of the file that they come from") \
+	F(S, COUNT, streams_count, dev->streams_count, NULL, "CUDA streams") \
+	F(S, COUNT, pools_count, dev->pools_count, NULL, "memory pools, the common one included") \
+	F(S, COUNT, slots_count, dev->slots_count, NULL, "most blocks live at once") \
+	F(S, COUNT, steps_count, info->steps_count, NULL, "steps") \
+	F(S, US, duration_us, info->duration_us, NULL, "from the first event to the last") \
+	F(S, BOOL, began_late, info->initial_blocks_count, NULL, \
+	  "blocks were live before the first event") \
+	F(S, COUNT, initial_blocks_count, info->initial_blocks_count, NULL, "these blocks") \
+	F(S, BYTES, initial_bytes, info->initial_bytes, NULL, "their bytes") \
+	F(S, BOOL, truncated, dev->truncated, NULL, "the recorder lost its oldest entries") \
+	F(S, COUNT, uncertain_count, dev->uncertain_blocks, NULL, \
 	  "initial blocks whose size the file does not determine") \
-	F(S, COUNT, unsure_trims_count, NULL, \
+	F(S, COUNT, unsure_trims_count, info->unsure_count, NULL, \
 	  "empty_caches that may have been the retry of a malloc") \
-	F(S, BOOL, has_evidence, NULL, "verify has something to compare with") \
-	F(S, COUNT, evidence_count, NULL, "segment events and refusals of the recorded allocator") \
-	F(S, COUNT, final_segments_count, NULL, "segments at the end") \
-	F(S, COUNT, final_blocks_count, NULL, "blocks in them") \
-	F(S, OBJECT, peak, NULL, "the moment with most live memory", .of = &peak_row_shape) \
-	F(S, COUNT, never_freed_count, NULL, "requests that live to the end") \
-	F(S, LIST, requests, NULL, "requests by size", .of = &class_row_shape) \
-	F(S, OBJECT, lifetime_events, NULL, "lifetimes in events", .of = &life_row_shape) \
-	F(S, OBJECT, lifetime_us, NULL, \
+	F(S, BOOL, has_evidence, dev->has_evidence, NULL, "verify has something to compare with") \
+	F(S, COUNT, evidence_count, counts->seen, NULL, \
+	  "segment events and refusals of the recorded allocator") \
+	F(S, COUNT, final_segments_count, counts->final_segments, NULL, "segments at the end") \
+	F(S, COUNT, final_blocks_count, counts->final_blocks, NULL, "blocks in them") \
+	F(S, OBJECT, peak, FRAG_ANSWER_KEEP(a, info->peak), NULL, \
+	  "the moment with most live memory", .of = &peak_shape) \
+	F(S, COUNT, never_freed_count, info->kept_count, NULL, "requests that live to the end") \
+	F(S, LIST, requests, classes_of(a, info), NULL, "requests by size", \
+	  .of = &class_row_shape) \
+	F(S, OBJECT, lifetime_events, &lives[0], NULL, "lifetimes in events", \
+	  .of = &life_row_shape) \
+	F(S, OBJECT, lifetime_us, lacks(t, "times") ? NULL : &lives[1], NULL, \
 	  "lifetimes in microseconds; null = times are not recorded", .of = &life_row_shape) \
-	F(S, OBJECT, recording, NULL, "result of its replay", .of = &frag_settled_shape) \
-	F(S, OBJECT, ended_out_of_memory, NULL, "so that its need is unknown; null: it did not", \
-	  .of = &frag_ending_shape)
+	F(S, OBJECT, recording, frag_settled_row(a, &dev->settled), NULL, "result of its replay", \
+	  .of = &frag_settled_shape) \
+	F(S, OBJECT, ended_out_of_memory, frag_ending_row(a, u->label, &u->dev->ending), NULL, \
+	  "so that its need is unknown; null: it did not", .of = &frag_ending_shape)
 FRAG_ROW_STRUCT(frag_info_device_row, FRAG_INFO_DEVICE_ROW);
 extern const struct frag_shape frag_info_device_shape;
 

@@ -3,7 +3,6 @@
 #include "info.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -217,38 +216,12 @@ static struct frag_rows lines_of(struct frag_infos *all)
 		const struct frag_info_device_row *d = t->devices.rows;
 
 		for (size_t k = 0; k < t->devices.count; k++, d++) {
-			const struct frag_info_peak_row *peak = d->peak;
+			const struct frag_info_peak *peak = d->peak;
 
 			rows[n++] = FRAG_ROW_VALUES(line_row, LINE_ROW);
 		}
 	}
 	return (struct frag_rows){ rows, n };
-}
-
-FRAG_COMPARE(by_peak, struct line_row, FRAG_ORDER(x->peak_live_bytes, y->peak_live_bytes))
-
-static void show_lines(struct frag_answer *a, const struct frag_rows *lines)
-{
-	struct line_row *sorted = frag_answer_new(a, lines->count, sizeof(*sorted));
-	const struct line_row *least, *median, *most;
-
-	frag_answer_table(a, &line_row_shape, lines->rows, lines->count);
-	if (!sorted || lines->count < 2)
-		return;
-	memcpy(sorted, lines->rows, lines->count * sizeof(*sorted));
-	qsort(sorted, lines->count, sizeof(*sorted), by_peak);
-	least = &sorted[0];
-	median = &sorted[(lines->count - 1) / 2];
-	most = &sorted[lines->count - 1];
-	frag_answer_gap(a);
-	frag_answer_say(a, "peak live: %s at most (%s), median %s, %s at least%s",
-			FRAG_BYTES(most->peak_live_bytes), most->trace,
-			FRAG_BYTES(median->peak_live_bytes), FRAG_BYTES(least->peak_live_bytes),
-			least->peak_live_bytes
-				? frag_answer_print(a, ", spread %.2f x",
-						    (double)most->peak_live_bytes /
-							    (double)least->peak_live_bytes)
-				: "");
 }
 
 int frag_infos_answer(struct frag_infos *all, struct frag_err *err)
@@ -274,7 +247,7 @@ int frag_infos_answer(struct frag_infos *all, struct frag_err *err)
 	} else {
 		data->traces = (struct frag_rows){ all->list, all->count };
 		a->title = frag_answer_print(a, "What is in %zu recordings", all->count);
-		show_lines(a, &lines);
+		frag_answer_table(a, &line_row_shape, lines.rows, lines.count);
 	}
 	frag_answer_data(a, &frag_infos_shape, data);
 	return a->failed ? frag_fail_nomem(err, "statistics of the trace") : 0;

@@ -50,10 +50,10 @@ FRAG_ROW(life_row, "lifetime", LIFE_ROW, "percentiles of lifetimes, at most 3.2 
 	F(S, REAL, limit_fraction, NULL, "of the card that the process might have")
 FRAG_ROW(card_row, "recorded_card", CARD_ROW, "the card of the recording");
 
-FRAG_ROW_SHAPE(static, peak_row_shape, frag_info_peak_row, "peak", FRAG_INFO_PEAK_ROW,
+FRAG_ROW_SHAPE(static, peak_shape, frag_info_peak, "peak", FRAG_INFO_PEAK,
 	       "the moment with most live memory");
-FRAG_ROW_SHAPE(, frag_info_device_shape, frag_info_device_row, "device", FRAG_INFO_DEVICE_ROW,
-	       "one device of a recording");
+FRAG_VALUED_SHAPE(, frag_info_device_shape, frag_info_device_row, "device", FRAG_INFO_DEVICE_ROW,
+		  "one device of a recording");
 
 /* ---- words ------------------------------------------------------------------------------ */
 
@@ -163,8 +163,9 @@ static const char *peak_text(struct frag_answer *a, const struct frag_info *info
 		return "nothing was ever allocated";
 	return frag_answer_print(
 		a, "%s in %s blocks, at event %" PRIu64 " (%s, %" PRIu64 " steps done)",
-		FRAG_BYTES(p->bytes), grouped(a, p->blocks_count), p->event,
-		lacks(trace, "times") ? "time not recorded" : duration(a, p->time_us), p->step);
+		FRAG_BYTES(p->live_bytes), grouped(a, p->blocks_count), p->event,
+		lacks(trace, "times") ? "time not recorded" : duration(a, p->time_us),
+		p->steps_done_count);
 }
 
 static const char *card_text(struct frag_answer *a, const struct frag_recorded_card *c)
@@ -180,6 +181,18 @@ static const char *card_text(struct frag_answer *a, const struct frag_recorded_c
 		frag_text_addf(&t, "; beside its allocator it held %s",
 			       FRAG_BYTES(c->beside_bytes));
 	return frag_answer_take(a, &t);
+}
+
+static const char *evidence_text(struct frag_answer *a, const struct frag_trace_dev *dev,
+				 const struct frag_source_counts *counts)
+{
+	return dev->has_evidence ? frag_answer_print(a,
+						     "addresses, %" PRIu64
+						     " segment events and refusals, %" PRIu64
+						     " final segments of %" PRIu64 " blocks",
+						     counts->seen, counts->final_segments,
+						     counts->final_blocks)
+				 : "none: verify has nothing to compare with";
 }
 
 /* ---- the row ---------------------------------------------------------------------------- */
@@ -217,42 +230,12 @@ static const struct card_row *card_of(struct frag_answer *a, const struct frag_r
 	return c->total_bytes ? FRAG_ANSWER_KEEP(a, row) : NULL;
 }
 
-static void fill_words(struct frag_answer *a, struct frag_info_device_row *row,
-		       const struct frag_info *info, const struct frag_trace *t,
-		       const struct frag_source_counts *counts)
-{
-	const struct frag_trace_dev *dev = info->dev;
-
-	row->card_text = card_text(a, &dev->card);
-	row->events_text = events_text(a, info);
-	row->streams_text = lacks(t, "streams") ? "not recorded"
-						: frag_answer_print(a, "%u", dev->streams_count);
-	row->private_pools =
-		dev->pools_count > 1 ? frag_answer_print(a, "%u", dev->pools_count - 1) : NULL;
-	row->steps_text = frag_answer_print(a, "%" PRIu64, info->steps_count);
-	row->marks_text = marks_text(a, info, t);
-	row->history = history_text(a, info, t);
-	row->evidence = dev->has_evidence
-				? frag_answer_print(a,
-						    "addresses, %" PRIu64
-						    " segment events and refusals, %" PRIu64
-						    " final segments of %" PRIu64 " blocks",
-						    counts->seen, counts->final_segments,
-						    counts->final_blocks)
-				: "none: verify has nothing to compare with";
-	row->peak_text = peak_text(a, info, t);
-	row->never_freed =
-		info->peak.blocks_count
-			? frag_answer_print(a, "%s request%s", grouped(a, info->kept_count),
-					    info->kept_count == 1 ? "" : "s")
-			: NULL;
-}
-
 static void fill_device(struct frag_answer *a, struct frag_info_device_row *row,
 			const struct frag_info *info, const struct frag_unit *u,
 			const struct frag_source_counts *counts)
 {
 	const struct frag_trace_dev *dev = info->dev;
+	const struct frag_trace *t = u->trace;
 	const uint64_t *kinds = info->kinds;
 	struct life_row *lives = frag_answer_new(a, 2, sizeof(*lives));
 
@@ -260,46 +243,7 @@ static void fill_device(struct frag_answer *a, struct frag_info_device_row *row,
 		return;
 	lives[0] = life_of(a, "in events", &info->life_events, grouped);
 	lives[1] = life_of(a, "in time", &info->life_us, duration);
-	*row = (struct frag_info_device_row){
-		.allocs_count = kinds[FRAG_EV_ALLOC],
-		.frees_count = kinds[FRAG_EV_FREE],
-		.frees_requested_count = kinds[FRAG_EV_FREE_REQUESTED],
-		.frees_completed_count = kinds[FRAG_EV_FREE_COMPLETED],
-		.trims_count = kinds[FRAG_EV_TRIM],
-		.refused_count = kinds[FRAG_EV_REFUSED],
-		.marks_count = kinds[FRAG_EV_MARK],
-		.device = dev->ordinal,
-		.card = card_of(a, &dev->card),
-		.events_count = info->events,
-		.recorded_count = dev->recorded_count,
-		.streams_count = dev->streams_count,
-		.pools_count = dev->pools_count,
-		.slots_count = dev->slots_count,
-		.steps_count = info->steps_count,
-		.duration_us = info->duration_us,
-		.began_late = info->initial_blocks_count,
-		.initial_blocks_count = info->initial_blocks_count,
-		.initial_bytes = info->initial_bytes,
-		.truncated = dev->truncated,
-		.uncertain_count = dev->uncertain_blocks,
-		.unsure_trims_count = info->unsure_count,
-		.has_evidence = dev->has_evidence,
-		.evidence_count = counts->seen,
-		.final_segments_count = counts->final_segments,
-		.final_blocks_count = counts->final_blocks,
-		.peak = FRAG_ANSWER_KEEP(
-			a,
-			(struct frag_info_peak_row){ info->peak.bytes, info->peak.requested_bytes,
-						     info->peak.blocks_count, info->peak.event,
-						     info->peak.time_us, info->peak.step }),
-		.never_freed_count = info->kept_count,
-		.requests = classes_of(a, info),
-		.lifetime_events = &lives[0],
-		.lifetime_us = lacks(u->trace, "times") ? NULL : &lives[1],
-		.recording = frag_settled_row(a, &dev->settled),
-		.ended_out_of_memory = frag_ending_row(a, u->label, &u->dev->ending),
-	};
-	fill_words(a, row, info, u->trace, counts);
+	*row = FRAG_ROW_VALUES(frag_info_device_row, FRAG_INFO_DEVICE_ROW);
 }
 
 struct frag_rows frag_info_devices(struct frag_answer *a, const struct frag_recording *r,

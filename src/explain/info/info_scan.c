@@ -67,14 +67,14 @@ static int add_alloc(struct frag_info *info, const struct frag_event *ev, struct
 	info->kept_count++;
 	FRAG_TRY(reach(&info->slots, &info->slots_cap, ev->slot, sizeof(*info->slots), err));
 	info->slots[ev->slot] = (struct frag_info_slot){ info->events, ev->time_us, false };
-	live->bytes += frag_round_up(ev->bytes, 512);
+	live->live_bytes += frag_round_up(ev->bytes, 512);
 	live->requested_bytes += ev->bytes;
 	live->blocks_count++;
-	if (live->bytes > info->peak.bytes) {
+	if (live->live_bytes > info->peak.live_bytes) {
 		info->peak = *live;
 		info->peak.event = info->events;
 		info->peak.time_us = ev->time_us;
-		info->peak.step = info->steps_count;
+		info->peak.steps_done_count = info->steps_count;
 	}
 	return 0;
 }
@@ -96,7 +96,7 @@ static void add_free(struct frag_info *info, const struct frag_event *ev)
 	add_let_go(info, &info->slots[ev->slot], ev->time_us);
 	if (ev->kind == FRAG_EV_FREE_REQUESTED)
 		return;
-	info->live.bytes -= frag_round_up(ev->bytes, 512);
+	info->live.live_bytes -= frag_round_up(ev->bytes, 512);
 	info->live.requested_bytes -= ev->bytes;
 	info->live.blocks_count--;
 }

@@ -126,17 +126,11 @@ struct frag_content_fault {
 };
 
 /*
- * What other sources report about the memory taken, at the moment of the highest reserved bytes.
- * reserved_bytes is what the driver took then: the reserved bytes, but for managed memory what the
- * driver takes for it, which is more than is resident (docs/measuring.md). So it may differ from
- * the device's peak.
+ * What the driver says besides: by how much free memory has fallen since opening, at the moment of
+ * the highest reserved bytes; 0: unknown, or managed memory has been used.
  */
 struct frag_dev_observed {
-	uint64_t reserved_bytes, mem_info_bytes; /* mem_info: decrease of free memory since
-						  * opening */
-	bool has_nvml;
-	uint64_t nvml_at_bytes, nvml_bytes; /* NVML is slow, so it is asked less often: at
-					     * nvml_at_bytes reserved */
+	uint64_t reserved_bytes, mem_info_bytes;
 	/* speed of the host: a cudaMalloc and a cudaFree of 4 MiB, at frag_dev_make_ready and at
 	 * this call; 0 = unknown */
 	uint64_t pair_ns, pair_after_ns;

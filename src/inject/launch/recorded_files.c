@@ -105,34 +105,11 @@ int frag_launch_read(const char *path, struct frag_trace **out, struct frag_err 
 	return frag_recording_read(path, conf, out, err);
 }
 
-static int count_cut(const char *folder, struct dirent **names, int count)
-{
-	int cut = 0;
-
-	for (int i = 0; i < count; i++) {
-		FRAG_AUTO_FREE char *path = frag_path_join(folder, names[i]->d_name);
-
-		cut += path && is_log(names[i]) && frag_room_is_cut(path);
-	}
-	return cut;
-}
-
-/* A file of the folder; *out stays NULL where it holds nothing. */
-static int read_file(const char *folder, const struct dirent *entry, struct frag_trace **out,
-		     struct frag_err *err)
-{
-	FRAG_AUTO_FREE char *path = frag_path_join(folder, entry->d_name);
-
-	FRAG_CHECK_ALLOC(path, "path", err);
-	if (is_empty(entry, path))
-		return 0;
-	return frag_launch_read(path, out, err);
-}
-
 static int read_all(const char *folder, struct dirent **names, int count, struct frag_trace **out,
 		    struct frag_err *err)
 {
 	FRAG_AUTO(frag_trace_parts_release) struct frag_trace_parts parts = { 0 };
+	int cut = 0;
 
 	if (count > PARTS_MAX)
 		return frag_fail(err, FRAG_EINPUT,
@@ -140,10 +117,26 @@ static int read_all(const char *folder, struct dirent **names, int count, struct
 				 PARTS_MAX);
 	FRAG_TRY_CALLOC(parts.list, (size_t)FRAG_MAX(count, 1), "recordings", err);
 	for (int i = 0; i < count; i++) {
-		FRAG_TRY(read_file(folder, names[i], &parts.list[parts.count], err));
-		parts.count += parts.list[parts.count] != NULL;
+		FRAG_AUTO_FREE char *path = frag_path_join(folder, names[i]->d_name);
+
+		FRAG_CHECK_ALLOC(path, "path", err);
+		cut += frag_room_is_cut(path);
+		if (cut || is_empty(names[i], path))
+			continue;
+		FRAG_TRY(frag_launch_read(path, &parts.list[parts.count], err));
+		parts.count++;
 	}
-	return parts.count ? frag_trace_parts_join(&parts, out, err) : 0;
+	if (cut) /* complete or absent */
+		return frag_fail(err, FRAG_EOUTPUT,
+				 "%d of %d processes could not write all of their recording; "
+				 "nothing is made of parts",
+				 cut, count);
+	if (!parts.count)
+		return frag_fail(err, FRAG_EINPUT,
+				 "nothing was recorded: no process of the program allocated CUDA "
+				 "memory (a process with other rights, or without the program's "
+				 "environment, is not seen); without a GPU, use --no-gpu");
+	return frag_trace_parts_join(&parts, out, err);
 }
 
 bool frag_launch_forget_pages(const char *folder)
@@ -167,96 +160,60 @@ bool frag_launch_forget_pages(const char *folder)
 int frag_launch_gather(const char *folder, struct frag_trace **out, struct frag_err *err)
 {
 	FRAG_AUTO_FREE struct dirent **names = NULL;
-	int count = scandir(folder, &names, is_log, versionsort), rc, cut;
+	int count = scandir(folder, &names, is_log, versionsort), rc;
 
 	*out = NULL;
-	cut = count_cut(folder, names, count);
-	if (cut) /* complete or absent */
-		rc = frag_fail(err, FRAG_EOUTPUT,
-			       "%d of %d processes could not write all of their recording; nothing "
-			       "is made of parts",
-			       cut, count);
-	else
-		rc = read_all(folder, names, count, out, err);
+	rc = read_all(folder, names, FRAG_MAX(count, 0), out, err);
 	for (int i = 0; i < count; i++)
 		free(names[i]);
-	if (rc || *out)
-		return rc;
-	return frag_fail(err, FRAG_EINPUT,
-			 "nothing was recorded: no process of the program allocated CUDA memory (a "
-			 "process with other rights, or without the program's environment, is not "
-			 "seen); without a GPU, use --no-gpu");
+	return rc;
 }
 
 /* ---- what is left out ("#apart BYTES LIBRARY" in the files) ---- */
 
-#define NAMES_MAX 8u
-
 struct left_out {
 	uint64_t count, bytes;
-	char *names[NAMES_MAX];
-	size_t names_count;
+	char names[400];
 };
-
-static void add(struct left_out *a, char *text)
-{
-	char *name;
-
-	a->count++;
-	a->bytes += strtoull(text, &name, 10);
-	name += strspn(name, " ");
-	name[strcspn(name, "\n")] = '\0';
-	for (size_t i = 0; i < a->names_count; i++)
-		if (!strcmp(a->names[i], name))
-			return;
-	if (a->names_count < NAMES_MAX && (a->names[a->names_count] = frag_host_strdup(name)))
-		a->names_count++;
-}
 
 static void read_apart(struct left_out *a, const char *path)
 {
 	FRAG_AUTO_FILE FILE *f = fopen(path, "r");
 	FRAG_AUTO_FREE char *line = NULL;
-	size_t room = 0;
+	size_t room = 0, at = strlen(a->names);
+	char *name;
 
-	while (f && getline(&line, &room, f) > 0)
-		if (!strncmp(line, "#apart ", 7))
-			add(a, line + 7);
-}
-
-static void say(const struct frag_launch *l, const struct left_out *a)
-{
-	char names[400] = "";
-	size_t at = 0;
-
-	for (size_t i = 0; i < a->names_count && at < sizeof(names); i++)
-		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%.60s", i ? ", " : "",
-				       a->names[i]);
-	frag_launch_note(l,
-			 "left out: %" PRIu64 " requests (%s) that %s made for their own use; "
-			 "record without --no-pool to include them",
-			 a->count, FRAG_BYTES(a->bytes), names);
+	for (; f && getline(&line, &room, f) > 0; at = strlen(a->names)) {
+		if (strncmp(line, "#apart ", 7) != 0)
+			continue;
+		a->count++;
+		a->bytes += strtoull(line + 7, &name, 10);
+		name += strspn(name, " ");
+		name[strcspn(name, "\n")] = '\0';
+		if (!strstr(a->names, name))
+			snprintf(a->names + at, sizeof(a->names) - at, "%s%.60s", at ? ", " : "",
+				 name);
+	}
 }
 
 void frag_launch_note_left_out(const struct frag_launch *l, const char *folder)
 {
+	FRAG_AUTO_FREE struct dirent **names = NULL;
+	int count = scandir(folder, &names, is_log, alphasort);
 	struct left_out a = { 0 };
-	struct dirent *entry;
-	DIR *dir = opendir(folder);
 
-	while (dir && (entry = readdir(dir))) {
-		FRAG_AUTO_FREE char *path =
-			entry->d_name[0] == '.' ? NULL : frag_path_join(folder, entry->d_name);
+	for (int i = 0; i < count; i++) {
+		FRAG_AUTO_FREE char *path = frag_path_join(folder, names[i]->d_name);
 
 		if (path)
 			read_apart(&a, path);
+		free(names[i]);
 	}
-	if (dir)
-		closedir(dir);
 	if (a.count)
-		say(l, &a);
-	for (size_t i = 0; i < a.names_count; i++)
-		frag_host_free(a.names[i]);
+		frag_launch_note(l,
+				 "left out: %" PRIu64 " requests (%s) that %s made for their own "
+				 "use; record without --no-pool to include them",
+				 a.count, FRAG_BYTES(a.bytes), a.names);
 }
 
 /* ---- names ---- */

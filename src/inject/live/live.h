@@ -12,7 +12,7 @@
  * size as the caller knows it. Texts are UTF-8. Functions that can fail return 0 or a
  * negative code and put a sentence into `msg`.
  *
- * Throws: frag_live_alloc alone, torch.OutOfMemoryError (throw.h). No lock is held then.
+ * Throws: frag_live_alloc alone, torch.OutOfMemoryError (live_torch.c). No lock is held then.
  */
 #ifndef FRAG_LIVE_H
 #define FRAG_LIVE_H
@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FRAG_LIVE_ABI 2u
+#define FRAG_LIVE_ABI 3u
 #define FRAG_LIVE_DEVICES_MAX 64
 
 #define FRAG_LIVE_ENTRY __attribute__((visibility("default")))
@@ -44,8 +44,6 @@ FRAG_LIVE_ENTRY uint32_t frag_live_abi(void);
  * fail (for tests).
  */
 FRAG_LIVE_ENTRY int frag_live_start(const struct frag_live_options *options, char *msg, size_t cap);
-/* 1: torch.OutOfMemoryError can be raised; 0: it is a RuntimeError, and msg says why. */
-FRAG_LIVE_ENTRY int frag_live_can_raise(char *msg, size_t cap);
 
 /* ---- hooks of CUDAPluggableAllocator -------------------------------------------------- */
 
@@ -57,8 +55,7 @@ struct frag_live_pool_id {
 
 FRAG_LIVE_ENTRY void *frag_live_alloc(ptrdiff_t bytes, int device, frag_live_stream stream);
 FRAG_LIVE_ENTRY void frag_live_free(void *p, ptrdiff_t bytes, int device, frag_live_stream stream);
-FRAG_LIVE_ENTRY void frag_live_init(int devices); /* set_init_fn */
-FRAG_LIVE_ENTRY void frag_live_reset(void);	  /* set_reset_fn: empty_cache */
+FRAG_LIVE_ENTRY void frag_live_reset(void); /* set_reset_fn: empty_cache */
 FRAG_LIVE_ENTRY void frag_live_fraction(double fraction, int device); /* set_memory_fraction_fn */
 FRAG_LIVE_ENTRY void *frag_live_base(void *p, size_t *bytes);	      /* set_base_alloc_fn */
 FRAG_LIVE_ENTRY void frag_live_record_stream(void *p, frag_live_stream stream);
@@ -132,15 +129,17 @@ struct frag_live_part {
 /* Returns how many there are; fills at most `cap`. Ask again with more room if needed. */
 FRAG_LIVE_ENTRY size_t frag_live_snapshot(int device, struct frag_live_part *out, size_t cap);
 
-/* Calls of the driver by name, from 0 on: 0 and the row, or -1 past the last. */
+/* The same of the calls of the driver, and of the policy's own statistics, by the names of its source. */
 struct frag_live_call {
 	const char *name;
 	uint64_t count, failed, bytes, ns;
 };
-FRAG_LIVE_ENTRY int frag_live_call(int device, int index, struct frag_live_call *out);
-/* The policy's own statistics, by the names of its source. */
-FRAG_LIVE_ENTRY void
-frag_live_counters(int device, void (*fn)(void *ctx, const char *name, int64_t value), void *ctx);
+FRAG_LIVE_ENTRY size_t frag_live_calls(int device, struct frag_live_call *out, size_t cap);
+struct frag_live_counter {
+	char name[64];
+	int64_t value;
+};
+FRAG_LIVE_ENTRY size_t frag_live_counters(int device, struct frag_live_counter *out, size_t cap);
 /* The policy's text as it was understood. Static. */
 FRAG_LIVE_ENTRY const char *frag_live_policy(void);
 
@@ -176,10 +175,8 @@ FRAG_LIVE_ENTRY void frag_live_on_oom(void (*fn)(int device, uint64_t requested_
 /*
  * The recording: a .cft that grows (or, by its name, a .csv), which goes to its file twice a
  * second, so that it can be read at any time and a program that crashes loses no more; in the end
- * `cufrag run` and the package make it smaller. flush: now. mark: the beginning (1) or the end (0)
- * of a step.
+ * `cufrag run` and the package make it smaller. flush: now.
  */
 FRAG_LIVE_ENTRY void frag_live_flush(void);
-FRAG_LIVE_ENTRY void frag_live_mark(int begins);
 
 #endif

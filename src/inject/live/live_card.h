@@ -95,8 +95,8 @@ FRAG_DEVICE_DECLARE(frag_live_card)
 
 /* ---- streams, events (live_fence.c) ---- */
 
-/* Index of a stream of the program. *fresh: it is new. Errors: FRAG_ENOMEM. */
-int frag_live_stream_index(struct frag_live_card *c, void *stream, uint32_t *index, bool *fresh,
+/* Index of a stream of the program. Errors: FRAG_ENOMEM. */
+int frag_live_stream_index(struct frag_live_card *c, void *stream, uint32_t *index,
 			   struct frag_err *err);
 /* An event to record, and back. pre: entered. */
 int frag_live_event_take(struct frag_live_card *c, void **out, struct frag_err *err);

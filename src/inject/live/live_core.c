@@ -38,7 +38,6 @@ static int open_device(struct frag_live_dev *d, struct frag_err *err)
 {
 	const struct frag_policy_ops *core = frag_policy_spec_core(frag_live.spec);
 	uint32_t stream;
-	bool fresh;
 
 	FRAG_TRY(frag_live_card_open(d->ordinal, &d->card, err));
 	d->dev = d->card->dev;
@@ -55,7 +54,7 @@ static int open_device(struct frag_live_dev *d, struct frag_err *err)
 	frag_live_history_begin(d);
 	d->dev->log = frag_live_history_call;
 	d->dev->log_ctx = d;
-	FRAG_TRY(frag_live_stream_index(d->card, NULL, &stream, &fresh, err));
+	FRAG_TRY(frag_live_stream_index(d->card, NULL, &stream, err));
 	return make_policy(d, frag_live.spec, &d->main, err);
 }
 
@@ -68,10 +67,9 @@ void frag_live_dev_close(struct frag_live_dev *d)
 	frag_slab_release(&d->blocks);
 	frag_slab_release(&d->uses);
 	frag_slab_release(&d->waits);
-	frag_live_left_release(d);
 	frag_addr_map_release(&d->live);
 	pthread_mutex_destroy(&d->mutex);
-	FRAG_FREE(d->waiting, d->pools, d->history.ring, d);
+	FRAG_FREE(d->waiting, d->freed, d->waited, d->pools, d->history.ring, d);
 }
 
 static int make_device(int ordinal, struct frag_live_dev **out, struct frag_err *err)
@@ -87,7 +85,6 @@ static int make_device(int ordinal, struct frag_live_dev **out, struct frag_err 
 	frag_slab_init(&d->blocks, sizeof(struct frag_live_block));
 	frag_slab_init(&d->uses, sizeof(struct frag_live_use));
 	frag_slab_init(&d->waits, sizeof(struct frag_live_wait));
-	frag_slab_init(&d->left_nodes, sizeof(struct frag_live_left));
 	rc = open_device(d, err);
 	if (rc)
 		frag_live_dev_close(d);
@@ -139,6 +136,13 @@ struct frag_live_dev *frag_live_used(int device)
 	if (device < 0 || device >= FRAG_LIVE_DEVICES_MAX)
 		return NULL;
 	return __atomic_load_n(&frag_live.devs[device], __ATOMIC_ACQUIRE);
+}
+
+struct frag_live_dev *frag_live_opened(int device)
+{
+	struct frag_live_dev *d = NULL;
+
+	return frag_live_is_on() && !frag_live_dev_get(device, &d, NULL) ? d : NULL;
 }
 
 void frag_live_lock(struct frag_live_dev *d)
@@ -252,10 +256,9 @@ static int take(struct frag_live_dev *d, uint64_t bytes, void *stream, frag_addr
 {
 	struct frag_request req = { .bytes = bytes };
 	struct frag_live_block *block;
-	bool fresh;
 	int rc;
 
-	FRAG_TRY(frag_live_stream_index(d->card, stream, &req.stream, &fresh, err));
+	FRAG_TRY(frag_live_stream_index(d->card, stream, &req.stream, err));
 	if (FRAG_UNLIKELY(d->captures_count))
 		req.pool = frag_live_pool_of(d, stream);
 	if (frag_addr_map_reserve(&d->live) || !(block = frag_slab_alloc(&d->blocks)))
@@ -265,7 +268,7 @@ static int take(struct frag_live_dev *d, uint64_t bytes, void *stream, frag_addr
 					   .context = d->context };
 	rc = serve(d, block, &req, err);
 	if (!rc && FRAG_UNLIKELY(d->handed) && !block->aside) {
-		rc = frag_live_hand_over(d, &block->b, fresh, err);
+		rc = frag_live_hand_over(d, &block->b, err);
 		if (rc)
 			d->main.ops->free(d->main.self, &block->b, NULL);
 	}
@@ -343,9 +346,8 @@ void frag_live_use(struct frag_live_dev *d, frag_addr_t addr, void *stream)
 	struct frag_live_block *block = frag_addr_map_get(&d->live, addr);
 	struct frag_live_use *u;
 	uint32_t index;
-	bool fresh;
 
-	if (!block || frag_live_stream_index(d->card, stream, &index, &fresh, NULL) ||
+	if (!block || frag_live_stream_index(d->card, stream, &index, NULL) ||
 	    index == block->b.stream)
 		return;
 	for (u = block->uses; u; u = u->next)

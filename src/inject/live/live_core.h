@@ -8,8 +8,8 @@
  *   asked for; that is done with the first request after it.
  * - Memory of a capture belongs to its private pool. Policies without FRAG_POLICY_POOLS do not know pools: then a
  *   second policy, `pytorch`, serves them, and nothing of it reaches the eager program.
- * - Policies without FRAG_POLICY_STREAMS hand any free memory to any stream: then live_handover.c lets the
- *   stream wait, on the card, for those that used it.
+ * - Policies without FRAG_POLICY_STREAMS hand any free memory to any stream: then the stream waits, on the card,
+ *   for those that freed something since it waited for them (live_wait.c).
  *
  * Lock: every function needs d->mutex held, except those that open or lock a device. Order:
  * frag_live.opening, then one device.
@@ -20,14 +20,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include <frag/base.h>
 #include <frag/policy.h>
 
 #include "lib/addr_map.h"
 #include "lib/slabs.h"
-#include "lib/tree.h"
 #include "live.h"
 #include "live_card.h"
-#include "live_log.h"
 
 struct frag_live_use {
 	uint32_t stream;
@@ -74,13 +73,6 @@ struct frag_live_capture {
 };
 #define FRAG_LIVE_CAPTURES_MAX 64
 
-/* Who freed a piece of memory last (live_handover.c). */
-struct frag_live_left {
-	struct frag_tree_node node; /* key: address, weight: bytes */
-	uint32_t stream;
-	uint64_t serial;
-};
-
 /* What happened (live_history.c): `count` entries from `first` on, in a ring. */
 struct frag_live_history {
 	struct frag_live_event *ring;
@@ -116,10 +108,9 @@ struct frag_live_dev {
 	struct frag_live_capture captures[FRAG_LIVE_CAPTURES_MAX];
 	unsigned captures_count;
 
-	bool handed; /* the policy gives memory of one stream to another */
-	struct frag_tree left;
-	struct frag_slab left_nodes;
-	uint64_t left_serial;
+	bool handed;	  /* the policy gives memory of one stream to another */
+	uint64_t serial;  /* of frees */
+	uint64_t *freed;  /* [stream]: serial of its last */
 	uint64_t *waited; /* [stream * cap + other]: serial up to which it has waited */
 	uint32_t waited_cap;
 
@@ -128,12 +119,15 @@ struct frag_live_dev {
 	uint64_t seen_calls;
 	uint64_t requests, refusals; /* since the start */
 	struct frag_live_stats stats;
-	int64_t base_calls, base_ns, base_failed, base_took, base_gave; /* at the last reset */
+	struct frag_live_base { /* at the last reset */
+		int64_t calls, ns, failed, took, gave;
+	} base;
 };
 
 /* The process. */
 struct frag_live_process {
-	int pid; /* that started it; 0 = not started */
+	int pid;       /* that started it; 0 = not started */
+	bool is_child; /* getpid is a system call, and a free happens every microsecond: it is told */
 	struct frag_policy_spec *spec, *aside;
 	uint64_t limit_bytes, seed, fail_every;
 	unsigned release;
@@ -151,8 +145,19 @@ void frag_live_dev_close(
 	struct frag_live_dev *d); /* tests; at the end of the process with card->dead */
 void frag_live_lock(struct frag_live_dev *d);
 void frag_live_unlock(struct frag_live_dev *d);
-/* The device, if it was used; NULL else. */
+/* Is this the process that started the library, and not a child of it?
+ * The device, if it was used; NULL else. known: and this is the process that did. opened: a capture
+ * may be the first that a device sees. */
+static inline bool frag_live_is_on(void)
+{
+	return FRAG_LIKELY(frag_live.pid != 0) && FRAG_LIKELY(!frag_live.is_child);
+}
 struct frag_live_dev *frag_live_used(int device);
+static inline struct frag_live_dev *frag_live_known(int device)
+{
+	return frag_live_is_on() ? frag_live_used(device) : NULL;
+}
+struct frag_live_dev *frag_live_opened(int device);
 /* FRAG_LIVE_WITH (d, frag_live_used(device)) { … }: with it locked, or not at all. No return. */
 #define FRAG_LIVE_WITH(d, device) \
 	for (struct frag_live_dev *d = frag_live_locked(device); d; frag_live_unlock(d), d = NULL)
@@ -170,6 +175,35 @@ void frag_live_give(struct frag_live_dev *d, frag_addr_t addr);
 void frag_live_use(struct frag_live_dev *d, frag_addr_t addr, void *stream);
 /* empty_cache; asked: by the program, so it is in the recording. */
 int frag_live_trim(struct frag_live_dev *d, bool asked, struct frag_err *err);
+
+/* ---- live_log.c ---- */
+
+/* A .csv has the lines, another file is a growing .cft. Replaces the file. Errors: FRAG_EOUTPUT. */
+int frag_live_log_open(const char *path, struct frag_err *err);
+/* Is anything recorded? Asked by every thread of the program; who writes finds the disk full. */
+extern atomic_bool frag_live_log_on;
+static inline bool frag_live_logging(void)
+{
+	return atomic_load_explicit(&frag_live_log_on, memory_order_acquire);
+}
+
+struct frag_live_line {
+	const char *action; /* as read_csv.c knows it */
+	frag_addr_t addr;
+	uint64_t bytes, time_ns;
+	const void *stream;
+	int device;
+	uint32_t pool;
+};
+void frag_live_log_line(const struct frag_live_line *l);
+/* ---- live_torch.c ---- */
+
+/* Looks all names up, once, in the libraries of the process: when memory is out it is too late.
+ * True: OutOfMemoryError can be raised; else it is a RuntimeError. */
+bool frag_live_throw_ready(void);
+/* pre: no lock is held. Where PyTorch's exceptions are not there the process ends with the text. */
+void frag_live_throw_oom(const char *text) __attribute__((noreturn));
+void frag_live_throw_error(const char *text) __attribute__((noreturn));
 
 /* ---- live_history.c ---- */
 
@@ -224,29 +258,16 @@ void frag_live_complete(struct frag_live_dev *d, struct frag_live_block *block);
 
 /* ---- live_pools.c ---- */
 
-void frag_live_pool_begin_stream(struct frag_live_dev *d, struct frag_live_pool_id id,
-				 void *stream);
-void frag_live_pool_end_stream(struct frag_live_dev *d, const void *stream);
-void frag_live_pool_begin(struct frag_live_dev *d, struct frag_live_pool_id id,
-			  const struct frag_live_filter *filter);
-void frag_live_pool_end(struct frag_live_dev *d, struct frag_live_pool_id id);
-void frag_live_pool_release(struct frag_live_dev *d, struct frag_live_pool_id id);
 /* The pool that a request of this stream belongs to, 0 = none. */
 uint16_t frag_live_pool_of(const struct frag_live_dev *d, void *stream);
 /* Pools whose graphs are gone give back what they can. */
 int frag_live_pools_trim(struct frag_live_dev *d, struct frag_err *err);
 
-/* ---- live_handover.c ---- */
-
-/* The block is handed out: its stream waits, on the card, for those that used it before. fresh: the
- * stream is new, so it waits for all. */
-int frag_live_hand_over(struct frag_live_dev *d, const struct frag_block *b, bool fresh,
-			struct frag_err *err);
-/* The block goes back. */
+/* A block of a policy that does not know streams is handed out, and comes back. */
+int frag_live_hand_over(struct frag_live_dev *d, const struct frag_block *b, struct frag_err *err);
 void frag_live_left_by(struct frag_live_dev *d, const struct frag_block *b);
 /* The card was waited for: nothing is in use. */
 void frag_live_left_forget(struct frag_live_dev *d);
-void frag_live_left_release(struct frag_live_dev *d);
 
 /* ---- live_stats.c ---- */
 
@@ -254,12 +275,6 @@ void frag_live_count_alloc(struct frag_live_dev *d, const struct frag_live_block
 /* freed by the program; returned to the policy */
 void frag_live_count_free(struct frag_live_dev *d, const struct frag_live_block *block);
 void frag_live_count_done(struct frag_live_dev *d, const struct frag_live_block *block);
-/* The segment around an address of a live block; bytes stays 0 where it is not of this device. */
-struct frag_live_base_walk {
-	frag_addr_t at, base;
-	uint64_t bytes;
-};
-void frag_live_base_of(struct frag_live_dev *d, struct frag_live_base_walk *w);
 /* After calls of the policy: what the driver did meanwhile. */
 void frag_live_count_driver(struct frag_live_dev *d);
 

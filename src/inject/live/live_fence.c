@@ -19,10 +19,9 @@
 
 /* ---- streams ------------------------------------------------------------------------------ */
 
-int frag_live_stream_index(struct frag_live_card *c, void *stream, uint32_t *index, bool *fresh,
+int frag_live_stream_index(struct frag_live_card *c, void *stream, uint32_t *index,
 			   struct frag_err *err)
 {
-	*fresh = false;
 	/* cudaStreamLegacy is the default stream by another name */
 	if (stream == (void *)1)
 		stream = NULL;
@@ -54,7 +53,6 @@ int frag_live_stream_index(struct frag_live_card *c, void *stream, uint32_t *ind
 	}
 	c->streams[c->streams_count] = stream;
 	*index = c->last_stream = c->streams_count++;
-	*fresh = true;
 	return 0;
 }
 

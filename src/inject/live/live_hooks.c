@@ -9,31 +9,96 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "live_thread.h"
+#include "base/live_page.h"
+#include "base/locked.h"
+
 #include "live_core.h"
-#include "live_throw.h"
 #include "protocol_list.inc"
 
-/* getpid is a system call, and a free happens every microsecond: the child is told instead. */
-static bool is_child;
+/* ---- the page that `cufrag monitor` reads, and the thread that writes it, and the recording -- */
+
+#define PERIOD_NS 500000000
+
+static struct frag_live_page *page;
+
+/* Only what a policy counts anyhow: a walk would hold requests up. */
+static void look_at(struct frag_live_dev *d, struct frag_live_device *out)
+{
+	const struct frag_live_stats *st = &d->stats;
+	struct frag_usage u = { .non_releasable_bytes = UINT64_MAX };
+
+	frag_live_lock(d);
+	if (d->main.ops->usage)
+		d->main.ops->usage(d->main.self, &u);
+	*out = (struct frag_live_device){
+		.device = (uint64_t)d->ordinal,
+		.requested_bytes = (uint64_t)st->requested_bytes[FRAG_LIVE_ALL].current,
+		.allocated_bytes = (uint64_t)st->allocated_bytes[FRAG_LIVE_ALL].current,
+		.reserved_bytes = d->dev->reserved_bytes,
+		.nonreleasable_bytes = u.non_releasable_bytes,
+		.largest_hole_bytes = u.largest_free_bytes ? u.largest_free_bytes : UINT64_MAX,
+		.allocs_count = d->requests,
+		.refused_count = d->refusals,
+	};
+	frag_live_unlock(d);
+}
+
+static void write_page(void)
+{
+	struct frag_live_device devices[FRAG_LIVE_DEVICES];
+	uint32_t count = 0;
+
+	/* devices do not go while this is held */
+	FRAG_LOCKED(&frag_live.opening);
+	for (int i = 0; i < FRAG_LIVE_DEVICES_MAX && count < FRAG_LIVE_DEVICES; i++)
+		if (frag_live.devs[i])
+			look_at(frag_live.devs[i], &devices[count++]);
+	if (page && count)
+		frag_live_page_write(page, devices, count);
+}
+
+static void *beat(void *unused)
+{
+	for (;;) {
+		struct timespec pause = { .tv_nsec = PERIOD_NS };
+
+		nanosleep(&pause, NULL);
+		frag_live_flush();
+		write_page();
+	}
+	return NULL;
+}
+
+static int start_thread(const char *by, struct frag_err *err)
+{
+	static bool started;
+	pthread_t thread;
+	int rc;
+
+	if (started)
+		return 0;
+	page = frag_live_page_create(by);
+	rc = pthread_create(&thread, NULL, beat, NULL);
+	if (rc)
+		return frag_fail(err, FRAG_EDEVICE, "cannot start a thread: %s", strerror(rc));
+	pthread_detach(thread);
+	started = true;
+	return 0;
+}
+
+static void end_page(void)
+{
+	frag_live_page_remove(page);
+	page = NULL;
+}
 
 static void in_child(void)
 {
-	is_child = true;
+	frag_live.is_child = true;
 	frag_live_log_on = false;
-}
-
-static bool is_on(void)
-{
-	return FRAG_LIKELY(frag_live.pid != 0) && FRAG_LIKELY(!is_child);
-}
-
-/* The device, if it was used and this is the process. */
-static struct frag_live_dev *known(int device)
-{
-	return is_on() ? frag_live_used(device) : NULL;
 }
 
 /* ---- starting --------------------------------------------------------------------------- */
@@ -41,11 +106,6 @@ static struct frag_live_dev *known(int device)
 uint32_t frag_live_abi(void)
 {
 	return FRAG_LIVE_ABI;
-}
-
-int frag_live_can_raise(char *msg, size_t cap)
-{
-	return frag_live_throw_ready(msg, cap);
 }
 
 const char *frag_live_policy(void)
@@ -94,7 +154,7 @@ static int start(const struct frag_live_options *o, struct frag_err *err)
 	if (!rc && o->record && *o->record)
 		rc = frag_live_log_open(o->record, err);
 	if (!rc)
-		rc = frag_live_thread_start(frag_policy_spec_echo(spec), err);
+		rc = start_thread(frag_policy_spec_echo(spec), err);
 	if (rc) {
 		frag_policy_spec_destroy(spec);
 		frag_policy_spec_destroy(frag_live.aside);
@@ -108,7 +168,7 @@ static int start(const struct frag_live_options *o, struct frag_err *err)
 	frag_live.fail_every = every ? strtoull(every, NULL, 10) : 0;
 	frag_live.start_ns = frag_clock_ns();
 	pthread_atfork(NULL, NULL, in_child);
-	frag_live_throw_ready(NULL, 0);
+	frag_live_throw_ready();
 	frag_live.pid = getpid();
 	return 0;
 }
@@ -129,11 +189,11 @@ int frag_live_start(const struct frag_live_options *options, char *msg, size_t c
 /* The library goes, after every tensor: policies finish (log); the driver is not called. */
 __attribute__((destructor)) static void stop(void)
 {
-	if (!is_on())
+	if (!frag_live_is_on())
 		return;
 	frag_live_flush();
 	pthread_mutex_lock(&frag_live.opening);
-	frag_live_thread_end();
+	end_page();
 	for (int i = 0; i < FRAG_LIVE_DEVICES_MAX; i++) {
 		struct frag_live_dev *d = frag_live.devs[i];
 
@@ -224,13 +284,13 @@ static void __attribute__((noreturn)) refuse(int device, uint64_t bytes)
 
 void *frag_live_alloc(ptrdiff_t bytes, int device, frag_live_stream stream)
 {
-	struct frag_live_dev *d = known(device);
+	struct frag_live_dev *d = frag_live_known(device);
 	struct frag_err err;
 	frag_addr_t addr = 0;
 	uint32_t context;
 	int rc = 0;
 
-	if (bytes <= 0 || !is_on())
+	if (bytes <= 0 || !frag_live_is_on())
 		return NULL;
 	/* not all of it: clearing the text would take a twentieth of a request */
 	err.code = err.cuda_code = 0;
@@ -255,7 +315,7 @@ void *frag_live_alloc(ptrdiff_t bytes, int device, frag_live_stream stream)
 
 void frag_live_free(void *p, ptrdiff_t bytes, int device, frag_live_stream stream)
 {
-	struct frag_live_dev *d = p ? known(device) : NULL;
+	struct frag_live_dev *d = p ? frag_live_known(device) : NULL;
 	uint32_t context;
 
 	if (!d)
@@ -270,35 +330,17 @@ void frag_live_free(void *p, ptrdiff_t bytes, int device, frag_live_stream strea
 void frag_live_record_stream(void *p, frag_live_stream stream)
 {
 	for (int i = 0; p && i < FRAG_LIVE_DEVICES_MAX; i++)
-		FRAG_LIVE_WITH (d, known(i)) {
+		FRAG_LIVE_WITH (d, frag_live_known(i)) {
 			frag_live_use(d, (uintptr_t)p, stream);
 		}
 }
 
-void *frag_live_base(void *p, size_t *bytes)
-{
-	struct frag_live_base_walk w = { .at = (uintptr_t)p };
-
-	for (int i = 0; i < FRAG_LIVE_DEVICES_MAX && !w.bytes; i++)
-		FRAG_LIVE_WITH (d, known(i)) {
-			frag_live_base_of(d, &w);
-		}
-	if (bytes)
-		*bytes = w.bytes;
-	return w.bytes ? (void *)(uintptr_t)w.base : p;
-}
-
 /* ---- the rest --------------------------------------------------------------------------- */
-
-/* Devices are opened when they are used: a process that sees eight cards uses one. */
-void frag_live_init(int devices)
-{
-}
 
 void frag_live_reset(void)
 {
 	for (int i = 0; i < FRAG_LIVE_DEVICES_MAX; i++)
-		FRAG_LIVE_WITH (d, known(i)) {
+		FRAG_LIVE_WITH (d, frag_live_known(i)) {
 			/* what could not go back stays, and is tried again */
 			frag_live_trim(d, true, &d->problem);
 		}
@@ -309,55 +351,9 @@ void frag_live_fraction(double fraction, int device)
 	if (device < 0 || device >= FRAG_LIVE_DEVICES_MAX)
 		return;
 	frag_live.fractions[device] = fraction;
-	FRAG_LIVE_WITH (d, known(device)) {
+	FRAG_LIVE_WITH (d, frag_live_known(device)) {
 		d->fraction = fraction;
 		d->limit_bytes = FRAG_MIN(frag_live.limit_bytes,
 					  (uint64_t)(fraction * (double)d->card->total_bytes));
 	}
-}
-
-void frag_live_mark(int begins)
-{
-	for (int i = 0; i < FRAG_LIVE_DEVICES_MAX; i++)
-		FRAG_LIVE_WITH (d, known(i))
-			if (d->main.ops->mark)
-				d->main.ops->mark(d->main.self, begins);
-}
-
-/* A capture may be the first that a device sees. */
-static struct frag_live_dev *opened(int device)
-{
-	struct frag_live_dev *d = NULL;
-
-	return is_on() && !frag_live_dev_get(device, &d, NULL) ? d : NULL;
-}
-
-void frag_live_begin_stream(int device, frag_live_stream stream, struct frag_live_pool_id pool)
-{
-	FRAG_LIVE_WITH (d, opened(device))
-		frag_live_pool_begin_stream(d, pool, stream);
-}
-
-void frag_live_end_stream(int device, frag_live_stream stream)
-{
-	FRAG_LIVE_WITH (d, known(device))
-		frag_live_pool_end_stream(d, stream);
-}
-
-void frag_live_begin_pool(int device, struct frag_live_pool_id pool, void *filter)
-{
-	FRAG_LIVE_WITH (d, opened(device))
-		frag_live_pool_begin(d, pool, filter);
-}
-
-void frag_live_end_pool(int device, struct frag_live_pool_id pool)
-{
-	FRAG_LIVE_WITH (d, known(device))
-		frag_live_pool_end(d, pool);
-}
-
-void frag_live_release_pool(int device, struct frag_live_pool_id pool)
-{
-	FRAG_LIVE_WITH (d, known(device))
-		frag_live_pool_release(d, pool);
 }

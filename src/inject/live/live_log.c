@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writing the recording: the lines themselves into a .csv, else a .cft that grows
- * (base/appended_cft.h). Two buffers: one is filled while the other goes to the file.
+ * The recording: lines of a CSV (src/trace/readers/read_csv.c), in the order in which the policies
+ * saw them, into a .csv, else into a .cft that grows (base/appended_cft.h), twice a second.
  */
-#include "live_log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,9 +13,9 @@
 #include <unistd.h>
 
 #include "base/appended_cft.h"
-#include "base/room.h"
 #include "base/locked.h"
-#include "live.h"
+#include "base/room.h"
+#include "live_core.h"
 
 #define BUFFER_BYTES FRAG_APPENDED_TEXT_MAX
 #define LINE_MAX_BYTES 160u
@@ -24,18 +23,18 @@
 atomic_bool frag_live_log_on;
 
 static struct {
-	pthread_mutex_t filling, writing; /* writing is taken first */
-	char *fill, *spare;
+	pthread_mutex_t lock;
+	char *text; /* not yet in the file */
 	size_t used, lines;
 	int fd;
 	bool growing, cut;
 	uint64_t blocks; /* written */
 	off_t bytes;
-} file = { .filling = PTHREAD_MUTEX_INITIALIZER, .writing = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
+} file = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
 
 /* ---- to the file -------------------------------------------------------------------------- */
 
-/* pre: writing is locked. A disk that is full does not end the program. */
+/* pre: locked. A disk that is full does not end the program. */
 static void write_all(const void *bytes, size_t n)
 {
 	const char *text = bytes;
@@ -56,46 +55,27 @@ static void write_all(const void *bytes, size_t n)
 	frag_room_mark_cut(file.fd);
 }
 
-/* pre: writing is locked */
-static void write_block(const char *text, size_t n)
+/* pre: locked. The names of the columns wait for the first line. */
+static void flush(void)
 {
 	struct frag_appended_block head;
 
+	if (!file.lines)
+		return;
 	if (file.growing) {
-		head = frag_appended_head(text, n, file.blocks++);
+		head = frag_appended_head(file.text, file.used, file.blocks++);
 		write_all(&head, sizeof(head));
 	}
-	write_all(text, n);
-}
-
-/* Bytes that go to the file, from file.spare. pre: writing is locked */
-static size_t swap_buffers(void)
-{
-	FRAG_LOCKED(&file.filling);
-	size_t n = file.used;
-	char *full = file.fill;
-
-	if (!file.lines) /* the names of the columns wait for the first line */
-		return 0;
-	file.fill = file.spare;
-	file.spare = full;
+	write_all(file.text, file.used);
 	file.used = file.lines = 0;
-	return n;
-}
-
-static void flush(void)
-{
-	FRAG_LOCKED(&file.writing);
-	size_t n = swap_buffers();
-
-	if (n)
-		write_block(file.spare, n);
 }
 
 void frag_live_flush(void)
 {
-	if (frag_live_logging())
-		flush();
+	if (!frag_live_logging()) /* nor in a forked child, whose lock may be taken for good */
+		return;
+	FRAG_LOCKED(&file.lock);
+	flush();
 }
 
 static bool is_csv(const char *path)
@@ -125,16 +105,14 @@ static int begin(const char *path, struct frag_err *err)
 	static const char head[] = "action,id,size,stream,time_us,device,pool\n";
 	unsigned char preamble[FRAG_APPENDED_PREAMBLE];
 
-	file.fill = frag_host_alloc(BUFFER_BYTES);
-	file.spare = frag_host_alloc(BUFFER_BYTES);
-	if (!file.fill || !file.spare)
-		return frag_fail_nomem(err, "recording");
+	file.text = frag_host_alloc(BUFFER_BYTES);
+	FRAG_CHECK_ALLOC(file.text, "recording", err);
 	FRAG_TRY(open_file(path, err));
 	file.growing = !is_csv(path);
 	frag_appended_preamble(preamble);
 	if (file.growing)
 		write_all(preamble, sizeof(preamble));
-	memcpy(file.fill, head, sizeof(head) - 1);
+	memcpy(file.text, head, sizeof(head) - 1);
 	file.used = sizeof(head) - 1;
 	frag_live_log_on = true;
 	return 0;
@@ -146,8 +124,8 @@ int frag_live_log_open(const char *path, struct frag_err *err)
 
 	if (!rc)
 		return 0;
-	FRAG_FREE(file.fill, file.spare);
-	file.fill = file.spare = NULL;
+	frag_host_free(file.text);
+	file.text = NULL;
 	if (file.fd >= 0)
 		close(file.fd);
 	file.fd = -1;
@@ -189,14 +167,10 @@ void frag_live_log_line(const struct frag_live_line *l)
 	at = put_number(at, (uint64_t)l->device);
 	at = put_number(at, l->pool);
 	*at++ = '\n';
-	pthread_mutex_lock(&file.filling);
-	while (file.used + LINE_MAX_BYTES > BUFFER_BYTES) {
-		pthread_mutex_unlock(&file.filling);
+	FRAG_LOCKED(&file.lock);
+	if (file.used + LINE_MAX_BYTES > BUFFER_BYTES)
 		flush();
-		pthread_mutex_lock(&file.filling);
-	}
-	memcpy(file.fill + file.used, text, (size_t)(at - text));
+	memcpy(file.text + file.used, text, (size_t)(at - text));
 	file.used += (size_t)(at - text);
 	file.lines++;
-	pthread_mutex_unlock(&file.filling);
 }

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Pools of the driver (cudaMallocAsync) for live policies. The driver is asked what they hold after
- * each call that can change it.
- */
+/* Pools of the driver (cudaMallocAsync) for live policies; the driver is asked what they hold. */
 #include "live_card.h"
 
 struct frag_live_mempool {
 	void *pool;
-	uint64_t reserved_bytes;
-	bool stale;
 	struct frag_live_mempool *next;
 };
 
@@ -21,15 +16,11 @@ static struct frag_live_mempool *find(const struct frag_live_card *c, uint64_t i
 	return p;
 }
 
-/* The pool, for a call that may change what it holds. */
-static int change(struct frag_live_card *c, uint64_t id, const char *call,
-		  struct frag_live_mempool **out, struct frag_err *err)
+static int look_up(struct frag_live_card *c, uint64_t id, const char *call,
+		   struct frag_live_mempool **out, struct frag_err *err)
 {
 	*out = find(c, id);
-	if (!*out)
-		return frag_fail(err, FRAG_EDEVICE, "%s: unknown pool", call);
-	(*out)->stale = true;
-	return 0;
+	return *out ? 0 : frag_fail(err, FRAG_EDEVICE, "%s: unknown pool", call);
 }
 
 int frag_live_card_mempool_create(void *priv, const struct frag_mempool_attr *attr, uint64_t *pool,
@@ -71,7 +62,7 @@ int frag_live_card_mempool_destroy(void *priv, uint64_t pool, uint64_t *ns, stru
 	struct frag_live_card *c = priv;
 	struct frag_live_mempool *p, **link = &c->pools;
 
-	FRAG_TRY(change(c, pool, "cuMemPoolDestroy", &p, err));
+	FRAG_TRY(look_up(c, pool, "cuMemPoolDestroy", &p, err));
 	/* see src/device/cuda/cuda_mempool.c: not with frees still queued */
 	FRAG_TRY(FRAG_CARD_CALL(c, err, cuCtxSynchronize));
 	FRAG_TRY(FRAG_CARD_CALL(c, err, cuMemPoolDestroy, p->pool));
@@ -88,7 +79,7 @@ int frag_live_card_mempool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint
 	struct frag_live_card *c = priv;
 	struct frag_live_mempool *p;
 
-	FRAG_TRY(change(c, pool, "cuMemAllocFromPoolAsync", &p, err));
+	FRAG_TRY(look_up(c, pool, "cuMemAllocFromPoolAsync", &p, err));
 	return FRAG_CARD_ALLOC(c, err, cuMemAllocFromPoolAsync, out, bytes, p->pool,
 			       c->streams[stream]);
 }
@@ -99,7 +90,7 @@ int frag_live_card_mempool_free(void *priv, uint64_t pool, frag_addr_t addr, uin
 	struct frag_live_card *c = priv;
 	struct frag_live_mempool *p;
 
-	FRAG_TRY(change(c, pool, "cuMemFreeAsync", &p, err));
+	FRAG_TRY(look_up(c, pool, "cuMemFreeAsync", &p, err));
 	return FRAG_CARD_CALL(c, err, cuMemFreeAsync, addr, c->streams[stream]);
 }
 
@@ -109,7 +100,7 @@ int frag_live_card_mempool_trim(void *priv, uint64_t pool, uint64_t keep_bytes, 
 	struct frag_live_card *c = priv;
 	struct frag_live_mempool *p;
 
-	FRAG_TRY(change(c, pool, "cuMemPoolTrimTo", &p, err));
+	FRAG_TRY(look_up(c, pool, "cuMemPoolTrimTo", &p, err));
 	return c->dead ? 0 : FRAG_CU(c->cu, err, cuMemPoolTrimTo, p->pool, keep_bytes);
 }
 
@@ -140,11 +131,7 @@ uint64_t frag_live_mempool_bytes(struct frag_live_card *c)
 {
 	uint64_t sum = 0;
 
-	for (struct frag_live_mempool *p = c->pools; p; p = p->next) {
-		if (p->stale)
-			p->reserved_bytes = ask(c, p->pool, FRAG_CU_POOL_RESERVED);
-		p->stale = false;
-		sum += p->reserved_bytes;
-	}
+	for (struct frag_live_mempool *p = c->pools; p; p = p->next)
+		sum += ask(c, p->pool, FRAG_CU_POOL_RESERVED);
 	return sum;
 }

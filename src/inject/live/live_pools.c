@@ -92,55 +92,61 @@ static void end(struct frag_live_dev *d, unsigned i)
 	d->card->captures--;
 }
 
-void frag_live_pool_begin_stream(struct frag_live_dev *d, struct frag_live_pool_id id, void *stream)
+void frag_live_begin_stream(int device, frag_live_stream stream, struct frag_live_pool_id id)
 {
-	struct frag_live_capture *c = begin(d, id);
+	FRAG_LIVE_WITH (d, frag_live_opened(device)) {
+		struct frag_live_capture *c = begin(d, id);
 
-	if (c)
-		c->stream = stream;
-}
-
-void frag_live_pool_end_stream(struct frag_live_dev *d, const void *stream)
-{
-	for (unsigned i = 0; i < d->captures_count; i++) {
-		if (!d->captures[i].by_filter && d->captures[i].stream == stream) {
-			end(d, i);
-			return;
-		}
+		if (c)
+			c->stream = stream;
 	}
 }
 
-void frag_live_pool_begin(struct frag_live_dev *d, struct frag_live_pool_id id,
-			  const struct frag_live_filter *filter)
+void frag_live_begin_pool(int device, struct frag_live_pool_id id, void *filter)
 {
-	struct frag_live_capture *c = begin(d, id);
+	const struct frag_live_filter *of = filter;
 
-	if (!c)
-		return;
-	c->by_filter = true;
-	c->filter = *filter;
-	if (filter->manager)
-		filter->manager(&c->filter, filter, FILTER_CLONE);
-}
+	FRAG_LIVE_WITH (d, frag_live_opened(device)) {
+		struct frag_live_capture *c = begin(d, id);
 
-void frag_live_pool_end(struct frag_live_dev *d, struct frag_live_pool_id id)
-{
-	const struct frag_live_pool *p = find(d, id);
-
-	for (unsigned i = 0; p && i < d->captures_count; i++) {
-		if (d->captures[i].pool == p - d->pools + 1) {
-			end(d, i);
-			return;
-		}
+		if (!c)
+			continue;
+		c->by_filter = true;
+		c->filter = *of;
+		if (of->manager)
+			of->manager(&c->filter, of, FILTER_CLONE);
 	}
 }
 
-void frag_live_pool_release(struct frag_live_dev *d, struct frag_live_pool_id id)
+void frag_live_end_stream(int device, frag_live_stream stream)
 {
-	struct frag_live_pool *p = find(d, id);
+	FRAG_LIVE_WITH (d, frag_live_known(device))
+		for (unsigned i = d->captures_count; i-- > 0;)
+			if (!d->captures[i].by_filter && d->captures[i].stream == stream)
+				end(d, i);
+}
 
-	if (p && p->refs)
-		p->refs--;
+void frag_live_end_pool(int device, struct frag_live_pool_id id)
+{
+	FRAG_LIVE_WITH (d, frag_live_known(device)) {
+		const struct frag_live_pool *p = find(d, id);
+		unsigned i = 0;
+
+		while (p && i < d->captures_count && d->captures[i].pool != p - d->pools + 1)
+			i++;
+		if (p && i < d->captures_count)
+			end(d, i);
+	}
+}
+
+void frag_live_release_pool(int device, struct frag_live_pool_id id)
+{
+	FRAG_LIVE_WITH (d, frag_live_known(device)) {
+		struct frag_live_pool *p = find(d, id);
+
+		if (p && p->refs)
+			p->refs--;
+	}
 }
 
 int frag_live_pools_trim(struct frag_live_dev *d, struct frag_err *err)

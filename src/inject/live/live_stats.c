@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/grow.h"
-
 #define SMALL_MAX FRAG_MIB
 
 static void add(struct frag_live_stat *s, int64_t n)
@@ -92,39 +90,35 @@ static void set(struct frag_live_stat *s, int64_t value)
 	add(&s[FRAG_LIVE_LARGE], value - s[FRAG_LIVE_LARGE].current);
 }
 
-/* Calls that took memory, and that gave it back. */
-static int64_t took(const struct frag_device *dev)
+/* Of the device, since the start: calls that took memory, and that gave it back, all of them. */
+static struct frag_live_base totals_of(const struct frag_device *dev)
 {
-	return (int64_t)(dev->stat[FRAG_CALL_MALLOC].count + dev->stat[FRAG_CALL_CREATE].count +
-			 dev->stat[FRAG_CALL_MANAGED].count +
-			 dev->stat[FRAG_CALL_ASYNC_MALLOC].count);
-}
+	static const enum frag_call takes[] = { FRAG_CALL_MALLOC, FRAG_CALL_CREATE,
+						FRAG_CALL_MANAGED, FRAG_CALL_ASYNC_MALLOC };
+	static const enum frag_call gives[] = { FRAG_CALL_FREE, FRAG_CALL_RELEASE,
+						FRAG_CALL_MANAGED_FREE, FRAG_CALL_ASYNC_FREE };
+	struct frag_live_base t = { .calls = (int64_t)dev->driver_calls,
+				    .ns = (int64_t)dev->driver_ns };
 
-static int64_t gave(const struct frag_device *dev)
-{
-	return (int64_t)(dev->stat[FRAG_CALL_FREE].count + dev->stat[FRAG_CALL_RELEASE].count +
-			 dev->stat[FRAG_CALL_MANAGED_FREE].count +
-			 dev->stat[FRAG_CALL_ASYNC_FREE].count);
-}
-
-static int64_t failed(const struct frag_device *dev)
-{
-	int64_t n = 0;
-
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(takes); i++) {
+		t.took += (int64_t)dev->stat[takes[i]].count;
+		t.gave += (int64_t)dev->stat[gives[i]].count;
+	}
 	for (int i = 0; i < FRAG_CALL_COUNT; i++)
-		n += (int64_t)dev->stat[i].failed;
-	return n;
+		t.failed += (int64_t)dev->stat[i].failed;
+	return t;
 }
 
 void frag_live_count_driver(struct frag_live_dev *d)
 {
 	struct frag_live_stats *st = &d->stats;
+	const struct frag_live_base t = totals_of(d->dev);
 	int64_t peak = st->reserved_bytes[FRAG_LIVE_ALL].peak;
 	struct frag_usage u;
 
 	d->seen_calls = d->dev->driver_calls;
 	set(st->reserved_bytes, (int64_t)d->dev->reserved_bytes);
-	set(st->segment, took(d->dev) - gave(d->dev));
+	set(st->segment, t.took - t.gave);
 	/* within one request memory may have been there that is gone */
 	for (int k = FRAG_LIVE_ALL; k < FRAG_LIVE_KINDS; k += FRAG_LIVE_LARGE)
 		st->reserved_bytes[k].peak =
@@ -137,7 +131,7 @@ void frag_live_count_driver(struct frag_live_dev *d)
 
 static void fill(struct frag_live_dev *d)
 {
-	const struct frag_device *dev = d->dev;
+	const struct frag_live_base t = totals_of(d->dev);
 	struct frag_live_stats *st = &d->stats;
 	struct frag_usage u;
 
@@ -145,11 +139,11 @@ static void fill(struct frag_live_dev *d)
 	usage_of(d, true, &u);
 	set(st->inactive_split_bytes, (int64_t)u.non_releasable_bytes);
 	set(st->inactive_split, (int64_t)u.blocks_count - st->active[FRAG_LIVE_ALL].current);
-	st->num_device_alloc = took(dev) - d->base_took;
-	st->num_device_free = gave(dev) - d->base_gave;
-	st->driver_calls = (int64_t)dev->driver_calls - d->base_calls;
-	st->driver_ns = (int64_t)dev->driver_ns - d->base_ns;
-	st->driver_failed = failed(dev) - d->base_failed;
+	st->num_device_alloc = t.took - d->base.took;
+	st->num_device_free = t.gave - d->base.gave;
+	st->driver_calls = t.calls - d->base.calls;
+	st->driver_ns = t.ns - d->base.ns;
+	st->driver_failed = t.failed - d->base.failed;
 	st->limit_bytes = d->limit_bytes == UINT64_MAX ? 0 : (int64_t)d->limit_bytes;
 	st->largest_free_bytes = (int64_t)u.largest_free_bytes;
 	st->fraction = d->fraction;
@@ -207,61 +201,47 @@ void frag_live_reset_accumulated(int device)
 			s[i].allocated = s[i].freed = 0;
 		d->stats.num_alloc_retries = d->stats.num_ooms = 0;
 		d->stats.num_sync_all_streams = d->stats.stream_waits = 0;
-		d->base_took = took(d->dev);
-		d->base_gave = gave(d->dev);
-		d->base_calls = (int64_t)d->dev->driver_calls;
-		d->base_ns = (int64_t)d->dev->driver_ns;
-		d->base_failed = failed(d->dev);
+		d->base = totals_of(d->dev);
 	}
 }
 
-int frag_live_call(int device, int index, struct frag_live_call *out)
+size_t frag_live_calls(int device, struct frag_live_call *out, size_t cap)
 {
-	struct frag_live_dev *d = frag_live_used(device);
-	const struct frag_call_stat *st;
+	FRAG_LIVE_WITH (d, frag_live_used(device))
+		for (size_t i = 0; i < FRAG_MIN(cap, (size_t)FRAG_CALL_COUNT); i++) {
+			const struct frag_call_stat *st = &d->dev->stat[i];
 
-	if (!d || index < 0 || index >= FRAG_CALL_COUNT)
-		return -1;
-	frag_live_lock(d);
-	st = &d->dev->stat[index];
-	*out = (struct frag_live_call){ frag_call_name((enum frag_call)index), st->count,
-					st->failed, st->bytes, st->ns };
-	frag_live_unlock(d);
-	return 0;
+			out[i] =
+				(struct frag_live_call){ frag_call_name((enum frag_call)i),
+							 st->count, st->failed, st->bytes, st->ns };
+		}
+	return frag_live_used(device) ? FRAG_CALL_COUNT : 0;
 }
 
-struct counter {
-	char name[64];
-	int64_t value;
-};
-
 struct counters {
-	struct counter *list;
+	struct frag_live_counter *out;
 	size_t count, cap;
 };
 
-static void keep_counter(void *ctx, const char *name, int64_t value)
+static void put_counter(void *ctx, const char *name, int64_t value)
 {
 	struct counters *c = ctx;
 
-	if (FRAG_GROW(c->list, c->count, c->cap, "counters", NULL))
-		return;
-	snprintf(c->list[c->count].name, sizeof(c->list->name), "%s", name);
-	c->list[c->count++].value = value;
+	if (c->count < c->cap) {
+		snprintf(c->out[c->count].name, sizeof(c->out->name), "%s", name);
+		c->out[c->count].value = value;
+	}
+	c->count++;
 }
 
-/* The caller's function may wait for Python's lock, and its owner for the device: unlocked. */
-void frag_live_counters(int device, void (*fn)(void *ctx, const char *name, int64_t value),
-			void *ctx)
+size_t frag_live_counters(int device, struct frag_live_counter *out, size_t cap)
 {
-	struct counters c = { 0 };
+	struct counters c = { out, 0, cap };
 
 	FRAG_LIVE_WITH (d, frag_live_used(device))
 		if (d->main.ops->counters)
-			d->main.ops->counters(d->main.self, keep_counter, &c);
-	for (size_t i = 0; i < c.count; i++)
-		fn(ctx, c.list[i].name, c.list[i].value);
-	frag_host_free(c.list);
+			d->main.ops->counters(d->main.self, put_counter, &c);
+	return c.count;
 }
 
 /* ---- snapshot --------------------------------------------------------------------------- */
@@ -337,9 +317,14 @@ size_t frag_live_snapshot(int device, struct frag_live_part *out, size_t cap)
 	return w.count;
 }
 
+struct segment_walk {
+	frag_addr_t at, base;
+	uint64_t bytes;
+};
+
 static void look_at(void *ctx, frag_addr_t addr, uint64_t bytes, uint32_t stream)
 {
-	struct frag_live_base_walk *w = ctx;
+	struct segment_walk *w = ctx;
 
 	if (w->at >= addr && w->at - addr < bytes) {
 		w->base = addr;
@@ -352,9 +337,16 @@ static void pass_over(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_blo
 {
 }
 
-void frag_live_base_of(struct frag_live_dev *d, struct frag_live_base_walk *w)
+/* The segment around an address of a live block; the address where it is not of ours. */
+void *frag_live_base(void *p, size_t *bytes)
 {
-	struct frag_visitor v = { .ctx = w, .segment = look_at, .block = pass_over };
+	struct segment_walk w = { .at = (uintptr_t)p, .base = (uintptr_t)p };
+	struct frag_visitor v = { .ctx = &w, .segment = look_at, .block = pass_over };
 
-	visit(d, &v);
+	for (int i = 0; i < FRAG_LIVE_DEVICES_MAX && !w.bytes; i++)
+		FRAG_LIVE_WITH (d, frag_live_known(i))
+			visit(d, &v);
+	if (bytes)
+		*bytes = w.bytes;
+	return (void *)(uintptr_t)w.base;
 }

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks that other streams used: at the free an event is recorded on each of these streams, and
- * the policy gets the block when the last event is done. Events of one stream finish in order, so
- * only the first is queried.
+ * Waiting for streams. Blocks that other streams used: at the free an event is recorded on each of
+ * these streams, and the policy gets the block when the last event is done. Events of one stream
+ * finish in order, so only the first is queried.
+ *
+ * Memory that goes from one stream to another, for policies that have no rule of their own for it:
+ * work of the stream that freed it may still run, so the new owner's stream waits for an event
+ * recorded there, on the card; the host does not. Which memory it was is not kept: it waits for
+ * every stream that freed something since.
  */
 #include "live_core.h"
 
@@ -137,4 +142,77 @@ void frag_live_settle(struct frag_live_dev *d, bool all)
 			finish(d, i);
 		}
 	}
+}
+
+/* ---- memory that changes streams --------------------------------------------------------------- */
+
+/* A new stream has waited for none, and whatever was freed so far counts as freed by each. */
+static int more_streams(struct frag_live_dev *d, struct frag_err *err)
+{
+	uint32_t cap = d->waited_cap, more = FRAG_MAX(8u, 2 * d->card->streams_count);
+	uint64_t *waited, *freed;
+
+	if (d->card->streams_count <= cap)
+		return 0;
+	FRAG_TRY_CALLOC(waited, (size_t)more * more, "streams", err);
+	freed = frag_host_realloc(d->freed, more, sizeof(*freed));
+	if (!freed) {
+		frag_host_free(waited);
+		return frag_fail_nomem(err, "streams");
+	}
+	for (uint32_t i = 0; i < cap; i++)
+		memcpy(waited + (size_t)i * more, d->waited + (size_t)i * cap,
+		       cap * sizeof(*waited));
+	d->serial++;
+	for (uint32_t i = cap; i < more; i++)
+		freed[i] = d->serial;
+	frag_host_free(d->waited);
+	d->freed = freed;
+	d->waited = waited;
+	d->waited_cap = more;
+	return 0;
+}
+
+/* `stream` waits for everything that `other` was given so far. */
+static int wait_for(struct frag_live_dev *d, uint32_t stream, uint32_t other, struct frag_err *err)
+{
+	const struct frag_live_card *c = d->card;
+	FRAG_LIVE_ENTERED(c);
+	void *event;
+	int rc = 0;
+
+	FRAG_TRY(frag_live_event_take(d->card, &event, err));
+	/* a stream that was destroyed: the driver has let its work end */
+	if (c->cu->cuEventRecord(event, c->streams[other]) == FRAG_CU_OK)
+		rc = FRAG_CU(c->cu, err, cuStreamWaitEvent, c->streams[stream], event, 0);
+	/* the wait has its own copy of what the event stood for */
+	frag_live_event_give(d->card, event);
+	FRAG_TRY(rc);
+	d->waited[(size_t)stream * d->waited_cap + other] = d->serial;
+	d->stats.stream_waits++;
+	return 0;
+}
+
+int frag_live_hand_over(struct frag_live_dev *d, const struct frag_block *b, struct frag_err *err)
+{
+	if (FRAG_LIKELY(d->card->streams_count == 1))
+		return 0;
+	FRAG_TRY(more_streams(d, err));
+	for (uint32_t i = 0; i < d->card->streams_count; i++)
+		if (i != b->stream &&
+		    d->freed[i] > d->waited[(size_t)b->stream * d->waited_cap + i])
+			FRAG_TRY(wait_for(d, b->stream, i, err));
+	return 0;
+}
+
+void frag_live_left_by(struct frag_live_dev *d, const struct frag_block *b)
+{
+	if (b->stream < d->waited_cap)
+		d->freed[b->stream] = ++d->serial;
+}
+
+void frag_live_left_forget(struct frag_live_dev *d)
+{
+	for (size_t i = 0; i < (size_t)d->waited_cap * d->waited_cap; i++)
+		d->waited[i] = d->serial;
 }

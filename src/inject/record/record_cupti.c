@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/library.h"
-#include "record_calls.h"
 #include "recorder.h"
 
 #define CALLBACKS_MAX 4096u /* numbers of calls that are asked for their names */
@@ -51,12 +50,7 @@ static const struct {
 
 static enum frag_rec_shape shapes[3][CALLBACKS_MAX]; /* by domain and number */
 
-/* Of this thread: is it inside a call of the runtime, and did the driver's tell it already? */
-static _Thread_local struct {
-	bool told;
-	void *context;
-	uint32_t device;
-} mine;
+static _Thread_local bool told; /* the call of the runtime, by the driver's in it */
 
 /* "cudaMallocAsync_v11020_ptsz" is "cudaMallocAsync". */
 static enum frag_rec_shape shape_of(const char *name)
@@ -69,22 +63,11 @@ static enum frag_rec_shape shape_of(const char *name)
 	return REC_NONE;
 }
 
-static uint32_t device_of(void *context)
-{
-	uint32_t device;
-
-	if (context && context != mine.context && !cupti.device(context, &device)) {
-		mine.context = context;
-		mine.device = device;
-	}
-	return mine.device;
-}
-
 /* A runtime call is reported by its driver calls, if CUPTI shows them. */
 static void on_call(void *user, int domain, uint32_t id, const void *data)
 {
 	const struct callback *cb = data;
-	struct frag_rec_call c = { .device = device_of };
+	struct frag_rec_call c = { .device = cupti.device };
 
 	(void)user;
 	if ((domain != DOMAIN_DRIVER && domain != DOMAIN_RUNTIME) || id >= CALLBACKS_MAX ||
@@ -95,11 +78,11 @@ static void on_call(void *user, int domain, uint32_t id, const void *data)
 	c.params = cb->params;
 	c.context = cb->context;
 	if (domain == DOMAIN_RUNTIME && cb->site == SITE_ENTER) {
-		mine.told = false;
+		told = false;
 	} else if (cb->site == SITE_ENTER) {
-		mine.told = true;
+		told = true;
 		frag_rec_enter(&c);
-	} else if (domain == DOMAIN_DRIVER || !mine.told) {
+	} else if (domain == DOMAIN_DRIVER || !told) {
 		frag_rec_leave(&c, cb->result ? *(const int *)cb->result : 0,
 			       domain == DOMAIN_RUNTIME);
 	}

@@ -10,7 +10,6 @@
 #include "recorder.h"
 
 #define BUCKETS 65536u
-#define BUCKETS_AT_ONCE 1024u /* that are walked under one lock */
 #define HANDLE_BIT (1ull << 63)
 #define PAGE_BYTES (2ull << 20) /* in which the driver gives memory */
 
@@ -35,6 +34,8 @@ static struct {
 static _Thread_local struct {
 	uint64_t freed, freed_bytes;
 	bool apart;
+	void *context; /* the last one, and its device */
+	uint32_t device;
 } mine;
 
 static struct live **find(struct live **table, uint64_t id)
@@ -217,6 +218,17 @@ static bool on_device(const struct frag_rec_call *c, uint32_t *device)
 	return prop[2] == 1;
 }
 
+static uint32_t device_of(const struct frag_rec_call *c)
+{
+	uint32_t device;
+
+	if (c->context && c->context != mine.context && !c->device(c->context, &device)) {
+		mine.context = c->context;
+		mine.device = device;
+	}
+	return mine.device;
+}
+
 /* What a request asks for, read from its parameters. */
 static void request(const struct frag_rec_call *c, uint64_t *bytes, uint64_t *stream)
 {
@@ -230,9 +242,9 @@ static void entered(const struct frag_rec_call *c)
 {
 	mine.freed = 0;
 	if (c->shape == REC_FREE && param(c, 0))
-		on_free(param(c, 0), UINT64_MAX, c->device(c->context), c->name);
+		on_free(param(c, 0), UINT64_MAX, device_of(c), c->name);
 	else if (c->shape == REC_FREE_ASYNC && param(c, 0))
-		on_free(param(c, 0), param(c, 1), c->device(c->context), c->name);
+		on_free(param(c, 0), param(c, 1), device_of(c), c->name);
 	else if (c->shape == REC_RELEASE)
 		drop_ref(param(c, 0) | HANDLE_BIT, c->name);
 	else if (c->shape == REC_UNMAP)
@@ -243,7 +255,7 @@ static void entered(const struct frag_rec_call *c)
 
 static void failed(const struct frag_rec_call *c, int result, const struct frag_rec_stack *stack)
 {
-	uint32_t device = c->device(c->context);
+	uint32_t device = device_of(c);
 	uint64_t bytes, stream;
 
 	if (mine.freed && mine.freed_bytes != UINT64_MAX) { /* it is still there */
@@ -273,7 +285,7 @@ static void on_map(const struct frag_rec_call *c)
 
 static void succeeded(const struct frag_rec_call *c, const struct frag_rec_stack *stack)
 {
-	uint32_t device = c->device(c->context);
+	uint32_t device = device_of(c);
 	uint64_t bytes, stream;
 
 	if (c->shape <= REC_ALLOC_PITCH) {
@@ -324,24 +336,18 @@ struct range {
 FRAG_COMPARE(by_address, struct range, FRAG_ORDER(x->device, y->device),
 	     FRAG_ORDER(x->from, y->from))
 
-/* A few buckets at a time: the program's threads never wait for the whole walk. */
-static size_t copy_blocks(struct range *list, size_t room, struct frag_live_device *out)
+static size_t copy_blocks(struct range *list, struct frag_live_device *out)
 {
 	size_t n = 0;
 
-	for (size_t from = 0; from < BUCKETS; from += BUCKETS_AT_ONCE) {
-		FRAG_REC_LOCKED;
-
-		for (size_t i = from; i < from + BUCKETS_AT_ONCE; i++) {
-			for (const struct live *l = state.blocks[i]; l; l = l->next) {
-				if (l->device >= FRAG_LIVE_DEVICES)
-					continue;
-				if (l->id & HANDLE_BIT) /* whole pages without an address here */
-					out[l->device].reserved_bytes += l->bytes;
-				else if (n < room)
-					list[n++] = (struct range){ l->id, l->id + l->bytes,
-								    l->device };
-			}
+	for (size_t i = 0; i < BUCKETS; i++) {
+		for (const struct live *l = state.blocks[i]; l; l = l->next) {
+			if (l->device >= FRAG_LIVE_DEVICES)
+				continue;
+			if (l->id & HANDLE_BIT) /* whole pages without an address here */
+				out[l->device].reserved_bytes += l->bytes;
+			else
+				list[n++] = (struct range){ l->id, l->id + l->bytes, l->device };
 		}
 	}
 	return n;
@@ -387,17 +393,19 @@ static void add_pages(const struct range *list, size_t n, struct frag_live_devic
 		take_hole(&out[list[n - 1].device], used, end);
 }
 
-/* Room for the blocks; NULL: nothing changed since the last time, or host memory is out. */
-static struct range *take_totals(struct frag_live_device *out, size_t *room)
+/* The blocks; NULL: nothing changed since the last time, or host memory is out. */
+static struct range *take_blocks(struct frag_live_device *out, size_t *n)
 {
+	struct range *list;
 	FRAG_REC_LOCKED;
 
 	if (!state.changed)
 		return NULL;
 	state.changed = false;
 	memcpy(out, state.totals, sizeof(state.totals));
-	*room = state.blocks_count + 64;
-	return malloc(*room * sizeof(struct range));
+	list = malloc((state.blocks_count + 1) * sizeof(*list));
+	*n = list ? copy_blocks(list, out) : 0;
+	return list;
 }
 
 void frag_rec_publish(void)
@@ -405,16 +413,15 @@ void frag_rec_publish(void)
 	static struct frag_live_device out[FRAG_LIVE_DEVICES];
 	static uint32_t count;
 	struct range *list;
-	size_t room, n;
+	size_t n;
 
 	if (!state.page) {
 		state.page = frag_live_page_create("record");
 		if (!state.page)
 			return;
 	}
-	list = take_totals(out, &room);
+	list = take_blocks(out, &n);
 	if (list) {
-		n = copy_blocks(list, room, out);
 		qsort(list, n, sizeof(*list), by_address);
 		add_pages(list, n, out);
 		free(list);

@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record_calls.h"
 #include "recorder.h"
 
 #define NOT_FOUND 500	     /* CUDA_ERROR_NOT_FOUND */
@@ -55,12 +54,7 @@ static struct {
 enum by { BY_UNDECIDED, BY_OTHERS, BY_THIS };
 static int by; /* set once */
 
-/* Of this thread. */
-static _Thread_local struct {
-	unsigned depth;
-	void *context;
-	uint32_t device;
-} mine;
+static _Thread_local unsigned depth; /* of calls in calls */
 
 /* ---- the loader ------------------------------------------------------------------------- */
 
@@ -133,18 +127,14 @@ static void *current_context(void)
 	return get && !get(&context) ? context : NULL;
 }
 
-static uint32_t device_of(void *context)
+static int device_of(void *context, uint32_t *device)
 {
-	static int (*get)(int *);
-	int device;
+	static int (*get)(uint32_t *);
 
+	(void)context; /* it is current */
 	if (!get)
 		*(void **)&get = in_driver("cuCtxGetDevice");
-	if (context && context != mine.context && get && !get(&device)) {
-		mine.context = context;
-		mine.device = (uint32_t)device;
-	}
-	return mine.device;
+	return get ? get(device) : NOT_FOUND;
 }
 
 static int through(unsigned i, const uint64_t *p)
@@ -162,27 +152,24 @@ static int through(unsigned i, const uint64_t *p)
 			return NOT_FOUND;
 		entries[i].real = real;
 	}
-	if (mine.depth || !recording())
+	if (depth || !recording())
 		return real(p[0], p[1], p[2], p[3], p[4], p[5]);
-	mine.depth++;
+	depth++;
 	c.context = c.shape == REC_CONTEXT_END ? (void *)(uintptr_t)p[0] : current_context();
 	frag_rec_enter(&c);
 	rc = real(p[0], p[1], p[2], p[3], p[4], p[5]);
 	frag_rec_leave(&c, rc, false);
-	mine.depth--;
+	depth--;
 	return rc;
 }
 
 /* ---- queries for entry points return those above ----------------------------------------- */
 
-typedef int (*get_proc_fn)(const char *, void **, int, uint64_t);
-typedef int (*get_proc_v2_fn)(const char *, void **, int, uint64_t, int *);
-static get_proc_fn real_get_proc;
-static get_proc_v2_fn real_get_proc_v2;
-
-REC_EXPORT int cuGetProcAddress(const char *symbol, void **out, int version, uint64_t flags);
-REC_EXPORT int cuGetProcAddress_v2(const char *symbol, void **out, int version, uint64_t flags,
-				   int *status);
+/* The first one has no status, and passes on what stands in its place. */
+typedef int get_proc_fn(const char *symbol, void **out, int version, uint64_t flags, int *status);
+REC_EXPORT get_proc_fn cuGetProcAddress, cuGetProcAddress_v2;
+static get_proc_fn *real_get_proc[2], *const here_get_proc[] = { cuGetProcAddress,
+								 cuGetProcAddress_v2 };
 
 /* The driver's entry point stands for ours from now on. */
 static void *take_place(size_t i, void *found)
@@ -202,16 +189,10 @@ static void *replace(const char *symbol, void *found, int version, uint64_t flag
 
 	if (!strncmp(symbol, "cuGetProcAddress", 16)) {
 		bool second = symbol[16] || version >= 12000;
-		void *here;
+		void *here = (void *)here_get_proc[second];
 
-		if (second ? found == (void *)cuGetProcAddress_v2
-			   : found == (void *)cuGetProcAddress)
-			return found;
-		if (second)
-			*(void **)&real_get_proc_v2 = found;
-		else
-			*(void **)&real_get_proc = found;
-		here = second ? (void *)cuGetProcAddress_v2 : (void *)cuGetProcAddress;
+		if (found != here)
+			*(void **)&real_get_proc[second] = found;
 		return here;
 	}
 	for (size_t i = 0; i < ENTRIES_COUNT; i++) {
@@ -224,29 +205,21 @@ static void *replace(const char *symbol, void *found, int version, uint64_t flag
 	return best < ENTRIES_COUNT ? take_place(best, found) : found;
 }
 
-int cuGetProcAddress(const char *symbol, void **out, int version, uint64_t flags)
-{
-	int rc;
-
-	if (!real_get_proc)
-		*(void **)&real_get_proc = in_driver("cuGetProcAddress");
-	rc = real_get_proc ? real_get_proc(symbol, out, version, flags) : NOT_FOUND;
-	if (!rc && symbol && out && *out)
-		*out = replace(symbol, *out, version, flags);
-	return rc;
-}
-
-int cuGetProcAddress_v2(const char *symbol, void **out, int version, uint64_t flags, int *status)
-{
-	int rc;
-
-	if (!real_get_proc_v2)
-		*(void **)&real_get_proc_v2 = in_driver("cuGetProcAddress_v2");
-	rc = real_get_proc_v2 ? real_get_proc_v2(symbol, out, version, flags, status) : NOT_FOUND;
-	if (!rc && symbol && out && *out)
-		*out = replace(symbol, *out, version, flags);
-	return rc;
-}
+#define GET_PROC(symbol_, second) \
+	int symbol_(const char *symbol, void **out, int version, uint64_t flags, int *status) \
+	{ \
+		get_proc_fn **real = &real_get_proc[second]; \
+		int rc; \
+\
+		if (!*real) \
+			*(void **)real = in_driver(#symbol_); \
+		rc = *real ? (*real)(symbol, out, version, flags, status) : NOT_FOUND; \
+		if (!rc && symbol && out && *out) \
+			*out = replace(symbol, *out, version, flags); \
+		return rc; \
+	}
+GET_PROC(cuGetProcAddress, 0)
+GET_PROC(cuGetProcAddress_v2, 1)
 
 /* What dlsym is to answer; NULL: what it would without us. */
 static void *answer(void *handle, const char *name)

@@ -43,8 +43,6 @@ static struct {
  * frames of the recorder, CUPTI, the driver and the runtime, the stack has the caller: one of these
  * libraries, or other code. A library linked statically into a program cannot be recognized. */
 
-#define CACHE_SIZE 256u
-
 enum kind {
 	KIND_OTHER,
 	KIND_PASSED, /* between the caller and us */
@@ -87,23 +85,12 @@ static enum kind look_up(void *frame, const char **path)
  * did. frames: innermost first. Not under the lock. */
 static const char *origin_library(void *const *frames, int count)
 {
-	static _Thread_local struct {
-		void *frame;
-		const char *path;
-		enum kind kind;
-	} cache[CACHE_SIZE];
+	enum kind kind = KIND_PASSED;
+	const char *path = NULL;
 
-	for (int i = 0; i < count; i++) {
-		size_t at = ((uintptr_t)frames[i] >> 2) % CACHE_SIZE;
-
-		if (cache[at].frame != frames[i]) {
-			cache[at].kind = look_up(frames[i], &cache[at].path);
-			cache[at].frame = frames[i];
-		}
-		if (cache[at].kind != KIND_PASSED)
-			return cache[at].kind == KIND_LIBRARY ? cache[at].path : NULL;
-	}
-	return NULL;
+	for (int i = 0; i < count && kind == KIND_PASSED; i++)
+		kind = look_up(frames[i], &path);
+	return kind == KIND_LIBRARY ? path : NULL;
 }
 
 /* ---- stacks ---- */

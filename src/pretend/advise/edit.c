@@ -22,14 +22,14 @@ void frag_edit_release(struct frag_edit *e)
 	*e = (struct frag_edit){ 0 };
 }
 
-bool frag_edit_touched(const struct frag_edit *e, size_t life)
+static bool touched(const struct frag_edit *e, size_t life)
 {
 	return e->how[life] != AS_RECORDED || e->size[life];
 }
 
 static void touch(struct frag_edit *e, size_t life)
 {
-	if (!frag_edit_touched(e, life))
+	if (!touched(e, life))
 		e->edited_bytes += e->story->lives[life].bytes;
 }
 
@@ -91,13 +91,6 @@ int frag_edit_add(struct frag_edit *e, size_t life, uint64_t from, uint64_t to,
 
 /* ---- events -------------------------------------------------------------------------- */
 
-struct writer {
-	struct frag_edit *e;
-	struct frag_trace_dev *out;
-	size_t *of_slot; /* life in each recorded slot */
-	size_t next;	 /* life */
-};
-
 FRAG_COMPARE(by_place, struct frag_insert, FRAG_ORDER(x->at, y->at), FRAG_ORDER(x->seq, y->seq))
 
 static uint64_t size_of(const struct frag_edit *e, size_t life)
@@ -105,61 +98,41 @@ static uint64_t size_of(const struct frag_edit *e, size_t life)
 	return e->size[life] ? e->size[life] : e->story->lives[life].bytes;
 }
 
-static void write_insert(struct writer *w, const struct frag_insert *in, uint64_t time_us)
+static void write_insert(const struct frag_edit *edit, const struct frag_insert *in,
+			 uint64_t time_us, struct frag_trace_dev *out)
 {
-	const struct frag_life *l = &w->e->story->lives[in->life];
-	struct frag_event e = w->e->story->dev->events[l->born];
+	struct frag_event *e = &out->events[out->events_count++];
 
-	e.kind = in->alloc ? FRAG_EV_ALLOC : FRAG_EV_FREE;
-	e.flags = 0;
-	e.bytes = size_of(w->e, in->life) & FRAG_MAX_REQUEST;
-	e.time_us = time_us;
+	*e = edit->story->dev->events[edit->story->lives[in->life].born];
+	e->kind = in->alloc ? FRAG_EV_ALLOC : FRAG_EV_FREE;
+	e->flags = 0;
+	e->bytes = size_of(edit, in->life) & FRAG_MAX_REQUEST;
+	e->time_us = time_us;
 	if (in->id != FRAG_RECORDED)
-		e.slot = w->e->story->dev->slots_count + in->id;
-	w->out->events[w->out->events_count++] = e;
+		e->slot = edit->story->dev->slots_count + in->id;
 }
 
-static void write_event(struct writer *w, const struct frag_event *from)
+static void write_event(const struct frag_edit *edit, size_t i, struct frag_trace_dev *out)
 {
-	struct frag_event e = *from;
-	size_t life;
+	struct frag_event e = edit->story->dev->events[i];
+	const uint32_t life = edit->story->of[i];
 
-	if (e.kind == FRAG_EV_ALLOC)
-		w->of_slot[e.slot] = w->next++;
-	if (e.kind <= FRAG_EV_FREE_COMPLETED) {
-		life = w->of_slot[e.slot];
-		if (w->e->how[life] == REMOVED ||
-		    (w->e->how[life] == ENDED && e.kind != FRAG_EV_ALLOC))
+	if (life != FRAG_NO_LIFE) {
+		if (edit->how[life] == REMOVED ||
+		    (edit->how[life] == ENDED && e.kind != FRAG_EV_ALLOC))
 			return;
-		e.bytes = size_of(w->e, life) & FRAG_MAX_REQUEST;
+		e.bytes = size_of(edit, life) & FRAG_MAX_REQUEST;
 		e.flags &= (uint8_t)~FRAG_EVF_INITIAL;
 	}
-	w->out->events[w->out->events_count++] = e;
-}
-
-static void write_all(struct writer *w)
-{
-	const struct frag_trace_dev *dev = w->e->story->dev;
-	const struct frag_insert *in = w->e->list; /* NULL where there is none */
-	size_t left = w->e->count;
-
-	for (size_t i = 0; i <= dev->events_count; i++) {
-		size_t then = FRAG_MIN(i, dev->events_count - 1);
-
-		for (; left && (in->at <= i || i == dev->events_count); in++, left--)
-			write_insert(w, in, dev->events[then].time_us);
-		if (i < dev->events_count)
-			write_event(w, &dev->events[i]);
-	}
+	out->events[out->events_count++] = e;
 }
 
 int frag_edit_apply(struct frag_edit *e, struct frag_trace_dev *out, struct frag_err *err)
 {
 	const struct frag_trace_dev *dev = e->story->dev;
-	FRAG_AUTO_FREE size_t *of_slot = NULL;
-	struct writer w = { .e = e, .out = out };
+	const size_t count = dev->events_count;
+	const struct frag_insert *in = e->list, *end = in + e->count;
 
-	FRAG_TRY_CALLOC(of_slot, (size_t)dev->slots_count + 1, "advice", err);
 	*out = *dev;
 	out->has_evidence = false;
 	out->addrs = NULL;
@@ -168,11 +141,15 @@ int frag_edit_apply(struct frag_edit *e, struct frag_trace_dev *out, struct frag
 	out->initial = (struct frag_initial_state){ 0 };
 	out->events_count = 0;
 	out->slots_count += e->ids;
-	out->events = frag_host_alloc((dev->events_count + e->count + 1) * sizeof(*out->events));
+	out->events = frag_host_alloc((count + e->count + 1) * sizeof(*out->events));
 	FRAG_CHECK_ALLOC(out->events, "advice", err);
-	w.of_slot = of_slot;
 	if (e->count)
 		qsort(e->list, e->count, sizeof(*e->list), by_place);
-	write_all(&w);
+	for (size_t i = 0; i <= count; i++) {
+		for (; in < end && (in->at <= i || i == count); in++)
+			write_insert(e, in, dev->events[FRAG_MIN(i, count - 1)].time_us, out);
+		if (i < count)
+			write_event(e, i, out);
+	}
 	return 0;
 }

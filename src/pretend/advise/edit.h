@@ -5,11 +5,8 @@
  *
  * A change is a file edit_NAME.c with the function frag_edit_NAME (below); make lists it.
  *
- *	struct frag_edit e;
- *	FRAG_TRY(frag_edit_init(&e, p->story, err));
- *	frag_edit_end(&e, life, event, err); frag_edit_add(&e, life, from, to, err); …
- *	rc = frag_plan_propose(p, &e, &(struct frag_proposal){ … }, err);
- *	frag_edit_release(&e);
+ *	static int edit(p, e, o, err)	frag_edit_end(e, life, event, err); frag_edit_add(e, life, from, to, err); …
+ *	int frag_edit_NAME(p, err)	return frag_plan_try(p, edit, (struct frag_proposal){ … }, err);
  */
 #ifndef FRAG_ADVISE_EDIT_H
 #define FRAG_ADVISE_EDIT_H
@@ -37,9 +34,10 @@
  * follows. `back`: the beginning of the backward work that frees it, which is the first request
  * after another saved block was freed. The block must be in memory from there.
  *
- * Ownership: a story borrows the recording and owns its arrays. 56 bytes per request.
+ * Ownership: a story borrows the recording and owns its arrays. 60 bytes per request.
  */
 #define FRAG_NEVER UINT64_MAX
+#define FRAG_NO_LIFE UINT32_MAX
 
 enum frag_phase { FRAG_PHASE_FORWARD, FRAG_PHASE_BACKWARD, FRAG_PHASE_OPTIMIZER };
 
@@ -63,6 +61,7 @@ struct frag_story {
 	const struct frag_trace_dev *dev;
 	struct frag_life *lives; /* [count], by `born` */
 	size_t count;
+	uint32_t *of;		 /* [events]: the life, or FRAG_NO_LIFE */
 	struct frag_span *spans; /* they cover all events */
 	size_t spans_count, spans_cap;
 	uint8_t *phases; /* [stacks_count], of requests outside optimizer steps */
@@ -179,7 +178,6 @@ int frag_edit_request(struct frag_edit *e, size_t life, uint64_t at, uint32_t *i
 		      struct frag_err *err);
 int frag_edit_free(struct frag_edit *e, size_t life, uint32_t id, uint64_t at,
 		   struct frag_err *err);
-bool frag_edit_touched(const struct frag_edit *e, size_t life);
 /* A copy of the device with the edited events; the caller frees only these (frag_host_free). */
 int frag_edit_apply(struct frag_edit *e, struct frag_trace_dev *out, struct frag_err *err);
 
@@ -199,22 +197,29 @@ struct frag_advice_plan {
 
 struct frag_proposal {
 	const char *change;
-	const char *what;     /* a sentence */
-	const char *where;    /* "train.py:41 forward"; NULL: the line of `stack` */
-	uint32_t stack;	      /* FRAG_NO_STACK: no line */
+	const char *what;     /* a sentence; NULL: text */
 	const char *numerics; /* NULL: none */
+	bool trains;	      /* it is about a backward pass, which may only be assumed */
+	int way;	      /* for the edit */
+	/* from the edit */
+	uint32_t stack;	       /* of which the line is shown; FRAG_NO_STACK: none */
+	char *line;	       /* shown in its place */
+	struct frag_text text; /* released with the line */
 	struct frag_advice_cost cost;
 };
 
+/* Edits e, and completes the proposal. */
+typedef int frag_edit_fn(const struct frag_advice_plan *p, struct frag_edit *e,
+			 struct frag_proposal *o, struct frag_err *err);
 /* Replays the edit, and adds it to the list if it saves enough. */
-int frag_plan_propose(struct frag_advice_plan *p, struct frag_edit *e,
-		      const struct frag_proposal *o, struct frag_err *err);
+int frag_plan_try(struct frag_advice_plan *p, frag_edit_fn *edit, struct frag_proposal o,
+		  struct frag_err *err);
 /* Adds a row that says why there is no estimate. */
 int frag_plan_leave_out(struct frag_advice_plan *p, const char *change, const char *why,
 			struct frag_err *err);
 /* Replays the unchanged recording under another policy or setting. */
-int frag_plan_propose_policy(struct frag_advice_plan *p, const char *policy,
-			     const struct frag_proposal *o, struct frag_err *err);
+int frag_plan_try_policy(struct frag_advice_plan *p, const char *policy, const char *change,
+			 const char *what, struct frag_err *err);
 
 /* Each proposes what it has. */
 #define FRAG_ENTRY(name) int frag_edit_##name(struct frag_advice_plan *p, struct frag_err *err);

@@ -153,59 +153,41 @@ static struct block block_of(const struct frag_story *s, const struct frag_loop 
 	return b;
 }
 
-static int one_loop(struct frag_edit *e, const struct frag_loop *loop, uint64_t *calls,
-		    struct frag_err *err)
+static int edit(const struct frag_advice_plan *p, struct frag_edit *e, struct frag_proposal *o,
+		struct frag_err *err)
 {
-	for (size_t i = 0; i < loop->count; i++) {
-		struct block b = block_of(e->story, loop, i);
+	const struct frag_loop *largest = p->loops.list;
 
-		FRAG_TRY(one_block(e, &b, calls, err));
+	for (size_t i = 0; i < p->loops.count; i++) {
+		const struct frag_loop *loop = &p->loops.list[i];
+
+		largest = loop->saved_bytes > largest->saved_bytes ? loop : largest;
+		for (size_t k = 0; k < loop->count; k++) {
+			struct block b = block_of(e->story, loop, k);
+
+			FRAG_TRY(one_block(e, &b, &o->cost.calls, err));
+		}
 	}
+	o->line = frag_loop_line(p->story, largest);
+	frag_text_add(&o->text, "activation checkpointing of the blocks called here");
+	if (p->loops.count > 1)
+		frag_text_addf(&o->text, " and at %zu more lines", p->loops.count - 1);
+	frag_text_add(&o->text,
+		      " (torch.utils.checkpoint, use_reentrant=False); assumed: a block keeps only "
+		      "its input, and is computed again as a whole in the backward pass");
 	return 0;
-}
-
-static size_t largest(const struct frag_loops *l)
-{
-	size_t best = 0;
-
-	for (size_t i = 1; i < l->count; i++)
-		if (l->list[i].saved_bytes > l->list[best].saved_bytes)
-			best = i;
-	return best;
 }
 
 int frag_edit_checkpoint(struct frag_advice_plan *p, struct frag_err *err)
 {
-	FRAG_AUTO(frag_edit_release) struct frag_edit e = { 0 };
-	FRAG_AUTO_FREE char *line = NULL;
-	FRAG_AUTO(frag_text_release) struct frag_text what = { 0 };
-	uint64_t calls = 0;
-
 	if (p->story->steps && p->story->count && !p->story->stacks)
 		return frag_plan_leave_out(p, "checkpoint",
 					   "the recording has no stacks (cufrag record --frames, "
 					   "or _record_memory_history with stacks)",
 					   err);
-	if (!p->loops.count)
-		return 0;
-	FRAG_TRY(frag_edit_init(&e, p->story, err));
-	for (size_t i = 0; i < p->loops.count; i++)
-		FRAG_TRY(one_loop(&e, &p->loops.list[i], &calls, err));
-	line = frag_loop_line(p->story, &p->loops.list[largest(&p->loops)]);
-	FRAG_CHECK_ALLOC(line, "advice", err);
-	frag_text_add(&what, "activation checkpointing of the blocks called here");
-	if (p->loops.count > 1)
-		frag_text_addf(&what, " and at %zu more lines", p->loops.count - 1);
-	frag_text_add(&what, " (torch.utils.checkpoint, use_reentrant=False); assumed: a block "
-			     "keeps only its input, and is computed again as a whole in the "
-			     "backward pass");
-	if (p->story->may_train)
-		frag_text_add(&what, " (it ended before any; that it trains is assumed)");
-	FRAG_TRY(frag_text_check(&what, err));
-	return frag_plan_propose(p, &e,
-				 &(struct frag_proposal){ .change = "checkpoint",
-							  .what = what.s,
-							  .where = line,
-							  .cost.calls = calls },
-				 err);
+	return p->loops.count ? frag_plan_try(p, edit,
+					      (struct frag_proposal){ .change = "checkpoint",
+								      .trains = true },
+					      err)
+			      : 0;
 }

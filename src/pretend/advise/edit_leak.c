@@ -20,31 +20,11 @@ static int drop(struct frag_edit *e, const struct frag_history *h, struct frag_e
 	return 0;
 }
 
-static int with(struct frag_advice_plan *p, struct frag_checkup *c, struct frag_answer *texts,
+static int edit(const struct frag_advice_plan *p, struct frag_edit *e, struct frag_proposal *o,
 		struct frag_err *err)
 {
-	FRAG_AUTO(frag_findings_release) struct frag_findings found = { .texts = texts };
-	FRAG_AUTO(frag_edit_release) struct frag_edit e = { 0 };
-
-	FRAG_TRY(frag_find_leak(c, &found, err));
-	if (!found.count)
-		return 0;
-	FRAG_TRY(frag_edit_init(&e, p->story, err));
-	FRAG_TRY(drop(&e, &c->in.history, err));
-	return frag_plan_propose(p, &e,
-				 &(struct frag_proposal){ .change = "no tensors kept",
-							  .what = "nothing kept from step to step "
-								  "here: .item() or .detach() "
-								  "of what is remembered; assumed: "
-								  "all that grows is "
-								  "dropped at the end of its step",
-							  .where = found.list[0].line },
-				 err);
-}
-
-int frag_edit_leak(struct frag_advice_plan *p, struct frag_err *err)
-{
 	FRAG_AUTO(frag_answer_release) struct frag_answer texts = { 0 };
+	FRAG_AUTO(frag_findings_release) struct frag_findings found = { .texts = &texts };
 	FRAG_AUTO(frag_checkup_destroy_at) struct frag_checkup *c = NULL;
 
 	FRAG_TRY_CALLOC(c, 1, "advice", err);
@@ -54,6 +34,22 @@ int frag_edit_leak(struct frag_advice_plan *p, struct frag_err *err)
 				    .target.card = p->env.card,
 				    .threads = 1 };
 	FRAG_TRY(frag_case_open(&c->in, FRAG_BY_LINE, NULL, err));
-	/* layers repeat as evenly as steps */
-	return c->in.history.from == FRAG_STEPS_MARKS ? with(p, c, &texts, err) : 0;
+	if (c->in.history.from != FRAG_STEPS_MARKS) /* layers repeat as evenly as steps */
+		return 0;
+	FRAG_TRY(frag_find_leak(c, &found, err));
+	if (!found.count)
+		return 0;
+	o->line = found.list[0].line ? frag_host_strdup(found.list[0].line) : NULL;
+	return drop(e, &c->in.history, err);
+}
+
+int frag_edit_leak(struct frag_advice_plan *p, struct frag_err *err)
+{
+	return frag_plan_try(
+		p, edit,
+		(struct frag_proposal){ .change = "no tensors kept",
+					.what = "nothing kept from step to step here: .item() or "
+						".detach() of what is remembered; assumed: all "
+						"that grows is dropped at the end of its step" },
+		err);
 }

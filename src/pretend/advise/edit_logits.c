@@ -39,14 +39,12 @@ static size_t largest(const struct frag_story *s, const uint8_t *loss, size_t fr
 	return best;
 }
 
-int frag_edit_logits(struct frag_advice_plan *p, struct frag_err *err)
+static int edit(const struct frag_advice_plan *p, struct frag_edit *e, struct frag_proposal *o,
+		struct frag_err *err)
 {
-	FRAG_AUTO(frag_edit_release) struct frag_edit e = { 0 };
 	FRAG_AUTO_FREE uint8_t *loss = NULL;
 	const struct frag_story *s = p->story;
-	uint32_t stack = FRAG_NO_STACK;
 
-	FRAG_TRY(frag_edit_init(&e, s, err));
 	FRAG_TRY_CALLOC(loss, s->sites.stacks_count, "advice", err);
 	for (uint32_t i = 1; i < s->sites.stacks_count; i++)
 		loss[i] = s->phases[i] == FRAG_PHASE_FORWARD && is_loss(s->trace, i);
@@ -59,22 +57,25 @@ int frag_edit_logits(struct frag_advice_plan *p, struct frag_err *err)
 		most = largest(s, loss, i, end);
 		if (most == SIZE_MAX)
 			continue;
-		stack = s->lives[most].stack;
+		o->stack = s->lives[most].stack;
 		from = most - i > BEFORE ? most - BEFORE : i;
 		for (size_t l = from; l < end; l++)
 			if (frag_life_span(s, &s->lives[l])->phase != FRAG_PHASE_OPTIMIZER &&
 			    alike(s->lives[l].bytes, s->lives[most].bytes))
-				frag_edit_resize(&e, l, (s->lives[l].bytes + PIECES - 1) / PIECES);
+				frag_edit_resize(e, l, (s->lives[l].bytes + PIECES - 1) / PIECES);
 	}
-	return frag_plan_propose(
-		p, &e,
-		&(struct frag_proposal){ .change = "chunked loss",
-					 .what = "logits and loss for an eighth of the tokens at a "
-						 "time (a fused linear "
-						 "cross-entropy, or a loop with "
-						 "torch.utils.checkpoint); assumed: blocks of "
-						 "the size of the logits are these, their copies "
-						 "and gradients",
-					 .stack = stack },
+	return 0;
+}
+
+int frag_edit_logits(struct frag_advice_plan *p, struct frag_err *err)
+{
+	return frag_plan_try(
+		p, edit,
+		(struct frag_proposal){ .change = "chunked loss",
+					.what = "logits and loss for an eighth of the tokens at a "
+						"time (a fused linear cross-entropy, or a loop "
+						"with torch.utils.checkpoint); assumed: blocks of "
+						"the size of the logits are these, their copies "
+						"and gradients" },
 		err);
 }

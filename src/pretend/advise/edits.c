@@ -20,7 +20,7 @@ static propose_fn *const kinds[] = {
 #undef FRAG_ENTRY
 };
 
-/* ---- one figure ---------------------------------------------------------------------- */
+/* ---- figures ----------------------------------------------------------------------------- */
 
 static int reserved_under(const struct frag_advice_plan *p, const struct frag_policy_spec *spec,
 			  const struct frag_trace_dev *dev, uint64_t *out, struct frag_err *err)
@@ -45,8 +45,6 @@ static bool falls(uint64_t before, uint64_t after)
 	return before && (double)after <= (1 - LEAST_PART) * (double)before;
 }
 
-/* ---- proposals ------------------------------------------------------------------------- */
-
 /* The curve of the best change so far, for the page. */
 static int draw(const struct frag_advice_plan *p, const struct frag_policy_spec *spec,
 		const struct frag_trace_dev *dev, struct frag_advice *a, struct frag_err *err)
@@ -63,40 +61,29 @@ static int draw(const struct frag_advice_plan *p, const struct frag_policy_spec 
 	return 0;
 }
 
-static int add(struct frag_advice_plan *p, const struct frag_proposal *o, const char *where,
-	       const char *left_out, const struct frag_advice_peaks *after, struct frag_err *err)
-{
-	struct frag_advice *a;
+/* ---- proposals ------------------------------------------------------------------------- */
 
+static int add(struct frag_advice_plan *p, struct frag_advice a, struct frag_err *err)
+{
 	FRAG_TRY(FRAG_GROW(p->list, p->count, p->cap, "advice", err));
-	a = &p->list[p->count++];
-	*a = (struct frag_advice){ .change = o->change,
-				   .what = o->what,
-				   .where = where,
-				   .numerics = o->numerics,
-				   .left_out = left_out,
-				   .before = p->before,
-				   .after = *after,
-				   .cost = o->cost };
-	return frag_advice_own(a, err);
+	a.before = p->before;
+	p->list[p->count] = a;
+	return frag_advice_own(&p->list[p->count++], err);
 }
 
-/* dev: with the change, replayed under `spec`. */
-static int take(struct frag_advice_plan *p, const struct frag_proposal *o,
-		const struct frag_advice_peaks *after, const struct frag_policy_spec *spec,
-		const struct frag_trace_dev *dev, struct frag_err *err)
+/* Adds the advice, if it saves enough. dev: with the change, replayed under `spec`. */
+static int take(struct frag_advice_plan *p, struct frag_advice a,
+		const struct frag_policy_spec *spec, const struct frag_trace_dev *dev,
+		struct frag_err *err)
 {
-	const struct frag_gpu *card =
-		frag_catalog_pick(&p->catalog, frag_advice_need(after), &p->headroom);
-	FRAG_AUTO_FREE char *line = frag_sites_line(&p->story->sites, o->stack);
-	struct frag_advice *a;
+	const uint64_t need = frag_advice_need(&a.after);
+	const struct frag_gpu *card = frag_catalog_pick(&p->catalog, need, &p->headroom);
 
-	if (!falls(frag_advice_need(&p->before), frag_advice_need(after)))
+	if (!falls(frag_advice_need(&p->before), need))
 		return 0;
-	FRAG_TRY(add(p, o, o->where ? o->where : line, NULL, after, err));
-	a = &p->list[p->count - 1];
-	a->card = card ? card->name : NULL;
-	return draw(p, spec, dev, a, err);
+	a.card = card ? card->name : NULL;
+	FRAG_TRY(add(p, a, err));
+	return draw(p, spec, dev, &p->list[p->count - 1], err);
 }
 
 static void release_events(struct frag_trace_dev *edited)
@@ -104,42 +91,60 @@ static void release_events(struct frag_trace_dev *edited)
 	frag_host_free(edited->events);
 }
 
-int frag_plan_propose(struct frag_advice_plan *p, struct frag_edit *e,
-		      const struct frag_proposal *o, struct frag_err *err)
+static int replay(struct frag_advice_plan *p, struct frag_edit *e, const struct frag_proposal *o,
+		  struct frag_err *err)
 {
 	FRAG_AUTO(release_events) struct frag_trace_dev dev = { 0 };
-	struct frag_advice_peaks after;
+	FRAG_AUTO_FREE char *line = frag_sites_line(&p->story->sites, o->stack);
+	struct frag_advice a = { .change = o->change,
+				 .what = o->what ? o->what : frag_text_str(&o->text),
+				 .where = o->line ? o->line : line,
+				 .numerics = o->numerics,
+				 .cost = o->cost };
+	const struct frag_advice_peaks *after = &a.after;
 
-	if (!e->edited_bytes)
-		return 0;
 	FRAG_TRY(frag_edit_apply(e, &dev, err));
-	after.requested = frag_probe_peak_live(&dev, 1);
-	if (!falls(p->before.requested, after.requested))
+	if (!falls(p->before.requested, frag_probe_peak_live(&dev, 1)))
 		return 0;
-	FRAG_TRY(measure(p, &dev, &after, err));
-	return take(p, o, &after, after.reserved <= after.expandable ? p->plain : p->expandable,
-		    &dev, err);
+	FRAG_TRY(measure(p, &dev, &a.after, err));
+	return take(p, a, after->reserved <= after->expandable ? p->plain : p->expandable, &dev,
+		    err);
 }
 
-int frag_plan_propose_policy(struct frag_advice_plan *p, const char *policy,
-			     const struct frag_proposal *o, struct frag_err *err)
+int frag_plan_try(struct frag_advice_plan *p, frag_edit_fn *edit, struct frag_proposal o,
+		  struct frag_err *err)
+{
+	FRAG_AUTO(frag_edit_release) struct frag_edit e = { 0 };
+	int rc = frag_edit_init(&e, p->story, err) ?: edit(p, &e, &o, err);
+
+	if (o.trains && p->story->may_train)
+		frag_text_add(&o.text, " (it ended before any; that it trains is assumed)");
+	rc = rc ?: frag_text_check(&o.text, err);
+	if (!rc && e.edited_bytes)
+		rc = replay(p, &e, &o, err);
+	frag_host_free(o.line);
+	frag_text_release(&o.text);
+	return rc;
+}
+
+int frag_plan_try_policy(struct frag_advice_plan *p, const char *policy, const char *change,
+			 const char *what, struct frag_err *err)
 {
 	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
-	struct frag_advice_peaks after = p->before;
-	const size_t before = p->count;
+	struct frag_advice a = {
+		.change = change, .what = what, .after = p->before, .replayed = true
+	};
 
 	FRAG_TRY(frag_policy_spec_parse(policy, &spec, err));
-	FRAG_TRY(reserved_under(p, spec, p->story->dev, &after.reserved, err));
-	FRAG_TRY(take(p, o, &after, spec, p->story->dev, err));
-	if (p->count > before)
-		p->list[before].replayed = true;
-	return 0;
+	FRAG_TRY(reserved_under(p, spec, p->story->dev, &a.after.reserved, err));
+	return take(p, a, spec, p->story->dev, err);
 }
 
 int frag_plan_leave_out(struct frag_advice_plan *p, const char *change, const char *why,
 			struct frag_err *err)
 {
-	return add(p, &(struct frag_proposal){ .change = change }, NULL, why, &p->before, err);
+	return add(p, (struct frag_advice){ .change = change, .left_out = why, .after = p->before },
+		   err);
 }
 
 /* ---- all of them ------------------------------------------------------------------------- */

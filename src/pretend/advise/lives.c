@@ -159,68 +159,57 @@ static int find_spans(struct frag_story *s, uint64_t *live, struct frag_err *err
 
 /* ---- lives ---------------------------------------------------------------------------------- */
 
-struct follow {
-	struct frag_story *s;
-	size_t *of_slot; /* life in each slot, SIZE_MAX = none */
-	size_t span, next;
-	uint64_t node; /* where the work of the backward pass began */
-	bool freed;    /* and it freed a saved block since */
-};
-
-static void note_free(struct follow *f, const struct frag_event *e, uint64_t event)
+/* A block of this forward phase's round is freed in its backward phase: it was saved. */
+static bool was_saved(const struct frag_story *s, const struct frag_life *l,
+		      const struct frag_span *now)
 {
-	const struct frag_span *sp = &f->s->spans[f->span], *born;
-	struct frag_life *l;
+	const struct frag_span *born = frag_life_span(s, l);
 
-	if (f->of_slot[e->slot] == SIZE_MAX)
-		return;
-	l = &f->s->lives[f->of_slot[e->slot]];
-	f->of_slot[e->slot] = SIZE_MAX;
-	born = frag_life_span(f->s, l);
-	l->died = event;
-	if (sp->phase != FRAG_PHASE_BACKWARD || born->phase != FRAG_PHASE_FORWARD ||
-	    born->round != sp->round)
-		return;
-	l->back = f->node;
-	f->freed = true;
-}
-
-static void note_alloc(struct follow *f, const struct frag_event *e, uint64_t event)
-{
-	f->s->lives[f->next] = (struct frag_life){ event,      FRAG_NEVER, e->bytes,
-						   FRAG_NEVER, e->stack,   (uint32_t)f->span };
-	f->of_slot[e->slot] = f->next++;
-	if (f->freed)
-		f->node = event;
-	f->freed = false;
+	return now->phase == FRAG_PHASE_BACKWARD && born->phase == FRAG_PHASE_FORWARD &&
+	       born->round == now->round;
 }
 
 static int find_lives(struct frag_story *s, struct frag_err *err)
 {
-	size_t slots = s->dev->slots_count;
-	FRAG_AUTO_FREE size_t *of_slot = frag_host_alloc((slots + 1) * sizeof(*of_slot));
-	struct follow f = { .s = s, .of_slot = of_slot };
+	const size_t slots = s->dev->slots_count;
+	FRAG_AUTO_FREE uint32_t *of_slot = frag_host_alloc((slots + 1) * sizeof(*of_slot));
+	uint64_t node = 0;  /* where the work of the backward pass began */
+	bool freed = false; /* and it freed a saved block since */
+	uint32_t span = 0, next = 0;
 
 	FRAG_CHECK_ALLOC(of_slot, "lives", err);
 	memset(of_slot, 0xff, (slots + 1) * sizeof(*of_slot));
 	FRAG_TRY_CALLOC(s->lives, s->count + 1, "lives", err);
 	for (size_t i = 0; i < s->dev->events_count; i++) {
 		const struct frag_event *e = &s->dev->events[i];
+		bool of_block = e->kind <= FRAG_EV_FREE_COMPLETED;
+		struct frag_life *l;
 
-		if (i == s->spans[f.span].end) {
-			f.span++;
-			f.node = i;
-			f.freed = false;
+		if (i == s->spans[span].end) {
+			span++;
+			node = i;
+			freed = false;
 		}
-		if (e->kind > FRAG_EV_FREE_REQUESTED)
-			continue;
-		if (e->slot >= slots)
+		if (of_block && e->slot >= slots)
 			return frag_fail(err, FRAG_EINPUT, "event %zu names a slot out of range",
 					 i);
-		if (e->kind == FRAG_EV_ALLOC)
-			note_alloc(&f, e, i);
-		else
-			note_free(&f, e, i);
+		if (e->kind == FRAG_EV_ALLOC) {
+			s->lives[next] = (struct frag_life){ i,		 FRAG_NEVER, e->bytes,
+							     FRAG_NEVER, e->stack,   span };
+			of_slot[e->slot] = next++;
+			node = freed ? i : node;
+			freed = false;
+		}
+		s->of[i] = of_block ? of_slot[e->slot] : FRAG_NO_LIFE;
+		l = s->of[i] == FRAG_NO_LIFE ? NULL : &s->lives[s->of[i]];
+		if (!l || l->died != FRAG_NEVER ||
+		    (e->kind != FRAG_EV_FREE && e->kind != FRAG_EV_FREE_REQUESTED))
+			continue;
+		l->died = i;
+		if (was_saved(s, l, &s->spans[span])) {
+			l->back = node;
+			freed = true;
+		}
 	}
 	return 0;
 }
@@ -261,6 +250,7 @@ int frag_story_make(struct frag_story *s, const struct frag_unit *unit, struct f
 	for (uint32_t i = 0; s->stacks && i < s->sites.stacks_count; i++)
 		s->phases[i] = phase_of(s->trace, i);
 	FRAG_TRY_CALLOC(live, s->dev->events_count + 1, "lives", err);
+	FRAG_TRY_CALLOC(s->of, s->dev->events_count + 1, "lives", err);
 	FRAG_TRY(find_spans(s, live, err));
 	return find_lives(s, err) ?: find_unfinished(s, err);
 }
@@ -268,7 +258,7 @@ int frag_story_make(struct frag_story *s, const struct frag_unit *unit, struct f
 void frag_story_release(struct frag_story *s)
 {
 	frag_sites_release(&s->sites);
-	FRAG_FREE(s->lives, s->spans, s->phases);
+	FRAG_FREE(s->lives, s->of, s->spans, s->phases);
 	*s = (struct frag_story){ 0 };
 }
 

@@ -13,8 +13,6 @@
 #define ITEMS_MAX 65536u /* requests of a forward phase that are looked at */
 #define DEPTH_MAX 512u
 #define LOOPS_MAX 64u
-#define BLOCK_ALLOCS_MIN 6u
-#define SPLIT_ALLOCS_MAX 512u
 
 struct item { /* requests in a row with one stack */
 	uint32_t stack;
@@ -147,44 +145,6 @@ static uint32_t below(const struct frag_story *s, const struct frag_loop *loop, 
 	return frame_at(s, stack, loop->depth);
 }
 
-static bool same(const struct frag_life *a, const struct frag_life *b)
-{
-	return a->stack == b->stack && a->bytes == b->bytes;
-}
-
-/* The number of requests from `first` on that recur `period` requests later. */
-static size_t run_of(const struct frag_life *first, size_t n, size_t period)
-{
-	size_t i = 0;
-
-	while (i + period < n && same(&first[i], &first[i + period]))
-		i++;
-	return i;
-}
-
-/* The smallest period of most bytes within an instance, and its first block; 0: none. Equal blocks
- * without another call between them look like one instance. */
-static size_t period_of(const struct frag_life *l, size_t n, size_t *from)
-{
-	uint64_t all = 0;
-
-	for (size_t i = 0; i < n; i++)
-		all += l[i].bytes;
-	for (size_t period = BLOCK_ALLOCS_MIN; period <= n / 2; period++) {
-		for (*from = 0; *from + 2 * period <= n; ++*from) {
-			size_t run = run_of(l + *from, n - *from, period);
-			uint64_t part = 0;
-
-			for (size_t i = 0; i < run + period && run >= period; i++)
-				part += l[*from + i].bytes;
-			if ((double)part >= PART_MIN * (double)all)
-				return period;
-			*from += run;
-		}
-	}
-	return 0;
-}
-
 static int add_instance(struct frag_loop *loop, const struct frag_life *first, uint64_t end,
 			struct frag_err *err)
 {
@@ -192,23 +152,6 @@ static int add_instance(struct frag_loop *loop, const struct frag_life *first, u
 	loop->list[loop->count++] =
 		(struct frag_instance){ .first = first->born, .end = end, .span = first->span };
 	return 0;
-}
-
-/* Splits the lives [l, l + n) up to event `end` into equal blocks and the rest between them. */
-static int add_blocks(struct frag_loop *loop, const struct frag_life *l, size_t n, uint64_t end,
-		      struct frag_err *err)
-{
-	size_t from = 0, period = 0;
-
-	while (n && (period = n <= SPLIT_ALLOCS_MAX ? period_of(l, n, &from) : 0)) {
-		size_t blocks = 1 + run_of(l + from, n - from, period) / period;
-
-		if (from)
-			FRAG_TRY(add_instance(loop, l, l[from].born, err));
-		for (l += from, n -= from; blocks--; l += period, n -= period)
-			FRAG_TRY(add_instance(loop, l, n > period ? l[period].born : end, err));
-	}
-	return n ? add_instance(loop, l, end, err) : 0;
 }
 
 static int find_instances(const struct frag_story *s, struct frag_loop *loop, struct frag_err *err)
@@ -230,9 +173,9 @@ static int find_instances(const struct frag_story *s, struct frag_loop *loop, st
 		bool begins = frame == loop->head && (last != frame || ends);
 
 		if (open != SIZE_MAX && (ends || begins || frame == UINT32_MAX)) {
-			FRAG_TRY(add_blocks(loop, &s->lives[open], i - open,
-					    ends ? s->spans[s->lives[open].span].end : l->born,
-					    err));
+			FRAG_TRY(add_instance(loop, &s->lives[open],
+					      ends ? s->spans[s->lives[open].span].end : l->born,
+					      err));
 			open = SIZE_MAX;
 		}
 		if (begins)

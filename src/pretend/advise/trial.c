@@ -2,9 +2,64 @@
 /* Changes that are tried; see trial.h. */
 #include "trial_internal.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include <frag/clock.h>
 
 #include "pretend/advise/edit.h"
+#include "pretend/start/fork_server.h"
+
+#define DAY 86400u
+
+/* ---- the program as it is ------------------------------------------------------------------ */
+
+static bool is_late(void *until_ns)
+{
+	return frag_clock_ns() > *(uint64_t *)until_ns;
+}
+
+static int run_unchanged(struct frag_advising *a, struct frag_err *err)
+{
+	struct frag_trials *t = &a->trials;
+	const uint64_t begun = frag_clock_ns();
+	uint64_t until = begun + (a->seconds ? a->seconds : DAY) * 1000000000ull;
+	char folder[4096];
+	unsigned n;
+	int rc;
+
+	*t = (struct frag_trials){ .launch = frag_program_launch(&a->program) };
+	t->launch.stdout_to_stderr = true;
+	FRAG_TRY(frag_launch_folder(t->folder, sizeof(t->folder), err));
+	FRAG_TRY(frag_trials_folder(a, &n, folder, err));
+	setenv(CUFRAG_TRIALS, "1", 1);
+	frag_launch_put_path(CUFRAG_NOGPU_MODULES, t->folder, "modules");
+	frag_launch_end_when(is_late, &until);
+	rc = frag_pretend_run_into(&t->launch, a->pretend, a->program.words, folder, &t->status,
+				   err);
+	frag_launch_end_when(NULL, NULL);
+	unsetenv(CUFRAG_TRIALS);
+	unsetenv(CUFRAG_NOGPU_MODULES);
+	t->took_ns = frag_clock_ns() - begun;
+	if (frag_launch_interrupted())
+		return frag_fail(err, FRAG_EINTR, "interrupted");
+	FRAG_TRY(rc);
+	if (frag_launch_was_done())
+		return frag_fail(err, FRAG_EINPUT, "the program ran longer than %u s (--time)",
+				 a->seconds);
+	t->server = frag_forks_begin(t->folder);
+	return 0;
+}
+
+static void end_runs(struct frag_advising *a)
+{
+	if (!*a->trials.folder)
+		return;
+	frag_forks_end(a->trials.server);
+	frag_launch_folder_remove(a->trials.folder);
+	a->trials.folder[0] = '\0';
+}
+/* ---- settings -------------------------------------------------------------------------------- */
 
 static int add_one(struct frag_advising *a, struct frag_advice x, struct frag_err *err)
 {
@@ -43,6 +98,161 @@ static int add_replayed(struct frag_advising *a, struct frag_err *err)
 	return rc;
 }
 
+/* ---- the best together ---------------------------------------------------------------------- */
+
+#define TOGETHER_MAX 6u /* runs that look for the best combination */
+
+static uint64_t saving(const struct frag_advice *x)
+{
+	return x->tried || x->replayed ? frag_advice_above(frag_advice_need(&x->before),
+							   frag_advice_need(&x->after))
+				       : 0;
+}
+
+FRAG_COMPARE(by_saving, struct frag_advice,
+	     FRAG_ORDER(y->tried || y->replayed, x->tried || x->replayed),
+	     FRAG_ORDER(saving(y), saving(x)), strcmp(x->change, y->change))
+
+static void sort(struct frag_advising *a)
+{
+	if (a->count)
+		qsort(a->list, a->count, sizeof(*a->list), by_saving);
+}
+
+static bool excluded(const struct frag_advising *a, const struct frag_advice *x)
+{
+	for (size_t i = 0; i < a->members_count; i++)
+		if (*x->group && !strcmp(x->group, a->members[i]->group))
+			return true;
+	return false;
+}
+
+/* Runs the members and x together; x may be NULL. */
+static int run_together(struct frag_advising *a, const struct frag_advice *x, struct frag_trial *t,
+			struct frag_err *err)
+{
+	char names[600];
+	size_t len = 0;
+
+	for (size_t i = 0; i < a->members_count; i++)
+		len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s", i ? "+" : "",
+					a->members[i]->change);
+	if (x)
+		snprintf(names + len, sizeof(names) - len, "+%s", x->change);
+	return frag_trial_alone(a, names, t, err);
+}
+
+/* The single change that is enough: without numerical differences first, then the fastest. */
+static const struct frag_advice *enough_alone(const struct frag_advising *a)
+{
+	const struct frag_advice *best = NULL;
+
+	for (const struct frag_advice *x = a->list; x < a->list + a->count; x++) {
+		if (!x->tried || !frag_trial_fits(a, &x->after))
+			continue;
+		if (!best || !*x->numerics > !*best->numerics ||
+		    (!*x->numerics == !*best->numerics && x->cost.seconds < best->cost.seconds))
+			best = x;
+	}
+	return best;
+}
+
+static struct frag_trial as_tried(const struct frag_advice *x)
+{
+	return (struct frag_trial){ .done = true, .peaks = x->after, .curve = x->curve };
+}
+
+/* Does it at most double the modelled time, as far as that is known? */
+static bool is_cheap(const struct frag_advising *a, const struct frag_advice *x)
+{
+	return !a->first.span_ns || x->cost.seconds * 1e9 <= (double)a->first.span_ns;
+}
+
+/* Adds changes of one kind, the largest saving first, until it fits; each must save another 1 %. */
+static int add_members(struct frag_advising *a, bool numerics, bool cheap, unsigned *runs,
+		       struct frag_err *err)
+{
+	for (size_t i = 0; i < a->count && *runs < TOGETHER_MAX && !a->fits; i++) {
+		const struct frag_advice *x = &a->list[i];
+		uint64_t before =
+			frag_advice_need(a->members_count ? &a->best.peaks : &a->first.peaks);
+		struct frag_trial t = { 0 };
+
+		if (!x->tried || saving(x) * 100 < frag_advice_need(&x->before) ||
+		    (*x->numerics != '\0') != numerics || is_cheap(a, x) != cheap ||
+		    excluded(a, x) || a->members_count == FRAG_ARRAY_LEN(a->members))
+			continue;
+		if (a->members_count) {
+			FRAG_TRY(run_together(a, x, &t, err));
+			++*runs;
+		} else {
+			t = as_tried(x);
+		}
+		if (a->interrupted)
+			return 0;
+		if (!t.done || frag_advice_need(&t.peaks) + before / 100 > before)
+			continue;
+		a->members[a->members_count++] = x;
+		a->best = t;
+		a->fits = frag_trial_fits(a, &t.peaks) && a->named;
+	}
+	return 0;
+}
+
+static int combine(struct frag_advising *a, struct frag_err *err)
+{
+	const struct frag_advice *alone = a->named ? enough_alone(a) : NULL;
+	unsigned runs = 0;
+
+	if (a->named && frag_trial_fits(a, &a->first.peaks)) {
+		a->fits = true;
+		return 0;
+	}
+	if (alone && !*alone->numerics) {
+		a->members[a->members_count++] = alone;
+		a->best = as_tried(alone);
+		a->fits = true;
+		return 0;
+	}
+	/* with a card, all kinds until it fits; without one, only the first kind with a change */
+	for (unsigned kind = 0; kind < 4; kind++)
+		if (a->named || !a->members_count)
+			FRAG_TRY(add_members(a, kind & 2, !(kind & 1), &runs, err));
+	return 0;
+}
+
+static int complete(struct frag_advising *a, struct frag_err *err)
+{
+	const char *const conf = "PYTORCH_CUDA_ALLOC_CONF", *before = getenv(conf);
+	FRAG_AUTO_FREE char *kept = before ? frag_host_strdup(before) : NULL;
+	const struct frag_launch launch = a->trials.launch;
+	struct frag_trial t = { 0 };
+	int rc;
+
+	if (!a->enlarged || !a->fits || !a->members_count || a->interrupted) {
+		a->completed = a->fits && !a->enlarged;
+		return 0;
+	}
+	a->trials.launch = frag_program_launch(&a->real);
+	if (a->best.peaks.expandable < a->best.peaks.reserved)
+		setenv(conf, "expandable_segments:True", 1);
+	rc = run_together(a, NULL, &t, err);
+	if (kept)
+		setenv(conf, kept, 1);
+	else
+		unsetenv(conf);
+	a->trials.launch = launch;
+	a->completed = !rc && t.done;
+	if (!rc && !t.done && !a->interrupted) {
+		snprintf(a->why, sizeof(a->why), "%.250s",
+			 t.why + (strncmp(t.why, FRAG_TRIAL_UNTRIED, strlen(FRAG_TRIAL_UNTRIED))
+					  ? 0
+					  : strlen(FRAG_TRIAL_UNTRIED)));
+		a->fits = false;
+	}
+	return rc;
+}
+
 /* ---- the whole ------------------------------------------------------------------------------ */
 
 static int begin(struct frag_advising *a, struct frag_err *err)
@@ -52,7 +262,7 @@ static int begin(struct frag_advising *a, struct frag_err *err)
 	bool oom = false;
 	int rc;
 
-	FRAG_TRY(frag_trials_begin(a, err));
+	FRAG_TRY(run_unchanged(a, err));
 	frag_trials_path(a, 0, "", folder, sizeof(folder));
 	frag_pretend_note_hooks(&a->trials.launch, folder);
 	rc = frag_trial_collect(a, 0, a->trials.status, &a->first, &oom, err);
@@ -68,7 +278,7 @@ static int begin(struct frag_advising *a, struct frag_err *err)
 	frag_launch_note(&a->trials.launch, "the unchanged program runs out of memory on this "
 					    "card; recorded with enough "
 					    "memory");
-	frag_trials_end(a);
+	end_runs(a);
 	a->enlarged = true;
 	p->target.card.total_bytes = FRAG_TRIAL_LARGE;
 	p->target.limit = (struct frag_limit){ 0 };
@@ -88,10 +298,10 @@ int frag_advise_try(struct frag_advising *a, struct frag_err *err)
 	FRAG_TRY(frag_trial_numbers(a, err));
 	if (!a->interrupted)
 		FRAG_TRY(add_replayed(a, err));
-	frag_trial_sort(a);
+	sort(a);
 	if (!a->interrupted)
-		FRAG_TRY(frag_trial_combine(a, err));
-	FRAG_TRY(frag_trial_complete(a, err));
+		FRAG_TRY(combine(a, err));
+	FRAG_TRY(complete(a, err));
 	a->took_ns = frag_clock_ns() - begun;
 	return 0;
 }
@@ -110,7 +320,7 @@ int frag_advise_recording(struct frag_advising *a, const struct frag_recording *
 
 void frag_advising_release(struct frag_advising *a)
 {
-	frag_trials_end(a);
+	end_runs(a);
 	frag_trace_destroy(a->base);
 	frag_advices_release(a->list, a->count);
 	frag_catalog_release(&a->catalog);

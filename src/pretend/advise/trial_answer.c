@@ -138,45 +138,45 @@ static struct together_row *together(const struct frag_advising *v, struct frag_
 static void say_best(const struct frag_advising *v, struct frag_answer *a)
 {
 	const struct frag_advice_peaks *p = best_peaks(v);
-	uint64_t need = frag_advice_need(p), room = frag_advising_room(v, false);
+	const uint64_t need = frag_advice_need(p), before = frag_advice_need(&v->first.peaks);
+	const uint64_t spare = frag_advice_above(frag_advising_room(v, false), need);
 	const struct frag_gpu *card = frag_catalog_pick(&v->catalog, need, &v->headroom);
-	const char *setting = p->expandable < p->reserved ? " with expandable segments" : "";
+	const char *setting = p->expandable < p->reserved ? " with expandable segments" : "",
+		   *names = names_of(v, a), *label = v->card.label;
 
 	if (v->named && v->fits && !v->members_count)
-		frag_answer_conclude(a, "fits %s unchanged%s, with %s to spare", v->card.label,
-				     setting, FRAG_BYTES(room - need));
+		frag_answer_conclude(a, "fits %s unchanged%s, with %s to spare", label, setting,
+				     FRAG_BYTES(spare));
 	else if (v->named && v->fits)
-		frag_answer_conclude(a, "fits %s with %s to spare: %s; reserves %s%s%s",
-				     v->card.label, FRAG_BYTES(room - need), names_of(v, a),
-				     FRAG_BYTES(need), setting,
+		frag_answer_conclude(a, "fits %s with %s to spare: %s; reserves %s%s%s", label,
+				     FRAG_BYTES(spare), names, FRAG_BYTES(need), setting,
 				     v->completed ? ", and completed on it" : "");
 	else if (*v->why)
 		frag_answer_conclude(
-			a, "did not complete on %s with %s, though its peak of %s fits: %s",
-			v->card.label, names_of(v, a), FRAG_BYTES(need), v->why);
+			a, "did not complete on %s with %s, though its peak of %s fits: %s", label,
+			names, FRAG_BYTES(need), v->why);
 	else if (v->named && v->members_count)
 		frag_answer_conclude(a,
 				     "does not fit %s: with %s it still reserves %s%s, and the "
 				     "card has %s beside the margin",
-				     v->card.label, names_of(v, a), FRAG_BYTES(need), setting,
+				     label, names, FRAG_BYTES(need), setting,
 				     FRAG_BYTES(frag_advising_room(v, true)));
 	else if (v->members_count)
 		frag_answer_conclude(
-			a, "with %s it needs %s%s in place of %s%s%s", names_of(v, a),
-			FRAG_BYTES(need), setting, FRAG_BYTES(frag_advice_need(&v->first.peaks)),
+			a, "with %s it needs %s%s in place of %s%s%s", names, FRAG_BYTES(need),
+			setting, FRAG_BYTES(before),
 			card ? "; the smallest known card with room for that and a margin is " : "",
 			card ? card->label : "");
 	else if (v->count && !*v->list[0].left_out && *v->name)
-		frag_answer_conclude(
-			a,
-			"estimated: %s would reserve %s in place of %s; cufrag advise -- "
-			"PROGRAM tries it",
-			v->list[0].change, FRAG_BYTES(frag_advice_need(&v->list[0].after)),
-			FRAG_BYTES(frag_advice_need(&v->first.peaks)));
-	else if (v->interrupted)
-		frag_answer_conclude(a, "interrupted before the best was known");
+		frag_answer_conclude(a,
+				     "estimated: %s would reserve %s in place of %s; cufrag "
+				     "advise -- PROGRAM tries it",
+				     v->list[0].change,
+				     FRAG_BYTES(frag_advice_need(&v->list[0].after)),
+				     FRAG_BYTES(before));
 	else
-		frag_answer_conclude(a, "nothing helps more than 1 %%");
+		frag_answer_conclude(a, v->interrupted ? "interrupted before the best was known"
+						       : "nothing helps more than 1 %%");
 	if (*setting && v->members_count)
 		frag_answer_paste(a, "to use it",
 				  "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
@@ -271,88 +271,73 @@ static void remarks(const struct frag_advising *v, struct frag_answer *a)
 	X(s, BYTES, lower_bound_bytes, UINT64_MAX) \
 	X(s, BYTES, placement_bytes, UINT64_MAX) \
 	X(s, BYTES, capacity_bytes, UINT64_MAX) \
-	X(s, BYTES, card_bytes, card ? frag_advising_room(d->v, false) : UINT64_MAX) \
-	X(s, TEXT, card, card ? d->v->card.label : NULL)
+	X(s, BYTES, card_bytes, card ? frag_advising_room(v, false) : UINT64_MAX) \
+	X(s, TEXT, card, card ? v->card.label : NULL)
 FRAG_CSV_ROW(curve_row, COLUMNS)
 
-struct drawing {
-	const struct frag_advising *v;
-	struct curve_row *rows;
-	size_t count;
-};
-
-/* requested: what the program asked for, in place of what was reserved. */
-static void add_curve(struct drawing *d, int64_t series, const char *name,
-		      const struct frag_curve *c, bool requested)
+/* Adds a curve; requested: what the program asked for, in place of what was reserved. */
+static size_t add_curve(const struct frag_advising *v, int64_t series, const char *name,
+			const struct frag_curve *c, bool requested, struct curve_row *rows,
+			size_t count, struct frag_plot_curve *line)
 {
-	const bool card = d->v->named;
+	const bool card = v->named;
 
+	*line = (struct frag_plot_curve){ .first = count, .last = count + c->count - 1 };
 	for (unsigned i = 0; i < c->count; i++) {
 		const struct frag_curve_sample *p = &c->points[i];
+		struct curve_row *row = &rows[count++];
 
-		d->rows[d->count++] = FRAG_CSV_VALUES(curve_row, COLUMNS);
+		*row = FRAG_CSV_VALUES(curve_row, COLUMNS);
+		line->end_x = row->time_s;
+		line->end_bytes = (double)row->reserved_max_bytes;
+		line->peak_bytes = FRAG_MAX(line->peak_bytes, line->end_bytes);
 	}
-}
-
-static void describe(struct frag_plot_curve *c, const struct curve_row *rows, size_t first,
-		     size_t end)
-{
-	*c = (struct frag_plot_curve){ .first = first,
-				       .last = end - 1,
-				       .end_x = rows[end - 1].time_s,
-				       .end_bytes = (double)rows[end - 1].reserved_max_bytes };
-	for (size_t i = first; i < end; i++)
-		c->peak_bytes = FRAG_MAX(c->peak_bytes, (double)rows[i].reserved_max_bytes);
+	return count;
 }
 
 /* Two lines each: with more, the script would cut off what is far above the others. */
 static void draw_one(const struct frag_advising *v, const struct frag_trial *after,
 		     const char *names, bool requested, struct frag_answer *a)
 {
-	const struct frag_curve *before = &v->first.curve;
+	const struct frag_advice_peaks *was = &v->first.peaks, *is = &after->peaks;
 	const char *what = requested ? "requested" : "reserved";
-	struct drawing d = { .v = v };
-	struct frag_plot_curve curves[2];
+	const size_t most = v->first.curve.count + after->curve.count;
+	struct curve_row *rows = frag_answer_new(a, most, sizeof(*rows));
+	struct frag_plot_curve lines[2];
 	struct frag_text extra = { 0 };
-	size_t middle;
+	size_t n;
 
-	d.rows = frag_answer_new(a, before->count + after->curve.count, sizeof(*d.rows));
-	if (!d.rows)
+	if (!rows)
 		return;
-	add_curve(&d, 0, "unchanged", before, requested);
-	middle = d.count;
-	add_curve(&d, 1, frag_answer_print(a, "with %s", names), &after->curve, requested);
-	describe(&curves[0], d.rows, 0, middle);
-	describe(&curves[1], d.rows, middle, d.count);
-	frag_plot_curves(curves, 2,
-			 &(struct frag_plot_lines){ .card_bytes = (double)d.rows[0].card_bytes },
+	n = add_curve(v, 0, "unchanged", &v->first.curve, requested, rows, 0, &lines[0]);
+	n = add_curve(v, 1, frag_answer_print(a, "with %s", names), &after->curve, requested, rows,
+		      n, &lines[1]);
+	frag_plot_curves(lines, 2,
+			 &(struct frag_plot_lines){ .card_bytes = (double)rows[0].card_bytes },
 			 true, &extra);
 	frag_plot_value(&extra, "STEPS", 0);
 	frag_answer_chart(
-		a, &(struct frag_answer_chart){
-			   .script = "memory",
-			   .base = requested ? "advise-requested" : "advise",
-			   .heading = requested ? "Requested before and after"
-						: "Reserved before and after",
-			   .extra = frag_answer_take(a, &extra),
-			   .title = frag_answer_print(
-				   a, "%s: at most %s %s in place of %s", names,
-				   FRAG_BYTES(requested ? after->peaks.requested
-							: frag_advice_need(&after->peaks)),
-				   what,
-				   FRAG_BYTES(requested ? v->first.peaks.requested
-							: frag_advice_need(&v->first.peaks))),
-			   .subtitle = frag_answer_print(a, "%s over %s time", what,
-							 *v->name ? "recorded" : "modelled"),
-			   .caption = requested ? "Memory that the program requests, unchanged and "
-						  "with the change."
-						: "Memory that the program reserves, unchanged and "
-						  "with the change, each in "
-						  "the allocator's better setting. Grey: requested "
-						  "memory of the unchanged "
-						  "program.",
-			   .shape = &curve_row_shape,
-			   .rows = { d.rows, d.count } });
+		a,
+		&(struct frag_answer_chart){
+			.script = "memory",
+			.base = requested ? "advise-requested" : "advise",
+			.heading = requested ? "Requested before and after"
+					     : "Reserved before and after",
+			.extra = frag_answer_take(a, &extra),
+			.title = frag_answer_print(
+				a, "%s: at most %s %s in place of %s", names,
+				FRAG_BYTES(requested ? is->requested : frag_advice_need(is)), what,
+				FRAG_BYTES(requested ? was->requested : frag_advice_need(was))),
+			.subtitle = frag_answer_print(a, "%s over %s time", what,
+						      *v->name ? "recorded" : "modelled"),
+			.caption = requested ? "Memory that the program requests, unchanged and "
+					       "with the change."
+					     : "Memory that the program reserves, unchanged and "
+					       "with the change, each in the allocator's better "
+					       "setting. Grey: requested memory of the unchanged "
+					       "program.",
+			.shape = &curve_row_shape,
+			.rows = { rows, n } });
 }
 
 static void draw(const struct frag_advising *v, struct frag_answer *a)
@@ -364,10 +349,9 @@ static void draw(const struct frag_advising *v, struct frag_answer *a)
 		after = (struct frag_trial){ .peaks = v->list->after, .curve = v->list->curve };
 		names = v->list->change;
 	}
-	if (!v->first.curve.count || !after.curve.count)
-		return;
-	draw_one(v, &after, names, false, a);
-	draw_one(v, &after, names, true, a);
+	for (unsigned requested = 0; requested < 2; requested++)
+		if (v->first.curve.count && after.curve.count)
+			draw_one(v, &after, names, requested, a);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */

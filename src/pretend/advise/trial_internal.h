@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of trial.c: processes of runs (trials.c); one run measured, and what the program offers (trial_measure.c); runs with
- * changes (trial_runs.c).
+ * The parts of trial.c: one run measured, and what the program offers (trial_measure.c); runs with changes (trial_runs.c).
  */
 #ifndef FRAG_ADVISE_TRIAL_INTERNAL_H
 #define FRAG_ADVISE_TRIAL_INTERNAL_H
@@ -14,26 +13,11 @@
 #define FRAG_TRIAL_REPLAYED 4u	      /* replayed changes, at most */
 #define FRAG_TRIAL_UNTRIED "could not be tried: "
 
-/* Runs the program as it is, to its end: number 0. Errors: FRAG_EUSAGE if it cannot be started; FRAG_EINTR. */
-int frag_trials_begin(struct frag_advising *a, struct frag_err *err);
-/* A run with changes, as "checkpoint+fused". What the run as it is had imported is loaded once, in a server from which these are
- * forked. */
-struct frag_trial_run {
-	unsigned n; /* its number */
-	pid_t pid;
-	uint64_t until_ns;
-	struct frag_advice *x; /* the caller's */
-};
-int frag_trials_start(struct frag_advising *a, const char *changes, struct frag_trial_run *r,
-		      struct frag_err *err);
-/* late: it was ended after its time. */
-bool frag_trials_ended(const struct frag_trial_run *r, int *status, bool *late);
-void frag_trials_stop(const struct frag_trial_run *r);
 /* Path of a file or folder of run n. */
 void frag_trials_path(const struct frag_advising *a, unsigned n, const char *name, char *path,
 		      size_t room);
-/* Removes the folder. */
-void frag_trials_end(struct frag_advising *a);
+/* Makes the folder of a new run; path[4096]. */
+int frag_trials_folder(struct frag_advising *a, unsigned *n, char *path, struct frag_err *err);
 
 int frag_trial_measure(const struct frag_advising *a, const struct frag_trace *trace,
 		       struct frag_trial *t, struct frag_err *err);
@@ -51,7 +35,8 @@ char *frag_offer_name(const char *name, unsigned n);
 char *frag_offer_sentence(const char *pattern, unsigned n);
 int frag_trial_offers(struct frag_advising *a, struct frag_err *err);
 
-/* Runs the program with these changes, and waits for its end. */
+/* Runs the program with these changes, as "checkpoint+fused", and waits for its end. What the run as it is had imported is loaded
+ * once, in a server from which these are forked. */
 int frag_trial_alone(struct frag_advising *a, const char *names, struct frag_trial *t,
 		     struct frag_err *err);
 /* Runs the program with each change of the list, several at a time. */
@@ -63,10 +48,5 @@ static inline bool frag_trial_fits(const struct frag_advising *a, const struct f
 {
 	return frag_advice_need(p) <= frag_advising_room(a, true);
 }
-/* The largest saving first. */
-void frag_trial_sort(struct frag_advising *a);
-int frag_trial_combine(struct frag_advising *a, struct frag_err *err);
-/* Runs the best changes on the given card itself, if all runs so far had more memory. */
-int frag_trial_complete(struct frag_advising *a, struct frag_err *err);
 
 #endif

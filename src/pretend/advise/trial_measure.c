@@ -3,10 +3,30 @@
 #include "trial_internal.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define CHANGES_MAX 64u
+
+/* ---- folders -------------------------------------------------------------------------- */
+
+void frag_trials_path(const struct frag_advising *a, unsigned n, const char *name, char *path,
+		      size_t room)
+{
+	snprintf(path, room, "%s/%u%s%s", a->trials.folder, n, *name ? "/" : "", name);
+}
+
+int frag_trials_folder(struct frag_advising *a, unsigned *n, char *path, struct frag_err *err)
+{
+	*n = a->trials.count++;
+	frag_trials_path(a, *n, "", path, 4096);
+	return mkdir(path, 0700) && errno != EEXIST
+		       ? frag_fail(err, FRAG_EOUTPUT, "cannot create '%.300s': %s", path,
+				   strerror(errno))
+		       : 0;
+}
 
 /* ---- measured -------------------------------------------------------------------------- */
 

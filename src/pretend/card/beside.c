@@ -93,16 +93,15 @@ void frag_nogpu_beside_take(enum nogpu_beside what, uint64_t more_bytes, struct 
 	NOGPU_LOCKED;
 	int device = frag_nogpu_device();
 	struct frag_device *sim;
-	uint64_t n, each = 0;
+	uint64_t n, each;
 
 	if (!counts(what))
 		return;
 	sim = frag_nogpu_sim(device);
 	n = ++taken[what][device];
-	if (sim && n == 1)
+	if (n == 1)
 		frag_sim_occupy(sim, figures[what].first_bytes);
-	if (sim)
-		each = frag_sim_occupy(sim, nth_bytes(what, n) + more_bytes);
+	each = frag_sim_occupy(sim, nth_bytes(what, n) + more_bytes);
 	if (own)
 		*own = (struct nogpu_held){ each, device };
 }

@@ -108,7 +108,7 @@ static void take(const char *key, const char *value)
 
 static void read_card(void)
 {
-	const char *env = getenv(CUFRAG_NOGPU);
+	const char *env = getenv(CUFRAG_NOGPU), *values = getenv(CUFRAG_NOGPU_VALUES);
 	char text[1024], *rest = text, *item;
 	int cc;
 
@@ -121,6 +121,7 @@ static void read_card(void)
 		*equals = '\0';
 		take(item, equals + 1);
 	}
+	card.in_full = values && !strcmp(values, "computed");
 	cc = 10 * card.major + card.minor;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(by_capability); i++) {
 		const struct limits *l = &by_capability[i];
@@ -262,23 +263,9 @@ NOGPU_VALUE_OF(12, int, cudaGetDeviceProperties_v2, (void *out, int device),
 NOGPU_VALUE_OF(13, int, cudaGetDeviceProperties, (void *out, int device),
 	       fill_properties(out, PROPERTIES13_BYTES, true, device))
 
-/* ---- --values computed --------------------------------------------------------------- */
-
-static bool in_full;
-
-static void read_values(void)
-{
-	const char *way = getenv(CUFRAG_NOGPU_VALUES);
-
-	in_full = way && !strcmp(way, "computed");
-}
-
 bool frag_nogpu_in_full(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, read_values);
-	return in_full;
+	return frag_nogpu_card()->in_full;
 }
 
 bool frag_nogpu_copies(uint64_t bytes, uint64_t most)

@@ -1,24 +1,171 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Streams, events and captures. In a process with streams of its own or with other ranks, an event
- * is ready when its work is over by the modelled clock (card_clock.c), else at once. Captures matter,
- * too: while a stream is captured, the allocator uses a private pool and records its events later.
- * As on a card, waiting for captured work is refused and invalidates the capture.
+ * Streams, events, captures, and the modelled clock. Where streams matter (in a process with streams of
+ * its own or with other ranks), work takes time: the host's clock is at the work that it launches, a
+ * stream's at the work that it has done, and an event is ready when its work is over; else at once. The
+ * allocator holds back blocks that another stream still uses, which decides the peak of FSDP, pipelines
+ * and prefetched batches. Captured work takes no time.
+ *
+ * Captures matter, too: while a stream is captured, the allocator uses a private pool and records its
+ * events later. As on a card, waiting for captured work is refused and invalidates the capture.
  */
-#include "card_clock.h"
+#include "nogpu.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <frag/clock.h>
 
-struct event {
-	uint64_t capture; /* capture of its stream when it was recorded */
-	struct moment done;
-	uint64_t at_ns; /* host clock */
-	uint64_t worked_ns;
+struct stream {
+	uint64_t capture; /* graph that it is captured into, 0 = none; first member (graph.c) */
+	bool lost;	  /* the capture is invalid */
+	int device;	  /* on which the capture began */
+	_Atomic uint64_t busy_ns; /* end of its work on the modelled clock */
+	int priority;
+	struct stream *next;
 };
+
+struct nogpu_ranks frag_nogpu_ranks;
+void (*frag_nogpu_pools_wait)(void *stream, bool all);
+static struct stream default_stream;
+static struct stream *streams = &default_stream; /* list of all; nothing is removed */
+
+/* Handles below 16 are CUDA's own streams (default, legacy, per thread), which share one state. */
+static struct stream *stream_of(void *handle)
+{
+	return (uintptr_t)handle < 16 ? &default_stream : handle;
+}
+
+/* ---- the clock ---------------------------------------------------------------------- */
+
+/*
+ * Measured on H100 and H200 (results/nogpu/durations.md, ranks.md): an operator costs the host 27
+ * to 67 us in Python, PyTorch and the driver, 21 to 47 if autograd's engine calls it; all-gathers,
+ * reduce-scatters and messages of 8 to 260 MB arrived at 211 to 262 GB/s.
+ */
+#define HOST_OP_NS 45000u
+#define HOST_BACKWARD_NS 35000u
+#define ASK_NS 500u
+#define LINK_BYTES_PER_NS 250u
+#define LINK_NS 10000u
+#define COPY_NS 5000u
+#define COPY_HOST_NS 12000u
+/* Up to this size, a copy to the card is staged (CUDA Runtime API, "API synchronization
+ * behavior"). */
+#define STAGED_BYTES 65536u
+
+static _Atomic bool streams_matter;
+static _Atomic uint64_t host_ns;
+static _Thread_local bool works; /* this thread launches work: all others see every event as
+				    complete, except NCCL's watchdog */
+
+void frag_nogpu_streams_begin(void)
+{
+	streams_matter = true;
+}
+
+const _Atomic bool *frag_nogpu_streams(void)
+{
+	return &streams_matter;
+}
+
+/* Sets *at to the later of both. */
+static void join(_Atomic uint64_t *at, uint64_t ns)
+{
+	uint64_t now = *at;
+
+	while (now < ns && !atomic_compare_exchange_weak(at, &now, ns)) {
+	}
+}
+
+/* The host waits until then. */
+static void host_waits(uint64_t ns)
+{
+	join(&host_ns, ns);
+}
+
+void frag_nogpu_stream_awaits(void *stream, uint64_t ns)
+{
+	join(&stream_of(stream)->busy_ns, ns);
+}
+
+/* Returns when the work begins, 0 in a capture. */
+static uint64_t keep_busy(void *stream, uint64_t ns, uint64_t on_host_ns)
+{
+	struct stream *s = stream_of(stream);
+
+	works = true;
+	host_ns += on_host_ns;
+	if (s->capture)
+		return 0;
+	join(&s->busy_ns, host_ns);
+	return atomic_fetch_add(&s->busy_ns, ns);
+}
+
+uint64_t frag_nogpu_sent(void *stream, uint64_t bytes, uint64_t *begins)
+{
+	const uint64_t ns = LINK_NS + bytes / LINK_BYTES_PER_NS;
+	const uint64_t at = keep_busy(stream, ns, 0);
+
+	if (begins)
+		*begins = at;
+	return ns;
+}
+
+uint64_t frag_nogpu_now(void)
+{
+	return host_ns;
+}
+
+uint64_t frag_nogpu_done(void *stream)
+{
+	return FRAG_MAX(host_ns, stream_of(stream)->busy_ns);
+}
+
+/* Bytes per ns measured on an H200 (results/nogpu/durations.md); for pinned memory of older cards,
+ * the rate of their PCIe. */
+static uint64_t copied_per_ns(bool to_card, bool pinned)
+{
+	int major = frag_nogpu_card()->major;
+
+	if (!pinned)
+		return to_card ? 8 : 15;
+	return major >= 9 ? 55 : major == 8 ? 25 : 12;
+}
+
+void frag_nogpu_copied(void *stream, uint64_t bytes, bool to_card, bool pinned)
+{
+	keep_busy(stream, COPY_NS + bytes / copied_per_ns(to_card, pinned), COPY_HOST_NS);
+	if (!pinned && (!to_card || bytes > STAGED_BYTES))
+		host_waits(stream_of(stream)->busy_ns);
+}
+
+/* Modelled work of the card so far, seen by programs that time their kernels (values/clock.cpp). */
+static _Atomic uint64_t worked_ns;
+
+void frag_nogpu_work(void *stream, uint64_t ns, uint64_t all_ns, bool backward)
+{
+	worked_ns = all_ns;
+	if (!streams_matter)
+		return;
+	keep_busy(stream, ns, backward ? HOST_BACKWARD_NS : HOST_OP_NS);
+}
+
+void frag_nogpu_host_takes(uint64_t ns)
+{
+	if (streams_matter)
+		host_ns += ns;
+}
+
+void frag_nogpu_wait_idle(void)
+{
+	NOGPU_LOCKED;
+
+	for (const struct stream *s = streams_matter ? streams : NULL; s; s = s->next)
+		host_waits(s->busy_ns);
+}
 
 /* ---- streams ------------------------------------------------------------------------ */
 
@@ -30,6 +177,14 @@ static bool is_rank(void)
 	return world && strtoul(world, NULL, 10) > 1;
 }
 
+static void enlist(struct stream *s)
+{
+	NOGPU_LOCKED;
+
+	s->next = streams;
+	streams = s;
+}
+
 NOGPU_ENTRY(int, cudaStreamCreateWithPriority, (void **out, unsigned flags, int priority))
 {
 	/* the recording sorts streams by this address */
@@ -38,7 +193,7 @@ NOGPU_ENTRY(int, cudaStreamCreateWithPriority, (void **out, unsigned flags, int 
 	if (!s)
 		return frag_nogpu_error(NOGPU_OUT_OF_MEMORY);
 	s->priority = priority;
-	clock_enlist(s);
+	enlist(s);
 	if (!is_rank())
 		frag_nogpu_streams_begin();
 	frag_nogpu_beside_take(NOGPU_BESIDE_STREAM, 0, NULL);
@@ -46,7 +201,7 @@ NOGPU_ENTRY(int, cudaStreamCreateWithPriority, (void **out, unsigned flags, int 
 	return NOGPU_OK;
 }
 NOGPU_ANSWER(cudaStreamGetPriority, (void *stream, int *priority),
-	     *priority = clock_stream(stream)->priority)
+	     *priority = stream_of(stream)->priority)
 
 /* ---- captures ------------------------------------------------------------------------- */
 
@@ -61,7 +216,7 @@ NOGPU_ENTRY(int, cudaStreamBeginCapture, (void *stream, int mode))
 {
 	NOGPU_LOCKED;
 
-	take_part(clock_stream(stream), frag_nogpu_graph_number(), false);
+	take_part(stream_of(stream), frag_nogpu_graph_number(), false);
 	return NOGPU_OK;
 }
 /* Ends it for every stream that joined; returns its number, and whether it was invalid. */
@@ -71,7 +226,7 @@ static uint64_t end_capture(const struct stream *of, bool *lost)
 	uint64_t number = of->capture;
 
 	*lost = number && of->lost;
-	for (struct stream *s = clock_streams(); s; s = s->next)
+	for (struct stream *s = streams; s; s = s->next)
 		if (s->capture == number)
 			s->capture = 0;
 	return number;
@@ -79,7 +234,7 @@ static uint64_t end_capture(const struct stream *of, bool *lost)
 NOGPU_ENTRY(int, cudaStreamEndCapture, (void *stream, void **out))
 {
 	bool lost;
-	uint64_t number = end_capture(clock_stream(stream), &lost);
+	uint64_t number = end_capture(stream_of(stream), &lost);
 
 	*out = NULL;
 	if (lost) {
@@ -95,11 +250,11 @@ static int capture_status(const struct stream *s)
 	return s->capture ? 1 + s->lost : 0;
 }
 NOGPU_ANSWER(cudaStreamIsCapturing, (void *stream, int *status),
-	     *status = capture_status(clock_stream(stream)))
+	     *status = capture_status(stream_of(stream)))
 NOGPU_ENTRY(int, cudaStreamGetCaptureInfo_v2,
 	    (void *stream, int *status, uint64_t *id, void **graph, void ***nodes, size_t *count))
 {
-	struct stream *s = clock_stream(stream);
+	struct stream *s = stream_of(stream);
 
 	*status = capture_status(s);
 	if (id)
@@ -140,6 +295,13 @@ NOGPU_ENTRY(int, cuThreadExchangeStreamCaptureMode, (int *mode))
 
 /* ---- events --------------------------------------------------------------------------- */
 
+struct event {
+	uint64_t capture; /* capture of its stream when it was recorded */
+	uint64_t done_ns; /* on the modelled clock */
+	uint64_t at_ns;	  /* host clock */
+	uint64_t worked_ns;
+};
+
 NOGPU_ENTRY(int, cudaEventCreateWithFlags, (void **out, unsigned flags))
 {
 	*out = calloc(1, sizeof(struct event));
@@ -150,12 +312,10 @@ NOGPU_ENTRY(int, cudaEventRecord, (void *event, void *stream))
 {
 	struct event *e = event;
 
-	e->capture = clock_stream(stream)->capture;
-	e->done.ns = frag_nogpu_now();
-	e->done.awaits = 0;
-	clock_join(&e->done, &clock_stream(stream)->busy);
+	e->capture = stream_of(stream)->capture;
+	e->done_ns = frag_nogpu_done(stream);
 	e->at_ns = frag_clock_ns();
-	e->worked_ns = clock_worked();
+	e->worked_ns = worked_ns;
 	return NOGPU_OK;
 }
 /* Without modelled work between two events, the program is comparing kernels (cuDNN's search,
@@ -180,11 +340,11 @@ NOGPU_ENTRY(int, cudaStreamWaitEvent, (void *stream, void *event, unsigned flags
 	NOGPU_LOCKED;
 	const struct event *e = event;
 
-	for (const struct stream *s = clock_streams();
-	     s && e->capture && !clock_stream(stream)->capture; s = s->next)
+	for (const struct stream *s = streams; s && e->capture && !stream_of(stream)->capture;
+	     s = s->next)
 		if (s->capture == e->capture) /* the capture is active */
-			take_part(clock_stream(stream), e->capture, s->lost);
-	clock_join(&clock_stream(stream)->busy, &e->done);
+			take_part(stream_of(stream), e->capture, s->lost);
+	join(&stream_of(stream)->busy_ns, e->done_ns);
 	return NOGPU_OK;
 }
 
@@ -198,7 +358,7 @@ static bool lose_capture(uint64_t number)
 	int device = frag_nogpu_device();
 	bool lost = false;
 
-	for (struct stream *s = clock_streams(); s; s = s->next)
+	for (struct stream *s = streams; s; s = s->next)
 		if (s->capture && (number ? s->capture == number : s->device == device))
 			lost = s->lost = true;
 	return lost;
@@ -206,25 +366,31 @@ static bool lose_capture(uint64_t number)
 
 NOGPU_ENTRY(int, cudaStreamSynchronize, (void *stream))
 {
-	struct stream *s = clock_stream(stream);
+	struct stream *s = stream_of(stream);
 
 	if (s->capture && lose_capture(s->capture))
 		return frag_nogpu_error(NOGPU_CAPTURE_UNSUPPORTED);
-	frag_nogpu_pools_wait(stream, false);
-	return frag_nogpu_error(clock_wait(&s->busy, NOGPU_WAIT));
+	if (frag_nogpu_pools_wait)
+		frag_nogpu_pools_wait(stream, false);
+	host_waits(s->busy_ns);
+	return NOGPU_OK;
 }
 NOGPU_ENTRY(int, cudaEventSynchronize, (struct event * event))
 {
 	if (event->capture && lose_capture(event->capture))
 		return frag_nogpu_error(NOGPU_CAPTURED_EVENT);
-	return frag_nogpu_error(clock_wait(&event->done, NOGPU_WAIT));
+	host_waits(event->done_ns);
+	return NOGPU_OK;
 }
 NOGPU_ENTRY(int, cudaDeviceSynchronize, (void))
 {
 	if (lose_capture(0))
 		return frag_nogpu_error(NOGPU_CAPTURE_UNSUPPORTED);
-	frag_nogpu_pools_wait(NULL, true);
-	return frag_nogpu_error(clock_wait_all(NOGPU_WAIT));
+	if (frag_nogpu_pools_wait)
+		frag_nogpu_pools_wait(NULL, true);
+	frag_nogpu_wait_idle();
+	return frag_nogpu_error(frag_nogpu_ranks.settle_all ? frag_nogpu_ranks.settle_all()
+							    : NOGPU_OK);
 }
 /*
  * NCCL's watchdog polls ten times a second and releases the tensors of finished work: on average
@@ -244,7 +410,7 @@ static bool is_watchdog(void)
 	return !strcmp(name, "pt_nccl_watchdg");
 }
 
-static bool watchdog_sees(struct event *e)
+static bool watchdog_sees(const struct event *e)
 {
 	static _Thread_local uint64_t seen_host_ns, since_ns;
 	const uint64_t host = frag_nogpu_now(), now = frag_clock_ns();
@@ -252,8 +418,7 @@ static bool watchdog_sees(struct event *e)
 	if (host != seen_host_ns || frag_nogpu_ranks.waiting)
 		since_ns = now;
 	seen_host_ns = host;
-	return now - since_ns > STILL_NS || (!clock_settle(&e->done, NOGPU_LOOK) &&
-					     e->done.ns <= host - FRAG_MIN(host, WATCH_NS));
+	return now - since_ns > STILL_NS || e->done_ns <= host - FRAG_MIN(host, WATCH_NS);
 }
 
 NOGPU_ENTRY(int, cudaEventQuery, (struct event * event))
@@ -262,7 +427,8 @@ NOGPU_ENTRY(int, cudaEventQuery, (struct event * event))
 		return frag_nogpu_error(NOGPU_CAPTURED_EVENT);
 	if (!*frag_nogpu_streams())
 		return NOGPU_OK;
-	if (clock_works() ? clock_poll(&event->done) : !is_watchdog() || watchdog_sees(event))
+	host_ns += works ? ASK_NS : 0;
+	if (works ? event->done_ns <= host_ns : !is_watchdog() || watchdog_sees(event))
 		return NOGPU_OK;
 	return NOGPU_NOT_READY;
 }

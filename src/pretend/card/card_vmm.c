@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Virtual memory management, as PyTorch's expandable segments use it: reservations, physical
- * handles, mappings. The top bits of a handle are its card; the simulated device keeps the rest.
+ * handles, mappings; and memory of another process, by cudaIpc. The top bits of a handle are its card; the simulated device keeps the rest.
  */
-#include "lent.h"
 #include "nogpu.h"
 
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <frag/device.h>
@@ -15,7 +16,7 @@
 
 #define DEVICE_SHIFT 56
 #define HANDLE_MASK ((1ull << DEVICE_SHIFT) - 1)
-/* Memory of another process: mapping it takes addresses but no memory of this card (as in ipc.c).
+/* Memory of another process: mapping it takes addresses but no memory of this card.
  * Low bits: 1 + the descriptor of its file. */
 #define FOREIGN (1ull << (DEVICE_SHIFT - 1))
 static unsigned foreign_maps;
@@ -63,7 +64,7 @@ NOGPU_ENTRY(int, cuMemAddressReserve,
 	void *p;
 
 	*out = NULL;
-	if (!sim || frag_dev_reserve(sim, bytes, 0, &addr, NULL))
+	if (frag_dev_reserve(sim, bytes, 0, &addr, NULL))
 		return NOGPU_OUT_OF_MEMORY;
 	p = frag_nogpu_out(device, NOGPU_RESERVATIONS, addr);
 	if (frag_nogpu_owner((char *)p + bytes) == device &&
@@ -103,18 +104,15 @@ NOGPU_ENTRY(int, cuMemCreate,
 	    (uint64_t * out, size_t bytes, const struct allocation_prop *prop, uint64_t flags))
 {
 	NOGPU_LOCKED;
-	int rc = NOGPU_OUT_OF_MEMORY, device = prop->location_id;
-	struct frag_device *sim;
+	int rc, device = prop->location_id;
 	uint64_t handle;
 
 	if (device < 0 || device >= frag_nogpu_visible())
 		return NOGPU_INVALID_DEVICE;
 	if (prop->handle_types & FABRIC)
 		return NOGPU_NOT_SUPPORTED; /* as on a machine without IMEX: programs take files then */
-	sim = frag_nogpu_sim(device);
 	frag_nogpu_mark_begun();
-	if (sim)
-		rc = answer(frag_dev_create(sim, bytes, &handle, NULL));
+	rc = answer(frag_dev_create(frag_nogpu_sim(device), bytes, &handle, NULL));
 	if (rc)
 		return rc;
 	*out = handle | (uint64_t)device << DEVICE_SHIFT;
@@ -227,3 +225,93 @@ NOGPU_ENTRY(int, cuMemImportFromShareableHandle, (uint64_t * out, void *file, in
 	*out = FOREIGN | (uint64_t)(fd + 1) | (uint64_t)frag_nogpu_device() << DEVICE_SHIFT;
 	return fd < 0 ? NOGPU_INVALID_VALUE : NOGPU_OK;
 }
+
+/* ---- cudaIpc --------------------------------------------------------------------------------- */
+
+/*
+ * Exported memory moves into a file, at its offset from the first address of the cards; an importer
+ * maps the same pages at new addresses, which takes no memory of its card.
+ */
+union handle {
+	struct {
+		uint64_t bytes, offset;
+		int process, file;
+	};
+	char all[64]; /* CUDA's size, because it is passed by value */
+};
+
+/* One sparse file for all, as long as the address space of the cards. pre: locked. */
+static int own_file(void)
+{
+	static int file = -1;
+
+	if (file < 0)
+		file = lent_file(NOGPU_SPACE_BYTES);
+	return file;
+}
+
+/* pre: locked. */
+static bool share(uint64_t low, uint64_t high)
+{
+	void *p = (void *)(uintptr_t)low;
+
+	return frag_nogpu_lend(p, high - low, own_file(), frag_nogpu_space_at(p));
+}
+
+NOGPU_ENTRY(int, cudaIpcGetMemHandle, (union handle * out, void *p))
+{
+	struct nogpu_range r;
+
+	memset(out, 0, sizeof(*out));
+	if (!frag_nogpu_range(p, &r) || r.device < 0)
+		return frag_nogpu_error(NOGPU_INVALID_VALUE);
+	out->bytes = r.bytes;
+	out->offset = frag_nogpu_space_at((void *)(uintptr_t)r.base);
+	out->process = getpid();
+	NOGPU_LOCKED;
+	out->file = share(frag_round_down(r.base, LENT_PAGE),
+			  frag_round_up(r.base + r.bytes, LENT_PAGE))
+			    ? own_file()
+			    : -1;
+	return NOGPU_OK;
+}
+
+/* Maps the pages of the other process, or zeros. */
+static void map_foreign(char *to, const union handle *h, uint64_t bytes)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", h->process, h->file);
+	fd = h->file < 0 ? -1 : open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	lent_take(to, bytes, fd, frag_round_down(h->offset, LENT_PAGE));
+	close(fd);
+}
+
+NOGPU_ENTRY(int, cudaIpcOpenMemHandle, (void **out, union handle h, unsigned flags))
+{
+	uint64_t inside = h.offset % LENT_PAGE;
+	uint64_t bytes = frag_round_up(inside + h.bytes, FRAG_PAGE);
+
+	if (!h.bytes || frag_nogpu_cuMemAddressReserve(out, bytes, 0, 0, 0))
+		return frag_nogpu_error(NOGPU_INVALID_VALUE);
+	map_foreign(*out, &h, frag_round_up(inside + h.bytes, LENT_PAGE));
+	*out = (char *)*out + inside;
+	return NOGPU_OK;
+}
+NOGPU_ENTRY(int, cudaIpcCloseMemHandle, (void *p))
+{
+	struct nogpu_range r;
+
+	if (!frag_nogpu_range(p, &r))
+		return frag_nogpu_error(NOGPU_INVALID_VALUE);
+	p = (void *)(uintptr_t)r.base;
+	frag_nogpu_forget(p, r.bytes);
+	return frag_nogpu_cuMemAddressFree(p, r.bytes);
+}
+/* An event of another process is always complete: work takes no time. */
+NOGPU_ANSWER(cudaIpcGetEventHandle, (union handle * out, void *event), memset(out, 0, sizeof(*out)))
+NOGPU_VALUE(int, cudaIpcOpenEventHandle, (void **out, union handle h),
+	    frag_nogpu_cudaEventCreateWithFlags(out, 0))

@@ -5,7 +5,6 @@
  * model must not need host memory.
  */
 #include "nogpu.h"
-#include "lent.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,38 +14,11 @@
  * found, at index 0. Per thread. */
 static _Thread_local uint64_t answer;
 static _Thread_local bool answering;
-/* Or the first of every N copies to the host returns one of these counts. */
-static _Thread_local struct {
-	const uint64_t *counts;
-	uint64_t count, every, copies;
-} in_turn;
 
 void frag_nogpu_answer(bool on, uint64_t count)
 {
 	answering = on;
 	answer = count;
-	in_turn.count = 0;
-}
-
-void frag_nogpu_answer_in_turn(const uint64_t *counts, uint64_t count, uint64_t every)
-{
-	frag_nogpu_answer(true, 0);
-	in_turn.counts = counts;
-	in_turn.count = count;
-	in_turn.every = every;
-	in_turn.copies = 0;
-}
-
-static uint64_t next_answer(void)
-{
-	uint64_t at;
-
-	if (!in_turn.count)
-		return answer;
-	at = in_turn.copies++;
-	return at % in_turn.every || at / in_turn.every >= in_turn.count
-		       ? 0
-		       : in_turn.counts[at / in_turn.every];
 }
 
 /* Tracks the origin of values (values/origins.cpp); told of copies to a card from the host (from is
@@ -141,10 +113,9 @@ NOGPU_ENTRY(int, cudaMemcpyAsync,
 	static const uint64_t found[] = { 1, 0 };
 	bool to_card = frag_nogpu_owner(to) >= 0, from_card = frag_nogpu_owner(from) >= 0;
 	bool asked = answering && from_card && !to_card;
-	uint64_t count = asked ? next_answer() : 0;
 
 	if (asked && (bytes == 4 || bytes == 8)) {
-		memcpy(to, &count, bytes); /* little endian: the low part */
+		memcpy(to, &answer, bytes); /* little endian: the low part */
 	} else if (asked && bytes == sizeof(found)) {
 		memcpy(to, found, bytes);
 	} else if (!to_card ||

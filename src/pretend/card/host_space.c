@@ -113,58 +113,30 @@ static void first_look(struct frag_device *sim, struct list *now)
 	}
 }
 
-static void give(struct frag_device *sim, const struct held *h, uint64_t begin, uint64_t end)
+/* What of the ranges of `from` is in none of `out`, lowest first. */
+static struct list without(const struct list *from, const struct list *out)
 {
-	if (h->at && begin < end)
-		frag_sim_host_give(sim, h->at + (begin - h->begin), end - begin);
-}
-
-/* Moves those of `before` that still exist to `kept`, which has room; unmaps the rest. */
-static void keep(struct frag_device *sim, const struct list *before, const struct list *now,
-		 struct list *kept)
-{
+	struct list left = { .at = NULL };
 	size_t n = 0;
 
-	for (size_t i = 0; i < before->count; i++) {
-		const struct held *h = &before->at[i];
-		uint64_t from = h->begin;
+	for (size_t i = 0; i < from->count; i++) {
+		struct held h = from->at[i];
 
-		while (n < now->count && now->at[n].end <= h->begin)
-			n++;
-		for (size_t k = n; k < now->count && now->at[k].begin < h->end; k++) {
-			uint64_t begin = FRAG_MAX(now->at[k].begin, h->begin);
-			uint64_t end = FRAG_MIN(now->at[k].end, h->end);
+		for (; n < out->count && out->at[n].begin < h.end; n++) {
+			const uint64_t gap = out->at[n].begin,
+				       next = FRAG_MAX(out->at[n].end, h.begin);
 
-			give(sim, h, from, begin);
-			kept->at[kept->count++] =
-				(struct held){ begin, end, h->at ? h->at + (begin - h->begin) : 0 };
-			from = end;
+			if (gap > h.begin)
+				add(&left, (struct held){ h.begin, gap, h.at });
+			h.at += h.at ? next - h.begin : 0;
+			h.begin = next;
+			if (next > h.end)
+				break; /* it covers the next range, too */
 		}
-		give(sim, h, from, h->end);
+		if (h.begin < h.end)
+			add(&left, h);
 	}
-}
-
-static void take(struct frag_device *sim, struct list *kept, uint64_t begin, uint64_t end)
-{
-	if (begin < end)
-		kept->at[kept->count++] =
-			(struct held){ begin, end, frag_sim_host_take(sim, end - begin) };
-}
-
-/* Maps the new ones, highest first, as the kernel placed them. `kept` is unsorted afterwards. */
-static void take_new(struct frag_device *sim, const struct list *now, struct list *kept)
-{
-	size_t k = kept->count;
-
-	for (size_t i = now->count; i-- > 0;) {
-		uint64_t end = now->at[i].end;
-
-		for (; k && kept->at[k - 1].begin >= now->at[i].begin; k--) {
-			take(sim, kept, kept->at[k - 1].end, end);
-			end = kept->at[k - 1].begin;
-		}
-		take(sim, kept, now->at[i].begin, end);
-	}
+	return left;
 }
 
 FRAG_COMPARE(compare, struct held, FRAG_ORDER(x->begin, y->begin))
@@ -183,26 +155,34 @@ void frag_nogpu_host_begin(void *ctx, struct frag_device *sim)
 void frag_nogpu_host_look(void *ctx)
 {
 	struct space *s = ctx;
-	struct list *held = &s->held, now = { .at = NULL }, kept = { .at = NULL };
+	struct list now = { .at = NULL }, gone, fresh, kept;
 
 	if (!s->sim || !look(&now)) {
 		free(now.at);
 		return;
 	}
-	if (!held->count) {
+	if (!s->held.count) {
 		first_look(s->sim, &now);
-		*held = now;
+		s->held = now;
 		return;
 	}
-	/* two lists overlap, and have gaps, at most once for each end of a range */
-	kept.room = 2 * held->count + 3 * now.count;
-	kept.at = frag_host_calloc(kept.room, sizeof(*kept.at));
-	if (kept.at) {
-		keep(s->sim, held, &now, &kept);
-		take_new(s->sim, &now, &kept);
-		qsort(kept.at, kept.count, sizeof(*kept.at), compare);
-		free(held->at);
-		*held = kept;
+	gone = without(&s->held, &now);
+	fresh = without(&now, &s->held);
+	kept = without(&s->held, &gone);
+	for (size_t i = 0; i < gone.count; i++)
+		if (gone.at[i].at)
+			frag_sim_host_give(s->sim, gone.at[i].at,
+					   gone.at[i].end - gone.at[i].begin);
+	for (size_t i = fresh.count; i-- > 0;) { /* highest first, as the kernel placed them */
+		struct held h = fresh.at[i];
+
+		h.at = frag_sim_host_take(s->sim, h.end - h.begin);
+		add(&kept, h);
 	}
+	qsort(kept.at, kept.count, sizeof(*kept.at), compare);
 	free(now.at);
+	free(gone.at);
+	free(fresh.at);
+	free(s->held.at);
+	s->held = kept;
 }

@@ -21,7 +21,7 @@ static int take_segment(void **out, uint64_t bytes)
 	frag_addr_t addr;
 
 	frag_nogpu_mark_begun();
-	if (!sim || frag_dev_alloc(sim, bytes, &addr, NULL))
+	if (frag_dev_alloc(sim, bytes, &addr, NULL))
 		return NOGPU_OUT_OF_MEMORY;
 	frag_nogpu_host_takes(SEGMENT_NS + SEGMENT_MIB_NS * (bytes / FRAG_MIB));
 	*out = frag_nogpu_out(device, NOGPU_SEGMENTS, addr);
@@ -61,7 +61,7 @@ static int take_managed(void **out, uint64_t bytes)
 		return NOGPU_INVALID_VALUE;
 	sim = frag_nogpu_sim(device);
 	frag_nogpu_mark_begun();
-	if (!sim || frag_dev_managed_alloc(sim, bytes, &addr, NULL))
+	if (frag_dev_managed_alloc(sim, bytes, &addr, NULL))
 		return NOGPU_OUT_OF_MEMORY;
 	p = frag_nogpu_out(device, NOGPU_SEGMENTS, addr);
 	if (frag_nogpu_owner(p) != device || !frag_nogpu_range_put(p, bytes, device)) {
@@ -104,8 +104,7 @@ NOGPU_ENTRY(int, cudaMemGetInfo, (size_t * free_bytes, size_t *total_bytes))
 	uint64_t left = 0, total = frag_nogpu_card()->total_bytes;
 	struct frag_device *sim = frag_nogpu_sim(frag_nogpu_device());
 
-	if (sim)
-		frag_dev_mem_info(sim, &left, &total, NULL);
+	frag_dev_mem_info(sim, &left, &total, NULL);
 	*free_bytes = left;
 	*total_bytes = total;
 	return NOGPU_OK;

@@ -65,6 +65,17 @@ static uint64_t reserved_by(const struct pool *p)
 	return now.reserved_bytes;
 }
 
+static void wait_for(void *stream, bool all)
+{
+	NOGPU_LOCKED;
+	struct frag_device *sim = frag_nogpu_sim(frag_nogpu_device());
+
+	if (all)
+		frag_dev_sync_all(sim, NULL);
+	else
+		frag_dev_sync(sim, number_of(stream), NULL);
+}
+
 /* pre: locked. */
 static int take(struct pool *p, void **out, uint64_t bytes, void *stream)
 {
@@ -78,9 +89,9 @@ static int take(struct pool *p, void **out, uint64_t bytes, void *stream)
 		return NOGPU_INVALID_VALUE;
 	frag_nogpu_mark_begun();
 	frag_nogpu_streams_begin();
-	if (sim)
-		sim->now_ns = frag_nogpu_now();
-	if (!sim || (!p->id && frag_dev_mempool_create(sim, &attr, &p->id, NULL)) ||
+	frag_nogpu_pools_wait = wait_for;
+	sim->now_ns = frag_nogpu_now();
+	if ((!p->id && frag_dev_mempool_create(sim, &attr, &p->id, NULL)) ||
 	    frag_addr_map_reserve(&owners) ||
 	    frag_dev_mempool_alloc(sim, p->id, units, number_of(stream), &addr, NULL))
 		return NOGPU_OUT_OF_MEMORY;
@@ -113,19 +124,6 @@ bool frag_nogpu_pool_give(void *at, void *stream)
 	p->used_bytes -= bytes;
 	frag_nogpu_forget(at, bytes);
 	return true;
-}
-
-void frag_nogpu_pools_wait(void *stream, bool all)
-{
-	NOGPU_LOCKED;
-	struct frag_device *sim = streams_count ? frag_nogpu_sim(frag_nogpu_device()) : NULL;
-
-	if (!sim)
-		return;
-	if (all)
-		frag_dev_sync_all(sim, NULL);
-	else
-		frag_dev_sync(sim, number_of(stream), NULL);
 }
 
 static int allocate(struct pool *own, void **out, uint64_t bytes, void *stream)

@@ -99,7 +99,8 @@ struct nogpu_card {
 	int major, minor, sms;
 	uint64_t l2_bytes;
 	int bus_bits, clock_khz;
-	bool nvlink; /* between the cards of a machine */
+	bool nvlink;  /* between the cards of a machine */
+	bool in_full; /* --values computed */
 	/* by compute capability */
 	int threads_per_sm, blocks_per_sm;
 	uint64_t shared_per_sm_bytes, shared_per_block_bytes;
@@ -142,9 +143,9 @@ extern pthread_mutex_t frag_nogpu_mutex;
 #define NOGPU_LOCKED FRAG_LOCKED(&frag_nogpu_mutex)
 
 struct frag_device;
-/* The simulated device behind card `ordinal`; NULL: no memory or no address space. pre: locked. */
+/* The simulated device behind card `ordinal`. pre: locked. */
 struct frag_device *frag_nogpu_sim(int ordinal);
-/* The same, for calls that only affect addresses. pre: locked. */
+/* The same, for calls that only affect addresses; NULL: no memory, or no address space. pre: locked. */
 struct frag_device *frag_nogpu_places(int ordinal);
 /* The host's address space, as the driver of one card sees it (host_space.c); repeats new mappings and
  * unmappings in its simulated device. pre: locked. */
@@ -163,8 +164,8 @@ bool frag_nogpu_range_put(const void *base, uint64_t bytes, int device);
 bool frag_nogpu_range_take(const void *base, uint64_t *bytes, int *device);
 /* Frees a block of a pool (mempool.c); false: not from a pool. pre: locked. */
 bool frag_nogpu_pool_give(void *at, void *stream);
-/* The program waits for a stream of the current card, or for all. */
-void frag_nogpu_pools_wait(void *stream, bool all);
+/* The program waits for a stream of the current card, or for all: set at a pool's first block. */
+extern void (*frag_nogpu_pools_wait)(void *stream, bool all);
 /* Needs that make the driver move the current card's local memory (local.c). */
 enum nogpu_local {
 	NOGPU_LOCAL_ASSERTS,
@@ -216,12 +217,12 @@ void frag_nogpu_mark_begun(void);
 /* Drops the whole pages there: they read as zeros and take no host memory. */
 void frag_nogpu_forget(void *p, uint64_t bytes);
 __attribute__((visibility("default"))) void frag_nogpu_clear(void *p, uint64_t bytes);
-/* Memory whose pages may be shared with another process; with one that lent them (lent.h); makes
+/* Memory whose pages may be shared with another process; with one that lent them; makes
  * whole pages private again. */
 bool frag_nogpu_shared(const void *p, uint64_t bytes);
 __attribute__((visibility("default"))) bool frag_nogpu_foreign(const void *p);
 void frag_nogpu_unshare(void *p, uint64_t bytes);
-/* ---- time: the modelled clock of all kernels so far (card_clock.c) */
+/* ---- time: the modelled clock of all kernels so far (card_stream.c) */
 
 /* Adds an operator of this length to a stream, and all so far; is it called by C++, in a backward
  * pass, or by Python? Bytes sent to other ranks and awaited from them; the first call makes streams
@@ -258,11 +259,7 @@ int frag_nogpu_kernel_of(void **out, const void *module, const char *name);
 int frag_nogpu_registers(const void *handle);
 int frag_nogpu_frame_bytes(const void *handle);
 #define NOGPU_USUAL_REGISTERS 32 /* if unknown */
-/* The source of code compiled at run time (nvrtc.c), NULL: other code. The parameters that one of
- * its kernels stores to, as a bit set. */
-#define NOGPU_CUBIN_BYTES 64u /* a single byte would mean PTX only */
-const char *frag_nogpu_source_of(const void *image);
-uint64_t frag_nogpu_stored_by(const char *source, const char *kernel);
+#define NOGPU_CUBIN_BYTES 64u /* of code compiled at run time: a single byte would mean PTX only */
 
 /* Values at `to` now are those of `from`, NULL: of the host (copy.c). */
 void frag_nogpu_arrived(const void *to, const void *from, uint64_t bytes);
@@ -271,21 +268,37 @@ enum { NOGPU_UNKNOWN = 0, NOGPU_COMPUTED = 4 };
 uint32_t frag_nogpu_origin(const void *p, uint64_t bytes);
 /* lower: never raises the storage's origin. */
 void frag_nogpu_origin_set(const void *p, uint64_t bytes, uint32_t origin, bool lower);
-/* Moves memory into a file, as lent_give does (lent.h), with the origins of its values. */
-bool frag_nogpu_lend(void *p, uint64_t bytes, int fd, uint64_t offset);
-/* The stream's later work begins after `ns`, and (number > 0) after transfers up to this one. */
-void frag_nogpu_stream_awaits(void *stream, uint64_t ns, uint64_t number);
 
-/* How long to wait for other ranks: not at all; unless they wait for this one; to the end. */
-enum nogpu_patience { NOGPU_LOOK, NOGPU_TRY, NOGPU_WAIT };
+/* ---- memory shared with other processes (lent.c) */
+
+#define LENT_PAGE 4096u
+/* A sparse file for offsets below `room`. -1: none. */
+int lent_file(uint64_t room);
+/* Moves whole pages of this process, with their contents, into the file; the second, with the origins
+ * of their values. */
+bool lent_give(void *p, uint64_t bytes, int fd, uint64_t offset);
+bool frag_nogpu_lend(void *p, uint64_t bytes, int fd, uint64_t offset);
+/* Maps whole pages of another process's file; zeros if that fails. */
+void lent_take(void *to, uint64_t bytes, int fd, uint64_t offset);
+/* Number of shared ranges: while it is 0, callers can skip the other calls. */
+const _Atomic size_t *frag_nogpu_lent(void);
+/* The process that owns shared memory. 0: not shared, or this one. */
+long lent_owner(const void *p);
+/* The least known origin in the range. False: not shared. lower: never raises an origin. */
+__attribute__((visibility("default"))) bool frag_nogpu_lent_origin(const void *p, uint64_t bytes,
+								   uint32_t *origin);
+__attribute__((visibility("default"))) void
+frag_nogpu_lent_origin_set(const void *p, uint64_t bytes, uint32_t origin, bool lower);
+
+/* The stream's later work begins after `ns`. */
+void frag_nogpu_stream_awaits(void *stream, uint64_t ns);
 
 /* Set by ranks/ when it is loaded; NULL without it. They return 0, or an error of CUDA's. */
 struct nogpu_ranks {
 	/* Waits until no data of other ranks is awaited at [p, p + bytes). */
 	int (*settle)(const void *p, uint64_t bytes);
-	/* Waits for transfers up to this number; *ns becomes at least their end. NOGPU_NOT_READY: one
-	 * has not come. */
-	int (*settle_until)(uint64_t number, enum nogpu_patience how, uint64_t *ns);
+	/* Waits until nothing is awaited. */
+	int (*settle_all)(void);
 	/* Called at each launch: kernels of PyTorch's symmetric memory communicate. */
 	int (*symmetric)(const void *function, void **parameters, void *stream);
 	_Atomic unsigned waiting; /* threads that wait for other ranks to begin a transfer */
@@ -307,8 +320,6 @@ NOGPU_DECLARE(int, cudaMemcpy2DAsync,
 	       size_t height, int kind, void *stream));
 NOGPU_DECLARE(int, cudaMemsetAsync, (void *to, int value, size_t bytes, void *stream));
 __attribute__((visibility("default"))) void frag_nogpu_answer(bool on, uint64_t count);
-__attribute__((visibility("default"))) void
-frag_nogpu_answer_in_turn(const uint64_t *counts, uint64_t count, uint64_t every);
 /* card_stream.c */
 NOGPU_DECLARE(int, cudaStreamCreateWithPriority, (void **out, unsigned flags, int priority));
 NOGPU_DECLARE(int, cudaEventCreateWithFlags, (void **out, unsigned flags));
@@ -353,7 +364,7 @@ int frag_nogpu_arch_of(const struct frag_nogpu_fatbin *f);
  * is loaded. */
 const char *frag_nogpu_name_of(const void *function);
 /* Registers per thread of the kernel with that mangled name (NULL: unknown); how many blocks with
- * so many registers a multiprocessor runs at once, at least one (occupancy.c). */
+ * so many registers a multiprocessor runs at once, at least one. */
 int frag_nogpu_registers_by_name(const char *name);
 int frag_nogpu_blocks_per_sm(int registers, int threads, uint64_t shared_bytes);
 /* True once for each source file: at the launch of its first kernel. */

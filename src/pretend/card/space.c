@@ -86,18 +86,7 @@ int frag_nogpu_owner(const void *p)
 	return at < NOGPU_SPACE_BYTES ? (int)(at / share_bytes()) : -1;
 }
 
-/* Aborts, because the program would take an error code for a full card. */
-static void __attribute__((noreturn)) fail_space(void)
-{
-	dprintf(STDERR_FILENO,
-		"cufrag: cannot reserve %llu TiB of addresses for the pretended card: %s (it needs "
-		"ulimit -v and -d unlimited, and vm.overcommit_memory other than 2)\n",
-		(unsigned long long)(share_bytes() >> 40), strerror(errno));
-	_exit(4);
-}
-
-/* NULL: no memory, or (unless `must`) no address space. */
-static struct frag_device *sim_of(int ordinal, bool must)
+struct frag_device *frag_nogpu_places(int ordinal)
 {
 	const struct nogpu_card *c = frag_nogpu_card();
 	const struct frag_sim_config cfg = { .name = c->name,
@@ -116,11 +105,8 @@ static struct frag_device *sim_of(int ordinal, bool must)
 		return sims[ordinal];
 	got = mmap(at, share_bytes(), PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-	if (got == MAP_FAILED) {
-		if (must)
-			fail_space();
+	if (got == MAP_FAILED)
 		return NULL;
-	}
 	/* else each small copy takes 2 MiB of host memory */
 	madvise(got, share_bytes(), frag_nogpu_in_full() ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 	if (got != at || frag_sim_open(&cfg, &sims[ordinal], NULL)) {
@@ -131,14 +117,18 @@ static struct frag_device *sim_of(int ordinal, bool must)
 	return sims[ordinal];
 }
 
+/* Without it, ends the process: the program would take an error code for a full card. */
 struct frag_device *frag_nogpu_sim(int ordinal)
 {
-	return sim_of(ordinal, true);
-}
+	struct frag_device *sim = frag_nogpu_places(ordinal);
 
-struct frag_device *frag_nogpu_places(int ordinal)
-{
-	return sim_of(ordinal, false);
+	if (sim)
+		return sim;
+	dprintf(STDERR_FILENO,
+		"cufrag: cannot reserve %llu TiB of addresses for the pretended card: %s (it needs "
+		"ulimit -v and -d unlimited, and vm.overcommit_memory other than 2)\n",
+		(unsigned long long)(share_bytes() >> 40), strerror(errno));
+	_exit(4);
 }
 
 void frag_nogpu_hold(uint64_t bytes)

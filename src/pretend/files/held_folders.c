@@ -1,47 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Listing folders; see held.h. A folder on disk and in up is read from disk first, without removed
- * and copied entries, then from up. (The C library's own glob, ftw and fts only see the disk.)
+ * and copied entries, then from up. (The C library's own glob, ftw, fts and scandir only see the disk.)
  */
 #include "held.h"
 
 #include <dirent.h>
 
-#ifndef __clang__ /* no such warning */
-#pragma GCC diagnostic ignored "-Wmismatched-dealloc"
-#endif
-
 #define STREAMS 256u
 
 static struct stream {
-	DIR *disk; /* the program's handle; NULL: a free entry */
+	DIR *disk; /* the program's handle */
 	DIR *up;   /* NULL: only hidden entries */
 	bool second;
 	char user[PATH_MAX];
-} * streams[STREAMS];
-static unsigned used; /* number of entries ever used */
-
-#define FRAG_NEXT(type, name) \
-	static type next_##name(DIR *dir) \
-	{ \
-		static void *function; \
-\
-		return ((type(*)(DIR *))frag_next(&function, #name))(dir); \
-	}
-FRAG_NEXT(struct dirent *, readdir)
-FRAG_NEXT(void, rewinddir)
-FRAG_NEXT(int, closedir)
-
-static DIR *next_opendir(const char *path)
-{
-	static void *function;
-
-	return ((DIR * (*)(const char *)) frag_next(&function, "opendir"))(path);
-}
+} * streams[STREAMS]; /* NULL: a free entry */
 
 static struct stream *stream_of(DIR *dir)
 {
-	for (unsigned i = 0; i < __atomic_load_n(&used, __ATOMIC_ACQUIRE); i++) {
+	for (unsigned i = 0; i < STREAMS; i++) {
 		struct stream *s = __atomic_load_n(&streams[i], __ATOMIC_ACQUIRE);
 
 		if (s && s->disk == dir)
@@ -51,49 +28,47 @@ static struct stream *stream_of(DIR *dir)
 }
 
 /* `disk` is the open folder on disk. */
-static DIR *merge(const struct place *p, DIR *disk)
+static long merge(const struct place *p, DIR *disk)
 {
 	struct stream *s = disk ? calloc(1, sizeof(*s)) : NULL, *none = NULL;
 	unsigned i = 0;
 
 	if (!s)
-		return disk;
+		return (long)disk;
 	s->disk = disk;
-	s->up = p->in_up ? next_opendir(p->up) : NULL;
+	s->up = p->in_up ? opendir(p->up) : NULL;
 	strcpy(s->user, p->user);
-	while (i < STREAMS && !__atomic_compare_exchange_n(&streams[i], &none, s, false,
-							   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+	while (i < STREAMS && !__atomic_compare_exchange_n(&streams[i++], &none, s, false,
+							   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		none = NULL;
-		i++;
-	}
-	for (unsigned n = used;
-	     n < i + 1 && !__atomic_compare_exchange_n(&used, &n, i + 1, false, __ATOMIC_ACQ_REL,
-						       __ATOMIC_RELAXED);)
-		;
-	return disk;
+	return (long)disk;
 }
 
-FRAG_EXPORT DIR *opendir(const char *path)
+static long open_folder(void *next, long *a, const struct shape *shape)
 {
 	struct place p;
 
-	if (!frag_held || !frag_held->changes || !frag_held_find(&p, AT_FDCWD, path, true))
-		return next_opendir(path);
-	if (frag_held_is_merged(&p))
-		return merge(&p, next_opendir(*p.user ? p.user : "/"));
-	return next_opendir(p.hidden || p.in_up ? p.up : *p.user ? p.user : "/");
+	(void)shape;
+	if (!frag_held || !frag_held->changes ||
+	    !frag_held_find(&p, AT_FDCWD, (const char *)a[0], true))
+		return frag_held_go(next, a);
+	if (!*p.user)
+		strcpy(p.user, "/");
+	a[0] = (long)(p.hidden || (p.in_up && !p.on_disk) ? p.up : p.user);
+	return frag_held_is_merged(&p) ? merge(&p, (DIR *)frag_held_go(next, a))
+				       : frag_held_go(next, a);
 }
 
-FRAG_EXPORT DIR *fdopendir(int fd)
+static long open_descriptor(void *next, long *a, const struct shape *shape)
 {
-	static void *function;
 	struct place p;
-	DIR *dir = ((DIR * (*)(int)) frag_next(&function, "fdopendir"))(fd);
+	DIR *dir = (DIR *)frag_held_go(next, a);
 
-	if (dir && frag_held && frag_held->changes && frag_held_find_fd(&p, fd) &&
-	    frag_held_is_merged(&p))
-		merge(&p, dir);
-	return dir;
+	(void)shape;
+	return dir && frag_held && frag_held->changes && frag_held_find_fd(&p, (int)a[0]) &&
+			       frag_held_is_merged(&p)
+		       ? merge(&p, dir)
+		       : (long)dir;
 }
 
 static bool is_dots(const char *name)
@@ -104,93 +79,65 @@ static bool is_dots(const char *name)
 static bool is_replaced(const struct stream *s, const char *name)
 {
 	char user[2 * PATH_MAX], up[2 * PATH_MAX];
+	struct stat st;
 
 	if (snprintf(user, sizeof(user), "%s/%s", s->user, name) >= PATH_MAX)
 		return false;
 	frag_held_up(user, up);
-	return !FRAG_SYS(faccessat, AT_FDCWD, up, F_OK) || frag_held_is_hidden(user);
+	return !FRAG_SYS(newfstatat, AT_FDCWD, up, &st, AT_SYMLINK_NOFOLLOW) ||
+	       frag_held_is_hidden(user);
 }
 
-FRAG_EXPORT struct dirent *readdir(DIR *dir)
+static long read_entry(void *next, long *a, const struct shape *shape)
 {
-	struct stream *s = stream_of(dir);
-	struct dirent *e;
+	struct stream *s = stream_of((DIR *)a[0]);
+	const struct dirent *e;
 	int before = errno;
 
+	(void)shape;
 	if (!s)
-		return next_readdir(dir);
-	while (!s->second && (e = next_readdir(dir)))
+		return frag_held_go(next, a);
+	while (!s->second && (e = (const struct dirent *)frag_held_go(next, a)))
 		if (is_dots(e->d_name) || !is_replaced(s, e->d_name))
-			return errno = before, e;
+			return errno = before, (long)e;
 	s->second = true;
-	while (s->up && (e = next_readdir(s->up)))
+	while (s->up && (e = readdir(s->up)))
 		if (!is_dots(e->d_name))
-			return errno = before, e;
-	return errno = before, NULL;
+			return errno = before, (long)e;
+	return errno = before, 0;
 }
 
-FRAG_EXPORT struct dirent64 *readdir64(DIR *dir)
+static long begin_again(void *next, long *a, const struct shape *shape)
 {
-	return (struct dirent64 *)readdir(dir);
-}
+	struct stream *s = stream_of((DIR *)a[0]);
 
-FRAG_EXPORT void rewinddir(DIR *dir)
-{
-	struct stream *s = stream_of(dir);
-
-	next_rewinddir(dir);
+	(void)shape;
 	if (s && s->up)
-		next_rewinddir(s->up);
+		rewinddir(s->up);
 	if (s)
 		s->second = false;
+	return frag_held_go(next, a);
 }
 
-FRAG_EXPORT int closedir(DIR *dir)
+static long close_folder(void *next, long *a, const struct shape *shape)
 {
-	struct stream *s = stream_of(dir);
+	struct stream *s = stream_of((DIR *)a[0]);
 
+	(void)shape;
 	for (unsigned i = 0; s && i < STREAMS; i++)
 		if (streams[i] == s)
 			__atomic_store_n(&streams[i], NULL, __ATOMIC_RELEASE);
 	if (s && s->up)
-		next_closedir(s->up);
+		closedir(s->up);
 	free(s);
-	return next_closedir(dir);
+	return frag_held_go(next, a);
 }
 
-FRAG_EXPORT int scandir(const char *restrict path, struct dirent ***restrict list,
-			int (*wanted)(const struct dirent *),
-			int (*order)(const struct dirent **, const struct dirent **))
-{
-	struct dirent **all = NULL, **more, *e;
-	DIR *dir = opendir(path);
-	int n = 0;
-
-	while (dir && (e = readdir(dir))) {
-		if (wanted && !wanted(e))
-			continue;
-		more = n % 64 ? all : realloc(all, ((size_t)n + 64) * sizeof(*all));
-		if (!more || !(all = more, all[n] = malloc(e->d_reclen)))
-			break;
-		memcpy(all[n++], e, e->d_reclen);
-	}
-	if (!dir)
-		return -1;
-	closedir(dir);
-	if (order && n)
-		qsort(all, (size_t)n, sizeof(*all),
-		      (int (*)(const void *, const void *))(void *)order);
-	*list = all;
-	return n;
-}
-FRAG_EXPORT int scandir64(const char *restrict path, struct dirent64 ***restrict list,
-			  int (*wanted)(const struct dirent64 *),
-			  int (*order)(const struct dirent64 **, const struct dirent64 **))
-{
-	return scandir(path, (struct dirent ***)list,
-		       (int (*)(const struct dirent *))(void *)wanted,
-		       (int (*)(const struct dirent **, const struct dirent **))(void *)order);
-}
+ROW(open_folder, opendir, .path = 1)
+ROW(open_descriptor, fdopendir, .dir = 1)
+ROWS(read_entry, readdir, .dir = 1)
+ROW(begin_again, rewinddir, .dir = 1)
+ROW(close_folder, closedir, .dir = 1)
 
 bool frag_held_is_empty(const char *user)
 {

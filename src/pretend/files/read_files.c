@@ -7,21 +7,13 @@
  *
  * cufrag reuses a recording while these are unchanged (src/pretend/start/kept.c).
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include "held.h"
 
-#include "read_files.h"
+#include <link.h>
+
 #include "protocol_list.inc"
 
-#define FRAG_EXPORT __attribute__((visibility("default")))
-#define SEEN_SLOTS 16384u /* a full table only repeats lines */
+#define SEEN_SLOTS 16384u
 
 FRAG_EXPORT void cufrag_read_files_into(const char *name);
 FRAG_EXPORT void cufrag_read_files_end(void);
@@ -29,23 +21,13 @@ FRAG_EXPORT void cufrag_read_files_end(void);
 static char list[4096]; /* "": not wanted */
 static uint64_t seen[SEEN_SLOTS];
 
-/* True the second time. Not exact between threads: a line may appear twice. */
+/* True the second time, mostly: another file may have taken its slot, which only repeats its line. */
 static bool was_seen(const struct stat *st)
 {
 	uint64_t key = (uint64_t)st->st_dev << 48 ^ (uint64_t)st->st_ino * 0x9e3779b97f4a7c15u ^
 		       (uint64_t)st->st_mtim.tv_nsec << 20 ^ (uint64_t)st->st_mtim.tv_sec;
 
-	for (unsigned i = 0; i < 16; i++) {
-		uint64_t *slot = &seen[(key + i) % SEEN_SLOTS];
-
-		if (__atomic_load_n(slot, __ATOMIC_RELAXED) == key)
-			return true;
-		if (!__atomic_load_n(slot, __ATOMIC_RELAXED)) {
-			__atomic_store_n(slot, key, __ATOMIC_RELAXED);
-			return false;
-		}
-	}
-	return false;
+	return __atomic_exchange_n(&seen[key % SEEN_SLOTS], key, __ATOMIC_RELAXED) == key;
 }
 
 static void tell(int fd)
@@ -59,8 +41,7 @@ static void tell(int fd)
 		return;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	len = readlink(link, path, sizeof(path) - 1);
-	to = (int)syscall(SYS_openat, AT_FDCWD, list, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC,
-			  0600);
+	to = (int)FRAG_SYS(openat, AT_FDCWD, list, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 	if (to < 0)
 		return;
 	path[len > 0 ? len : 0] = '\0';
@@ -82,25 +63,14 @@ void frag_read_file(int fd)
 }
 
 /* Files that the loader mapped without our open: the program and its libraries. */
-static void tell_mapped(void)
+static int tell_mapped(struct dl_phdr_info *part, size_t size, void *ctx)
 {
-	char line[4300];
-	int list_fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-	FILE *maps = list_fd < 0 ? NULL : fdopen(list_fd, "r");
+	int fd = open(*part->dlpi_name ? part->dlpi_name : "/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
-	while (maps && fgets(line, sizeof(line), maps)) {
-		char *path = strchr(line, '/');
-		int fd;
-
-		if (!path || !strstr(line, " r-xp "))
-			continue;
-		path[strcspn(path, "\n")] = '\0';
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd >= 0)
-			close(fd);
-	}
-	if (maps)
-		fclose(maps);
+	(void)size, (void)ctx;
+	if (fd >= 0)
+		close(fd);
+	return 0;
 }
 
 /* Switches to this file, "": none. Each fork of cufrag_fork_server.py has its own. */
@@ -119,5 +89,5 @@ static void __attribute__((constructor(101))) begin(void)
 FRAG_EXPORT void __attribute__((destructor)) cufrag_read_files_end(void)
 {
 	if (*list)
-		tell_mapped();
+		dl_iterate_phdr(tell_mapped, NULL);
 }

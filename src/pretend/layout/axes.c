@@ -208,10 +208,6 @@ void frag_axes_guess_order(struct frag_axes *x)
 		}
 		if (strstr(known, name) && ascending && a->order == FRAG_AXIS_ANY)
 			a->order = FRAG_AXIS_RISING;
-		if (a->implied && ascending && a->order == FRAG_AXIS_ANY) {
-			a->order = FRAG_AXIS_FALLING;
-			a->expected = true;
-		}
 		if (a->order == FRAG_AXIS_ANY && is_recomputation(a))
 			a->order = FRAG_AXIS_FALLING;
 	}

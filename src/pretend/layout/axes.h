@@ -27,8 +27,7 @@ struct frag_axis {
 	char **values;
 	size_t count;
 	enum frag_axis_order order;
-	bool implied; /* it need not be in the command: the number of ranks */
-	bool expected; /* the order is only expected (more ranks share memory), and dropped if two runs contradict it */
+	bool implied;	    /* it need not be in the command: the number of ranks */
 	const char **words; /* [count] constant words in place of each value, or NULL */
 };
 
@@ -44,7 +43,7 @@ int frag_axes_add(struct frag_axes *x, const char *text, struct frag_err *err);
 /* Names with commas, with braces or without. */
 int frag_axes_set_order(struct frag_axes *x, const char *names, enum frag_axis_order order,
 			struct frag_err *err);
-/* Sets the order of undeclared axes by their usual names: batch, micro-batch, sequence rise; recomputation, ranks fall. */
+/* Sets the order of undeclared axes by their usual names: batch, micro-batch, sequence rise; recomputation falls. */
 void frag_axes_guess_order(struct frag_axes *x);
 /* Checks that every name is used in the command or the settings, and that every {name} there has values. {{name}} is a literal {name}. */
 int frag_axes_check(const struct frag_axes *x, char *const *words, char *const *settings,

@@ -20,16 +20,6 @@ static bool below(const struct frag_border *b, const struct frag_border_point *x
 	return true;
 }
 
-/* Cards for which the answer of `ran` carries over to an ordered point. */
-static uint64_t counting(const struct frag_border *b, const struct frag_border_point *ran,
-			 const struct frag_border_point *other)
-{
-	for (unsigned i = 0; i < b->axes; i++)
-		if (b->expected >> i & 1 && ran->level[i] != other->level[i])
-			return b->withdrawn ? 0 : ran->clear;
-	return b->cards;
-}
-
 /* A group, and its points that run next or now. */
 struct round {
 	const struct frag_border *b;
@@ -172,9 +162,8 @@ static void spread(struct frag_border *b, size_t i)
 	group_of(b, i, &first, &end);
 	for (size_t k = first; k < end; k++) {
 		struct frag_border_point *q = &b->points[k];
-		uint64_t counts = counting(b, p, q);
-		uint64_t yes = below(b, q, p) ? counts & p->fits : 0;
-		uint64_t no = below(b, p, q) ? counts & ~p->fits : 0;
+		uint64_t yes = below(b, q, p) ? p->fits : 0;
+		uint64_t no = below(b, p, q) ? b->cards & ~p->fits : 0;
 
 		if (q->ran)
 			continue;
@@ -183,7 +172,7 @@ static void spread(struct frag_border *b, size_t i)
 	}
 }
 
-void frag_border_decide(struct frag_border *b, size_t i, uint64_t fits, uint64_t clear)
+void frag_border_decide(struct frag_border *b, size_t i, uint64_t fits)
 {
 	struct frag_border_point *p = &b->points[i];
 
@@ -191,43 +180,13 @@ void frag_border_decide(struct frag_border *b, size_t i, uint64_t fits, uint64_t
 	p->running = p->due = false;
 	p->decided = b->cards;
 	p->fits = fits;
-	p->clear = clear;
 	spread(b, i);
-}
-
-bool frag_border_expected_below(const struct frag_border *b, size_t i, size_t k)
-{
-	const struct frag_border_point *p = &b->points[i], *q = &b->points[k];
-	bool less = false;
-
-	if (p->group != q->group)
-		return false;
-	for (unsigned a = 0; a < b->axes; a++) {
-		if (b->expected >> a & 1 ? p->level[a] > q->level[a] : p->level[a] != q->level[a])
-			return false;
-		less |= p->level[a] != q->level[a];
-	}
-	return less;
 }
 
 static void undecide(struct frag_border_point *p)
 {
 	p->decided = p->elsewhere;
 	p->fits = 0;
-}
-
-void frag_border_expect_nothing(struct frag_border *b)
-{
-	b->withdrawn = true;
-	for (size_t i = 0; i < b->count; i++) {
-		struct frag_border_point *p = &b->points[i];
-
-		if (!p->ran && !p->running)
-			undecide(p);
-	}
-	for (size_t i = 0; i < b->count; i++)
-		if (b->points[i].ran)
-			spread(b, i);
 }
 
 void frag_border_fail(struct frag_border *b, size_t i)

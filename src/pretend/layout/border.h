@@ -2,9 +2,8 @@
 /*
  * Chooses the layouts to run, so that the answer for all of them is known. Points lie in groups.
  * Within a group memory is assumed to be monotonic along each rising axis, so bisection finds the
- * border between points that fit and points that do not. An expected axis is weaker: only clear
- * answers carry over along it, and none once two runs contradict it. Each point has an answer for
- * each of up to 64 cards.
+ * border between points that fit and points that do not. Each point has an answer for each of up to
+ * 64 cards.
  *
  * Ownership: the caller's arrays; init by zeroing, then frag_border_open.
  */
@@ -27,7 +26,6 @@ struct frag_border_point {
 	/* a bit for each card, from here on */
 	uint64_t elsewhere; /* cards of other classes */
 	uint64_t decided, fits;
-	uint64_t clear; /* it ran, and the answer is far from the border */
 	bool ran, running;
 	bool due;      /* runs next or now */
 	bool alone;    /* it failed for another reason than memory: no answer carries over */
@@ -38,10 +36,8 @@ struct frag_border {
 	struct frag_border_point *points;
 	size_t count;
 	unsigned axes;
-	unsigned expected; /* a bit for each expected axis */
-	bool withdrawn;	   /* expected axes carry no answers any more */
-	unsigned at_once;  /* points of a group; 0 = 1 */
-	uint64_t cards;	   /* a bit for each */
+	unsigned at_once; /* points of a group; 0 = 1 */
+	uint64_t cards;	  /* a bit for each */
 	uint64_t assumed, checked,
 		wrong; /* counts: never run; run as a check; checks that contradict */
 };
@@ -49,12 +45,8 @@ struct frag_border {
 /* The next point to run: from the group with the fewest running points, on a tie the most undecided
  * ones. SIZE_MAX = wait for a running point. */
 size_t frag_border_next(struct frag_border *b);
-/* Records the result of point i: the cards that it fits, and the cards whose answer is clear. */
-void frag_border_decide(struct frag_border *b, size_t i, uint64_t fits, uint64_t clear);
-/* Drops the expected axes: memory is not monotonic along them. */
-void frag_border_expect_nothing(struct frag_border *b);
-/* Is i below k along expected axes, and equal along all others? */
-bool frag_border_expected_below(const struct frag_border *b, size_t i, size_t k);
+/* Records the result of point i: the cards that it fits. */
+void frag_border_decide(struct frag_border *b, size_t i, uint64_t fits);
 /* Point i failed for another reason than memory. */
 void frag_border_fail(struct frag_border *b, size_t i);
 /* A random assumed point to run as a check, once everything is decided: one for every 20 assumed

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See config.h. Only the bytes of the value change: comments, order and what is not understood
- * stay. A key that is missing is added. JSON may have comments, as DeepSpeed allows them, and is
- * nested as deep as it likes, so it is scanned here. libyaml finds values in YAML; only block
- * mappings are edited, as programs write their own configuration.
+ * See config.h. A document is read, changed and written again by jansson or libyaml; comments go.
+ * JSON may have comments, as DeepSpeed allows them. A key that is missing is added.
  */
 #include "config.h"
 
@@ -16,338 +14,224 @@
 
 #include "answer/textbuf.h"
 
-#define BYTE_ORDER_MARK "\xef\xbb\xbf"
-
-/* Replaces `cut` bytes at `at` by before, a value and after. */
-struct edit {
-	const char *at;
-	size_t cut;
-	struct frag_text before, after;
-};
-
-static const char *behind_mark(const char *text)
+/* The next part of a.b.c in a buffer of its own; NULL: the end. */
+#define PART_MAX 304u
+static const char *next_part(const char *key, char *part)
 {
-	return text + (strncmp(text, BYTE_ORDER_MARK, 3) ? 0 : 3);
+	size_t len = strcspn(key, ".");
+
+	if (!*key)
+		return NULL;
+	snprintf(part, PART_MAX, "%.*s", (int)len, key);
+	return key + len + (key[len] == '.');
 }
 
-/* In double quotes, as JSON and YAML read it. */
-static void put_quoted(struct frag_text *t, const char *value)
+static int fail_at(const char *part, const char *why, struct frag_err *err)
 {
-	frag_text_add(t, "\"");
-	for (; *value; value++)
-		if ((unsigned char)*value < ' ')
-			frag_text_addf(t, "\\u%04x", (unsigned)*value);
-		else
-			frag_text_addf(t, "%s%c", strchr("\"\\", *value) ? "\\" : "", *value);
-	frag_text_add(t, "\"");
+	return frag_fail(err, FRAG_EINPUT, "'%.80s' %s", part, why);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------ */
 
-static int fail_json(const char *text, const char *at, struct frag_err *err)
+/* Comments become blanks: # and two slashes to the end of the line, and those of C. */
+static void blank_comments(char *at)
 {
-	return frag_fail(err, FRAG_EINPUT, "cannot be read as JSON at byte %zu",
-			 (size_t)(at - text));
-}
+	for (bool quoted = false; *at; at++) {
+		const char *end = at;
 
-/* Skips blanks and comments. */
-static const char *blanks(const char *at)
-{
-	for (;;) {
-		at += strspn(at, " \t\r\n");
-		if (*at == '#' || !strncmp(at, "//", 2)) {
-			at += strcspn(at, "\n");
-		} else if (!strncmp(at, "/*", 2)) {
-			const char *end = strstr(at + 2, "*/");
-
-			at = end ? end + 2 : at + strlen(at);
-		} else {
-			return at;
+		if (*at == '"')
+			quoted = !quoted;
+		if (quoted) {
+			at += *at == '\\' && at[1];
+			continue;
+		}
+		if (*at == '#' || !strncmp(at, "//", 2))
+			end = at + strcspn(at, "\n");
+		else if (!strncmp(at, "/*", 2))
+			end = strstr(at, "*/") ? strstr(at, "*/") + 2 : at + strlen(at);
+		if (end > at) {
+			memset(at, ' ', (size_t)(end - at));
+			at += end - at - 1;
 		}
 	}
 }
 
-/* The end of the string that begins here. */
-static const char *text_end(const char *at)
+/* Numbers, true, false and null as they are; everything else is a text. */
+static json_t *json_of(const char *value)
 {
-	for (at++; *at && *at != '"'; at++)
-		at += *at == '\\' && at[1];
-	return at + (*at == '"');
+	json_t *word =
+		strpbrk(value, " \t\r\n[{\"") ? NULL : json_loads(value, JSON_DECODE_ANY, NULL);
+
+	return word ? word : json_string(value);
 }
 
-static const char *value_end(const char *at)
+static int set_json(const char *text, const char *key, const char *value, struct frag_text *out,
+		    struct frag_err *err)
 {
-	size_t depth = 0;
+	FRAG_AUTO_FREE char *copy = frag_host_strdup(text), *made = NULL;
+	json_auto_t *root = NULL;
+	char part[PART_MAX];
+	json_error_t why;
+	json_t *at;
 
-	while (*at && (depth || !strchr(",}] \t\r\n/#", *at))) {
-		depth += *at == '{' || *at == '[';
-		depth -= *at == '}' || *at == ']';
-		at = *at == '"' ? text_end(at) : at + 1;
-		at = depth ? blanks(at) : at;
+	FRAG_CHECK_ALLOC(copy, "configuration", err);
+	blank_comments(copy);
+	at = root = json_loads(copy, 0, &why);
+	if (!root)
+		return frag_fail(err, FRAG_EINPUT, "cannot be read as JSON at line %d: %s",
+				 why.line, why.text);
+	while ((key = next_part(key, part)) && json_is_object(at)) {
+		json_t *below = json_object_get(at, part);
+
+		if (!below || !*key)
+			json_object_set_new(at, part, *key ? json_object() : json_of(value));
+		at = json_object_get(at, part);
 	}
-	return at;
-}
-
-/* Value of the last member with this name, as parsers do, in the object at this place, or NULL. */
-static int find_member(const char *text, const char *at, const char *key, size_t len,
-		       const char **value, struct frag_err *err)
-{
-	*value = NULL;
-	do {
-		const char *name = blanks(at + 1), *end;
-
-		if (*name == '}')
-			return 0;
-		end = *name == '"' ? text_end(name) : name;
-		at = blanks(end);
-		if (end == name || *at != ':' || memchr(name, '\\', (size_t)(end - name)))
-			return fail_json(text, name, err);
-		at = blanks(at + 1);
-		if ((size_t)(end - name) == len + 2 && !memcmp(name + 1, key, len))
-			*value = at;
-		end = value_end(at);
-		if (end == at)
-			return fail_json(text, at, err);
-		at = blanks(end);
-	} while (*at == ',');
-	return *at == '}' ? 0 : fail_json(text, at, err);
-}
-
-/* "a": {"b": VALUE}, as the first member of an object. */
-static void add_member(struct edit *e, const char *key)
-{
-	for (;; key++) {
-		size_t len = strcspn(key, ".");
-
-		frag_text_addf(&e->before, "\"%.*s\": %s", (int)len, key, key[len] ? "{" : "");
-		frag_text_add(&e->after, key[len] ? "}" : "");
-		key += len;
-		if (!*key)
-			break;
-	}
-	frag_text_add(&e->after, *blanks(e->at) == '}' ? "" : ", ");
-}
-
-static int find_json(const char *text, const char *key, struct edit *e, struct frag_err *err)
-{
-	const char *at = blanks(behind_mark(text));
-
-	for (;;) {
-		size_t len = strcspn(key, ".");
-		const char *value;
-
-		if (*at != '{')
-			return frag_fail(err, FRAG_EINPUT, "no object holds '%.80s'", key);
-		FRAG_TRY(find_member(text, at, key, len, &value, err));
-		if (value && !key[len]) {
-			e->at = value;
-			e->cut = (size_t)(value_end(value) - value);
-			return 0;
-		}
-		if (!value)
-			break;
-		key += len + 1;
-		at = value;
-	}
-	e->at = at + 1;
-	add_member(e, key);
+	if (key)
+		return fail_at(part, "is in no object", err);
+	made = json_dumps(root, 0);
+	FRAG_CHECK_ALLOC(made, "configuration", err);
+	frag_text_addf(out, "%s\n", made);
 	return 0;
-}
-
-/* Numbers, true, false and null as they are; everything else as a string. */
-static void put_json(struct frag_text *t, const char *value)
-{
-	const size_t flags = JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL;
-	json_t *word = strpbrk(value, " \t\r\n[{\"") ? NULL : json_loads(value, flags, NULL);
-
-	if (word)
-		frag_text_add(t, value);
-	else
-		put_quoted(t, value);
-	json_decref(word);
 }
 
 /* ---- YAML ------------------------------------------------------------------------------ */
 
-static int fail_yaml(const char *key, const char *why, struct frag_err *err)
-{
-	return frag_fail(err, FRAG_EINPUT, "'%.80s' %s", key, why);
-}
-
-/* The only document of a file. */
-struct yaml {
-	const char *text;
-	yaml_document_t doc;
-	yaml_node_t *root; /* NULL: empty */
-};
-
-static void release_yaml(struct yaml *y)
-{
-	yaml_document_delete(&y->doc);
-}
-
-static int load(yaml_parser_t *p, struct yaml *y, const char *key, struct frag_err *err)
+/* The only document of a text. */
+static int load_yaml(yaml_parser_t *p, const char *text, yaml_document_t *doc, struct frag_err *err)
 {
 	yaml_document_t second = { 0 };
 	bool ok, more = false;
 
 	yaml_parser_set_encoding(p, YAML_UTF8_ENCODING);
-	yaml_parser_set_input_string(p, (const unsigned char *)y->text, strlen(y->text));
-	ok = yaml_parser_load(p, &y->doc);
-	y->root = ok ? yaml_document_get_root_node(&y->doc) : NULL;
-	if (y->root) {
+	yaml_parser_set_input_string(p, (const unsigned char *)text, strlen(text));
+	ok = yaml_parser_load(p, doc);
+	if (ok && yaml_document_get_root_node(doc)) {
 		ok = yaml_parser_load(p, &second);
 		more = ok && yaml_document_get_root_node(&second);
 		yaml_document_delete(&second);
 	}
 	if (more)
-		return fail_yaml(key, "may be in one of several documents", err);
+		return frag_fail(err, FRAG_EINPUT, "has several documents");
 	return ok ? 0
 		  : frag_fail(err, FRAG_EINPUT, "cannot be read as YAML at line %zu: %s",
 			      p->problem_mark.line + 1, p->problem ? p->problem : "not UTF-8");
 }
 
-/* y: zeroed; text stays the caller's. */
-static int open_yaml(struct yaml *y, const char *text, const char *key, struct frag_err *err)
+/* doc: zeroed. */
+static int open_yaml(const char *text, yaml_document_t *doc, struct frag_err *err)
 {
 	yaml_parser_t p;
 	int rc;
 
-	y->text = text;
 	if (!yaml_parser_initialize(&p))
 		return frag_fail_nomem(err, "configuration");
-	rc = load(&p, y, key, err);
+	rc = load_yaml(&p, text, doc, err);
 	yaml_parser_delete(&p);
 	return rc;
 }
 
-/* libyaml counts characters, not bytes. */
-static const char *at_mark(const struct yaml *y, yaml_mark_t mark)
+/* A list of words in brackets, or one word. */
+static int value_of(yaml_document_t *doc, const char *value)
 {
-	const char *at = y->text;
+	FRAG_AUTO(yaml_document_delete) yaml_document_t own = { 0 };
+	const yaml_node_t *list = NULL, *word;
+	struct frag_err err;
+	int made;
 
-	for (size_t n = mark.index; n && *at; n--)
-		for (at++; ((unsigned char)*at & 0xc0) == 0x80; at++)
-			;
-	return at;
-}
-
-/* Can other text on its line take its place? Not if it has an anchor or a tag. */
-static bool is_single(const struct yaml *y, const yaml_node_t *node)
-{
-	yaml_scalar_style_t style = node->data.scalar.style;
-	bool flow = node->type == YAML_SEQUENCE_NODE
-			    ? node->data.sequence.style == YAML_FLOW_SEQUENCE_STYLE
-			    : node->data.mapping.style == YAML_FLOW_MAPPING_STYLE;
-	char first = *at_mark(y, node->start_mark);
-
-	if (node->type == YAML_SCALAR_NODE)
-		flow = style != YAML_LITERAL_SCALAR_STYLE && style != YAML_FOLDED_SCALAR_STYLE;
-	return flow && node->start_mark.line == node->end_mark.line && first != '&' && first != '!';
-}
-
-static bool is_key(const yaml_node_t *node, const char *key, size_t len)
-{
-	return node->type == YAML_SCALAR_NODE && node->data.scalar.length == len &&
-	       !memcmp(node->data.scalar.value, key, len);
+	if (*value == '[' && !open_yaml(value, &own, &err))
+		list = yaml_document_get_root_node(&own);
+	if (!list)
+		return yaml_document_add_scalar(doc, NULL, (const yaml_char_t *)value,
+						(int)strlen(value), YAML_PLAIN_SCALAR_STYLE);
+	made = yaml_document_add_sequence(doc, NULL, YAML_FLOW_SEQUENCE_STYLE);
+	for (int *i = list->data.sequence.items.start; i < list->data.sequence.items.top; i++) {
+		word = yaml_document_get_node(&own, *i);
+		if (word->type != YAML_SCALAR_NODE)
+			return 0;
+		yaml_document_append_sequence_item(
+			doc, made,
+			yaml_document_add_scalar(doc, NULL, word->data.scalar.value,
+						 (int)word->data.scalar.length,
+						 word->data.scalar.style));
+	}
+	return made;
 }
 
 /* The last pair with this key, as parsers take it; NULL: none. */
-static const yaml_node_pair_t *find_pair(struct yaml *y, const yaml_node_t *map, const char *key,
-					 size_t len)
+static yaml_node_pair_t *find_pair(yaml_document_t *doc, int map, const char *key)
 {
-	const yaml_node_pair_t *at = map->data.mapping.pairs.top;
+	const yaml_node_t *node = yaml_document_get_node(doc, map);
+	yaml_node_pair_t *at = node->data.mapping.pairs.top;
 
-	while (at-- > map->data.mapping.pairs.start)
-		if (is_key(yaml_document_get_node(&y->doc, at->key), key, len))
+	while (at-- > node->data.mapping.pairs.start) {
+		const yaml_node_t *k = yaml_document_get_node(doc, at->key);
+
+		if (k->type == YAML_SCALAR_NODE && !strcmp((char *)k->data.scalar.value, key))
 			return at;
+	}
 	return NULL;
 }
 
-/* key: VALUE, behind a mapping, with the mappings that are missing. */
-static void add_lines(struct edit *e, const char *text, const char *key, size_t indent)
+static int change_yaml(yaml_document_t *doc, const char *key, const char *value,
+		       struct frag_err *err)
 {
-	const char *line_end = strstr(text, "\r\n") ? "\r\n" : "\n";
+	char part[PART_MAX];
+	int map = 1; /* the root */
 
-	frag_text_add(&e->before, e->at > text && e->at[-1] != '\n' ? line_end : "");
-	for (;; indent += 2) {
-		size_t len = strcspn(key, ".");
+	if (!yaml_document_get_root_node(doc))
+		map = yaml_document_add_mapping(doc, NULL, YAML_BLOCK_MAPPING_STYLE);
+	while ((key = next_part(key, part))) {
+		yaml_node_pair_t *pair;
+		int word, below;
 
-		frag_text_addf(&e->before, "%*s%.*s:%s", (int)indent, "", (int)len, key,
-			       key[len] ? line_end : " ");
-		key += len + 1;
-		if (!key[-1])
-			break;
-	}
-	frag_text_add(&e->after, line_end);
-}
-
-/* An empty value is where the colon ends; blanks behind it go, unless they separate a comment. */
-static void replace_node(struct edit *e, const struct yaml *y, const yaml_node_t *node)
-{
-	e->at = at_mark(y, node->start_mark);
-	e->cut = (size_t)(at_mark(y, node->end_mark) - e->at);
-	if (e->cut)
-		return;
-	frag_text_add(&e->before, " ");
-	e->cut = strspn(e->at, " \t");
-	e->cut = e->at[e->cut] == '#' ? 0 : e->cut;
-}
-
-static int find_yaml(const char *text, const char *key, struct edit *e, struct frag_err *err)
-{
-	FRAG_AUTO(release_yaml) struct yaml y = { 0 };
-	const yaml_node_pair_t *pair;
-	const yaml_node_t *map;
-
-	FRAG_TRY(open_yaml(&y, behind_mark(text), key, err));
-	for (map = y.root; map; key += strcspn(key, ".") + 1) {
-		size_t len = strcspn(key, ".");
-		const yaml_node_t *value;
-
-		if (map->type != YAML_MAPPING_NODE ||
-		    map->data.mapping.style == YAML_FLOW_MAPPING_STYLE)
-			return fail_yaml(key, "is not in a mapping of lines", err);
-		pair = find_pair(&y, map, key, len);
-		if (!pair)
-			break;
-		value = yaml_document_get_node(&y.doc, pair->value);
-		if (value->start_mark.index <
-		    yaml_document_get_node(&y.doc, pair->key)->end_mark.index)
-			return fail_yaml(key, "is an alias of another value", err);
-		if (is_single(&y, value) == (key[len] != '\0'))
-			return fail_yaml(key, "is not a single value", err);
-		if (!key[len]) {
-			replace_node(e, &y, value);
-			return 0;
+		if (yaml_document_get_node(doc, map)->type != YAML_MAPPING_NODE)
+			return fail_at(part, "is in no mapping", err);
+		pair = find_pair(doc, map, part);
+		if (pair && *key) {
+			map = pair->value;
+			continue;
 		}
-		map = value;
+		below = *key ? yaml_document_add_mapping(doc, NULL, YAML_BLOCK_MAPPING_STYLE)
+			     : value_of(doc, value);
+		if (!below)
+			return fail_at(part, "takes a word, or a list of words", err);
+		word = pair ? pair->key
+			    : yaml_document_add_scalar(doc, NULL, (yaml_char_t *)part, -1,
+						       YAML_PLAIN_SCALAR_STYLE);
+		if (pair)
+			pair->value = below;
+		else if (!word || !yaml_document_append_mapping_pair(doc, map, word, below))
+			return frag_fail_nomem(err, "configuration");
+		map = below;
 	}
-	e->at = map ? at_mark(&y, map->end_mark) : text + strlen(text);
-	while (map && *e->at && e->at > y.text && e->at[-1] != '\n')
-		e->at--; /* to the beginning of the line that follows */
-	add_lines(e, text, key, map ? map->start_mark.column : 0);
 	return 0;
 }
 
-/* Would YAML read it as another text than it is? */
-static bool needs_quotes(const char *value)
+static int take(void *text, unsigned char *bytes, size_t size)
 {
-	FRAG_AUTO(release_yaml) struct yaml y = { 0 };
-	struct frag_err err;
-
-	if (!*value)
-		return false;
-	return open_yaml(&y, value, "", &err) || !y.root || !is_single(&y, y.root) ||
-	       y.root->start_mark.index || *at_mark(&y, y.root->end_mark);
+	frag_text_addn(text, (const char *)bytes, size);
+	return 1;
 }
 
-static void put_yaml(struct frag_text *t, const char *value)
+static int set_yaml(const char *text, const char *key, const char *value, struct frag_text *out,
+		    struct frag_err *err)
 {
-	if (needs_quotes(value))
-		put_quoted(t, value);
-	else
-		frag_text_add(t, value);
+	FRAG_AUTO(yaml_document_delete) yaml_document_t doc = { 0 };
+	yaml_emitter_t to;
+	bool good;
+
+	FRAG_TRY(open_yaml(text, &doc, err));
+	FRAG_TRY(change_yaml(&doc, key, value, err));
+	if (!yaml_emitter_initialize(&to))
+		return frag_fail_nomem(err, "configuration");
+	yaml_emitter_set_output(&to, take, out);
+	yaml_emitter_set_unicode(&to, true);
+	yaml_emitter_set_width(&to, -1);
+	good = yaml_emitter_open(&to) && yaml_emitter_dump(&to, &doc) && yaml_emitter_close(&to);
+	doc = (yaml_document_t){ 0 }; /* dump has released it */
+	yaml_emitter_delete(&to);
+	return good ? 0 : frag_fail_nomem(err, "configuration");
 }
 
 /* ---- files ----------------------------------------------------------------------------- */
@@ -360,26 +244,13 @@ bool frag_config_known(const char *path, bool *yaml)
 	return *yaml || (dot && !strcmp(dot, ".json"));
 }
 
-static void release_edit(struct edit *e)
-{
-	frag_text_release(&e->before);
-	frag_text_release(&e->after);
-}
-
 int frag_config_set(const char *text, bool yaml, const char *key, const char *value, char **out,
 		    struct frag_err *err)
 {
-	FRAG_AUTO(release_edit) struct edit e = { 0 };
 	FRAG_AUTO(frag_text_release) struct frag_text all = { 0 };
 
-	FRAG_TRY(yaml ? find_yaml(text, key, &e, err) : find_json(text, key, &e, err));
-	frag_text_addn(&all, text, (size_t)(e.at - text));
-	frag_text_add(&all, frag_text_str(&e.before));
-	(yaml ? put_yaml : put_json)(&all, value);
-	frag_text_add(&all, frag_text_str(&e.after));
-	frag_text_add(&all, e.at + e.cut);
-	FRAG_TRY(frag_text_check(&e.before, err));
-	FRAG_TRY(frag_text_check(&e.after, err));
+	text += strncmp(text, "\xef\xbb\xbf", 3) ? 0 : 3; /* a byte order mark */
+	FRAG_TRY((yaml ? set_yaml : set_json)(text, key, value, &all, err));
 	FRAG_TRY(frag_text_check(&all, err));
 	*out = all.s;
 	all = (struct frag_text){ 0 };

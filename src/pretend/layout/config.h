@@ -19,7 +19,7 @@ int frag_config_add(char **settings, const char *text, struct frag_err *err);
 /* Replaces file names in words by copies with a layout's values. Errors: FRAG_EUSAGE, FRAG_EINPUT. */
 int frag_config_apply(char *const *settings, const struct frag_axes *axes, size_t layout,
 		      char **words, struct frag_err *err);
-/* The text of a file with the value at a.b.c set, in new memory. Errors: FRAG_EINPUT. */
+/* The text of a file with the value at a.b.c set, in new memory. A part of the key has at most 303 bytes. Errors: FRAG_EINPUT. */
 int frag_config_set(const char *text, bool yaml, const char *key, const char *value, char **out,
 		    struct frag_err *err);
 /* Is it JSON or YAML, by the ending of its name? */

@@ -23,40 +23,29 @@
 #define COPIES_MAX 2048u     /* one for each recording that may be kept (kept.c) */
 #define IN_USE_S (24 * 3600) /* copies younger than that may be in use */
 
-static int fail_unread(const char *path, struct frag_err *err)
+/* Not blocked by a pipe without a writer. */
+static int read_text(const char *path, struct stat *st, char **out, struct frag_err *err)
 {
-	return frag_fail(err, FRAG_EINPUT, "cannot read '%.200s': %s", path, strerror(errno));
-}
+	FRAG_AUTO_FILE FILE *f = NULL;
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	size_t n;
 
-/* Checked before it is opened, as opening a pipe blocks until there is a writer. */
-static int check_file(const char *path, struct stat *st, struct frag_err *err)
-{
-	if (stat(path, st))
-		return fail_unread(path, err);
+	if (fd < 0 || fstat(fd, st) || !(f = fdopen(fd, "r")))
+		return frag_fail(err, FRAG_EINPUT, "cannot read '%.200s': %s", path,
+				 strerror(errno));
 	if (!S_ISREG(st->st_mode))
 		return frag_fail(err, FRAG_EINPUT, "'%.200s' is not a regular file", path);
 	if (st->st_size > FILE_MAX_BYTES)
 		return frag_fail(err, FRAG_EINPUT,
 				 "'%.200s' has %s, and a configuration at most %s", path,
 				 FRAG_BYTES((uint64_t)st->st_size), FRAG_BYTES(FILE_MAX_BYTES));
-	return 0;
-}
-
-static int read_text(const char *path, char **out, struct frag_err *err)
-{
-	FRAG_AUTO_FILE FILE *f = fopen(path, "re");
-	size_t n;
-
-	if (!f)
-		return fail_unread(path, err);
-	*out = frag_host_alloc(FILE_MAX_BYTES + 1);
+	*out = frag_host_calloc(FILE_MAX_BYTES + 1, 1);
 	FRAG_CHECK_ALLOC(*out, "file", err);
 	n = fread(*out, 1, FILE_MAX_BYTES, f);
-	if (memchr(*out, '\0', n))
-		return frag_fail(err, FRAG_EINPUT,
-				 "'%.200s' has zero bytes, so it is not a text file", path);
-	(*out)[n] = '\0';
-	return 0;
+	return strlen(*out) == n
+		       ? 0
+		       : frag_fail(err, FRAG_EINPUT,
+				   "'%.200s' has zero bytes, so it is not a text file", path);
 }
 
 /* ---- copies ---------------------------------------------------------------------------- */
@@ -159,8 +148,7 @@ static int apply(char *const *settings, char **words, struct frag_err *err)
 
 	FRAG_TRY(parse(*settings, &first, err));
 	frag_config_known(first.path, &yaml);
-	FRAG_TRY(check_file(first.path, &st, err));
-	FRAG_TRY(read_text(first.path, &text, err));
+	FRAG_TRY(read_text(first.path, &st, &text, err));
 	for (; *settings; settings++) {
 		char *changed;
 

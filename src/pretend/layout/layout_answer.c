@@ -235,61 +235,63 @@ static const char *requests_of(const struct frag_layouts *x, struct frag_answer 
 				 frag_answer_count(a, x->request_tokens, "token", "tokens"));
 }
 
-/* Layouts of card c that failed for another reason than memory; *known: those with an answer. */
-static size_t count_failed(const struct frag_layouts *x, size_t c, size_t *known)
+/* Why there is no layout to take. */
+static const char *none_of(const struct frag_layouts *x, size_t c, uint64_t least,
+			   struct frag_answer *a)
 {
-	size_t failed = 0;
+	size_t known = 0, failed = 0;
 
 	for (size_t k = 0; k < x->border.count; k++)
 		if (frag_layout_on(x, k, c)) {
-			enum frag_layout_status s = x->results[k].status;
-
-			failed += s == FRAG_LAYOUT_FAILED || s == FRAG_LAYOUT_ENDLESS;
-			*known += s == FRAG_LAYOUT_RAN || s == FRAG_LAYOUT_MEMORY;
+			failed += frag_layout_failed(&x->results[k]);
+			known += x->results[k].status == FRAG_LAYOUT_RAN ||
+				 x->results[k].status == FRAG_LAYOUT_MEMORY;
 		}
-	return failed;
+	if (x->interrupted)
+		return "interrupted before a layout was found";
+	if (least == UINT64_MAX && !(x->requests && known))
+		return "not known, no layout came to its end";
+	if (!x->requests)
+		return frag_answer_print(a,
+					 "no layout fits and leaves the margin free; the least "
+					 "needs a card of %s",
+					 FRAG_BYTES(least));
+	return failed ? frag_answer_print(
+				a, "no layout that ran holds %s; %zu failed for another reason",
+				requests_of(x, a), failed)
+		      : frag_answer_print(a, "no layout holds %s", requests_of(x, a));
+}
+
+static const char *figures_of(const struct frag_layouts *x, const struct fewest_row *row,
+			      struct frag_answer *a)
+{
+	if (x->requests)
+		return frag_answer_print(
+			a, ": its cache of %s holds %s",
+			frag_answer_count(a, row->cache_tokens_count, "token", "tokens"),
+			frag_answer_count(a, row->held_requests_count, "of them", "of them"));
+	return row->peak_reserved_bytes == UINT64_MAX
+		       ? ""
+		       : frag_answer_print(a, ": peak %s, %s left beside the margin",
+					   FRAG_BYTES(row->peak_reserved_bytes),
+					   FRAG_BYTES(row->headroom_bytes));
 }
 
 static void conclude(const struct frag_layouts *x, size_t c, const struct fewest_row *row,
 		     struct frag_answer *a)
 {
 	const char *label = x->cards[c]->label;
-	size_t known = 0, failed = count_failed(x, c, &known);
 
-	if (row->gpus_count == UINT64_MAX && x->interrupted)
-		frag_answer_conclude(a, "%s: interrupted before a layout was found", label);
-	else if (row->gpus_count == UINT64_MAX && row->least_bytes == UINT64_MAX &&
-		 !(x->requests && known))
-		frag_answer_conclude(a, "%s: not known, no layout came to its end", label);
-	else if (row->gpus_count == UINT64_MAX && x->requests)
-		frag_answer_conclude(a,
-				     failed ? "%s: no layout that ran holds %s; %s"
-					    : "%s: no layout holds %s",
-				     label, requests_of(x, a),
-				     frag_answer_print(a, "%zu failed for another reason", failed));
-	else if (x->requests)
-		frag_answer_conclude(
-			a, "%s: %llu %s for %s, with %s: its cache of %s holds %s", label,
-			(unsigned long long)row->gpus_count,
-			row->gpus_count == 1 ? "is enough" : "are the fewest", requests_of(x, a),
-			row->layout,
-			frag_answer_count(a, row->cache_tokens_count, "token", "tokens"),
-			frag_answer_count(a, row->held_requests_count, "of them", "of them"));
-	else if (row->gpus_count == UINT64_MAX)
-		frag_answer_conclude(a,
-				     "%s: no layout fits and leaves the margin free; the least "
-				     "needs a card of %s",
-				     label, FRAG_BYTES(row->least_bytes));
+	if (row->gpus_count == UINT64_MAX)
+		frag_answer_conclude(a, "%s: %s", label, none_of(x, c, row->least_bytes, a));
 	else
 		frag_answer_conclude(
-			a, "%s: %llu %s, with %s%s%s", label, (unsigned long long)row->gpus_count,
-			row->gpus_count == 1 ? "is enough" : "are the fewest", row->layout,
-			row->peak_reserved_bytes == UINT64_MAX
-				? ""
-				: frag_answer_print(a, ": peak %s, %s left beside the margin",
-						    FRAG_BYTES(row->peak_reserved_bytes),
-						    FRAG_BYTES(row->headroom_bytes)),
-			row->confirmed ? "" : "; not recorded on the card itself");
+			a, "%s: %llu %s%s%s, with %s%s%s", label,
+			(unsigned long long)row->gpus_count,
+			row->gpus_count == 1 ? "is enough" : "are the fewest",
+			x->requests ? " for " : "", x->requests ? requests_of(x, a) : "",
+			row->layout, figures_of(x, row, a),
+			row->confirmed || x->requests ? "" : "; not recorded on the card itself");
 	if (row->line)
 		frag_answer_paste(a, x->cards[c]->name, row->line);
 }
@@ -301,16 +303,15 @@ static void say_failures(const struct frag_layouts *x, struct layouts *all, stru
 
 	for (size_t i = 0; i < x->border.count; i++) {
 		const struct frag_layout_result *r = &x->results[i];
-		char text[400];
 
-		if (r->status != FRAG_LAYOUT_FAILED && r->status != FRAG_LAYOUT_ENDLESS)
+		if (!frag_layout_failed(r))
 			continue;
 		all->failed_count++;
 		if (said && !strcmp(said, r->message))
 			continue;
 		said = r->message;
-		frag_axes_text(&x->axes, frag_layout_of(x, i), SIZE_MAX, text, sizeof(text));
-		frag_answer_warn(a, "%s %s, not for want of memory: %s", text,
+		frag_answer_warn(a, "%s %s, not for want of memory: %s",
+				 layout_text(x, frag_layout_of(x, i), a),
 				 r->status == FRAG_LAYOUT_ENDLESS ? "was ended" : "failed",
 				 r->message);
 	}
@@ -321,14 +322,10 @@ static void say_assumed(const struct frag_layouts *x, struct frag_answer *a)
 	FRAG_AUTO(frag_text_release) struct frag_text names = { 0 };
 	const struct frag_border *b = &x->border;
 
-	if (b->withdrawn)
-		frag_answer_say(a, "a layout with more ranks needed more memory than the same with "
-				   "fewer, so nothing was assumed of other numbers of ranks");
 	if (!b->assumed && !b->checked)
 		return;
 	for (size_t k = 0; k < x->axes.count; k++)
-		if (x->axes.list[k].order != FRAG_AXIS_ANY &&
-		    !(x->axes.list[k].expected && b->withdrawn))
+		if (x->axes.list[k].order != FRAG_AXIS_ANY)
 			frag_text_addf(&names, "%s%s of {%s}", names.len ? ", " : "",
 				       x->axes.list[k].order == FRAG_AXIS_RISING ? "more" : "less",
 				       x->axes.list[k].name);
@@ -345,36 +342,21 @@ static void say_assumed(const struct frag_layouts *x, struct frag_answer *a)
 static void warn_adapted(const struct frag_layouts *x, const struct frag_layout_confirm *own,
 			 struct frag_answer *a)
 {
-	const struct frag_layout_result *r = &x->results[own->point];
-	uint64_t before = r->cards[own->card].peak_reserved_bytes,
-		 now = own->result.cards[own->card].peak_reserved_bytes;
-	char text[400];
+	const uint64_t before = x->results[own->point].cards[own->card].peak_reserved_bytes,
+		       now = own->result.cards[own->card].peak_reserved_bytes;
+	const char *card = x->cards[own->card]->name,
+		   *layout = layout_text(x, frag_layout_of(x, own->point), a);
 
-	if (own->result.status == FRAG_LAYOUT_RAN && now <= before + before / 50 &&
-	    before <= now + now / 50)
-		return;
-	frag_axes_text(&x->axes, frag_layout_of(x, own->point), SIZE_MAX, text, sizeof(text));
-	if (own->result.status == FRAG_LAYOUT_RAN)
-		frag_answer_warn(a,
-				 "%s reserves %s on %s itself and %s on a card with more "
-				 "memory: the program adapts, so record each on the card "
-				 "itself (--exact)",
-				 text, FRAG_BYTES(now), x->cards[own->card]->name,
-				 FRAG_BYTES(before));
-	else
-		frag_answer_warn(a, "%s %s on %s itself: %s", text,
+	if (own->result.status != FRAG_LAYOUT_RAN)
+		frag_answer_warn(a, "%s %s on %s itself: %s", layout,
 				 own->result.status == FRAG_LAYOUT_MEMORY ? "runs out of memory"
 									  : "failed",
-				 x->cards[own->card]->name, own->result.message);
-}
-
-/* In the order of cards, not of completion. */
-static void warn_adapts(const struct frag_layouts *x, struct frag_answer *a)
-{
-	for (size_t c = 0; c < x->cards_count; c++)
-		for (size_t k = 0; k < x->confirms_count; k++)
-			if (x->confirms[k].card == c)
-				warn_adapted(x, &x->confirms[k], a);
+				 card, own->result.message);
+	else if (now > before + before / 50 || before > now + now / 50)
+		frag_answer_warn(a,
+				 "%s reserves %s on %s itself and %s on a card with more memory: "
+				 "the program adapts, so record each on the card itself (--exact)",
+				 layout, FRAG_BYTES(now), card, FRAG_BYTES(before));
 }
 
 /* ---- all of it ----------------------------------------------------------------------------- */
@@ -384,12 +366,11 @@ static size_t shown(const struct frag_layout_row *rows, size_t count, struct fra
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < count; i++)
-		if (!strcmp(rows[i].answer, "fits") && strcmp(rows[i].basis, "assumed") != 0)
-			out[n++] = rows[i];
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(rows[i].answer, "fits") != 0 && strcmp(rows[i].basis, "assumed") != 0)
-			out[n++] = rows[i];
+	for (unsigned fits = 2; fits-- > 0;)
+		for (size_t i = 0; i < count; i++)
+			if (!strcmp(rows[i].answer, "fits") == (fits != 0) &&
+			    strcmp(rows[i].basis, "assumed") != 0)
+				out[n++] = rows[i];
 	return n;
 }
 
@@ -475,7 +456,10 @@ int frag_layouts_answer(const struct frag_layouts *x, struct frag_answer *a, str
 		conclude(x, c, &fewest[c], a);
 	}
 	say_failures(x, all, a);
-	warn_adapts(x, a);
+	for (size_t c = 0; c < x->cards_count; c++) /* not in the order of completion */
+		for (size_t k = 0; k < x->confirms_count; k++)
+			if (x->confirms[k].card == c)
+				warn_adapted(x, &x->confirms[k], a);
 	frag_answer_gap(a);
 	frag_answer_table(a, &fewest_row_shape, sizes_count ? sizes : fewest,
 			  sizes_count ? sizes_count : x->cards_count);

@@ -31,9 +31,7 @@ static size_t right_of(const struct frag_layouts *x)
 
 	for (size_t k = 0; k < x->axes.count; k++) {
 		size_t n = x->axes.list[k].count +
-			   (x->axes.list[k].order != FRAG_AXIS_ANY && !x->axes.list[k].expected
-				    ? FRAG_AXIS_VALUES
-				    : 0);
+			   (x->axes.list[k].order != FRAG_AXIS_ANY ? FRAG_AXIS_VALUES : 0);
 
 		best = n > most ? k : best;
 		most = FRAG_MAX(most, n);

@@ -133,8 +133,6 @@ static void set_point(struct frag_layouts *x, size_t i)
 
 		if (a->order == FRAG_AXIS_ANY)
 			continue;
-		if (a->expected)
-			x->border.expected |= 1u << n;
 		p->level[n++] = a->order == FRAG_AXIS_RISING ? at : (uint16_t)(a->count - 1 - at);
 	}
 	p->group = i && !by_group(&x->points[i - 1], &x->points[i], x)

@@ -2,9 +2,12 @@
 /* One layout: recorded, judged for each card of its class, and what its memory is for. Runs in a process of its own. */
 #include "layouts.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <xxhash.h>
@@ -282,6 +285,27 @@ static bool is_there(const struct frag_layouts *x, size_t on, const char *path)
 	       !access(path, R_OK);
 }
 
+/* Path of the roles for jobs with the same ranks: equal values, except along ordered names and
+ * recomputation. */
+static void roles_path(const struct frag_layouts *x, size_t layout, char *path, size_t cap)
+{
+	static const char *const same_ranks[] = { "ac", "recompute", "checkpoint",
+						  "checkpointing" };
+	uint64_t key = 0;
+
+	for (size_t k = 0; k < x->axes.count; k++) {
+		const struct frag_axis *a = &x->axes.list[k];
+		const char *value = frag_axes_value(&x->axes, layout, k);
+		bool counts = k == x->world || a->order == FRAG_AXIS_ANY;
+
+		for (size_t n = 0; n < FRAG_ARRAY_LEN(same_ranks); n++)
+			counts &= strcmp(a->name, same_ranks[n]) != 0;
+		if (counts)
+			key = XXH3_64bits_withSeed(value, strlen(value), key + k + 1);
+	}
+	snprintf(path, cap, "%.4000s/roles.%016llx", x->folder, (unsigned long long)key);
+}
+
 static const struct frag_layout_result nothing = { .rank = UINT64_MAX, .step_us = UINT64_MAX };
 
 static int record(const struct frag_layouts *x, size_t i, size_t on, const char *log,
@@ -292,7 +316,7 @@ static int record(const struct frag_layouts *x, size_t i, size_t on, const char 
 	struct engine engine = { log, x->block_tokens };
 	struct frag_pretend pretend;
 	struct frag_program p;
-	char path[4200], roles[4200], alike[4200];
+	char path[4200], roles[4200];
 	struct frag_err unread;
 	int status = 0, said = 0, rc;
 
@@ -300,10 +324,8 @@ static int record(const struct frag_layouts *x, size_t i, size_t on, const char 
 	FRAG_TRY(frag_config_apply(x->settings, &x->axes, frag_layout_of(x, i), words, err));
 	path_of(x, i, on, log, path, sizeof(path));
 	p = program_of(x, i, on, &pretend, words);
-	frag_layout_roles_path(x, frag_layout_of(x, i), false, roles, sizeof(roles));
-	frag_layout_roles_path(x, frag_layout_of(x, i), true, alike, sizeof(alike));
+	roles_path(x, frag_layout_of(x, i), roles, sizeof(roles));
 	pretend.known_roles = x->exact ? NULL : roles;
-	pretend.alike_roles = alike;
 	pretend.scout_prints = true; /* into the log, of which the size is watched */
 	if (is_there(x, on, path)) {
 		out->status = FRAG_LAYOUT_RAN;
@@ -351,4 +373,38 @@ void frag_layout_record(const struct frag_layouts *x, size_t i, size_t on, const
 		if (!strstr(err.msg, "ended with status"))
 			snprintf(out->message, sizeof(out->message), "%.239s", err.msg);
 	}
+}
+
+static bool is_same_file(const char *path, const char *text)
+{
+	FRAG_AUTO_FILE FILE *f = fopen(path, "re");
+	char found[65536];
+	size_t n = f ? fread(found, 1, sizeof(found), f) : 0;
+
+	return n == strlen(text) && !memcmp(found, text, n);
+}
+
+/* Writes the command with braces into the folder, with options that matter, and refuses to reuse recordings of another one. */
+int frag_layout_open_keep(const struct frag_layouts *x, struct frag_err *err)
+{
+	FRAG_AUTO(frag_text_release) struct frag_text text = { 0 };
+	char path[4200];
+
+	if (!x->keep)
+		return 0;
+	if (mkdir(x->keep, 0777) && errno != EEXIST)
+		return frag_fail(err, FRAG_EOUTPUT, "cannot create '%.200s': %s", x->keep,
+				 strerror(errno));
+	snprintf(path, sizeof(path), "%.4000s/command", x->keep);
+	for (char *const *w = x->words; *w; w++)
+		frag_text_addf(&text, "%s\n", *w);
+	frag_text_addf(&text, "seed %" PRIu64 "\nvalues %s\nranks %s\n", x->seed, x->pretend.values,
+		       x->pretend.ranks);
+	FRAG_TRY(frag_text_check(&text, err));
+	if (x->resume && !access(path, F_OK) && !is_same_file(path, text.s))
+		return frag_fail(err, FRAG_EUSAGE,
+				 "the recordings in '%.200s' are of another command (see its file "
+				 "'command')",
+				 x->keep);
+	return frag_text_put(&text, path, err);
 }

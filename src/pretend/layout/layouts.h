@@ -10,7 +10,6 @@
  *   torchrun.c      launchers of ranks, which cufrag takes the place of
  *   border.c        which layouts have to run
  *   layout_record.c one layout, in a process of its own
- *   layout_forks.c  Python with its modules, loaded once for many
  *   layout_points.c classes of cards, numbers of ranks, points of the search, and which to take
  *   layout_run.c    all of them, several at a time
  *   layout_answer.c what came of it
@@ -54,7 +53,7 @@ struct frag_layout_on_card {
 	uint64_t rank; /* that needs most; UINT64_MAX = unknown */
 };
 
-/* Without pointers, as it is sent through a pipe. */
+/* Without pointers, as it is shared with a child. */
 struct frag_layout_result {
 	enum frag_layout_status status;
 	bool anew; /* unknown: it failed in a fork, and runs again in a new Python */
@@ -148,6 +147,8 @@ void frag_layouts_release(struct frag_layouts *x);
 /* Runs in a process of its own: records point i, on card `on` (SIZE_MAX: with enough memory). log: the output of the program. */
 void frag_layout_record(const struct frag_layouts *x, size_t i, size_t on, const char *log,
 			struct frag_layout_result *out);
+/* Makes the folder of --keep, with the command. Errors: FRAG_EUSAGE if it has recordings of another one; FRAG_EOUTPUT. */
+int frag_layout_open_keep(const struct frag_layouts *x, struct frag_err *err);
 
 static inline size_t frag_layout_of(const struct frag_layouts *x, size_t i)
 {
@@ -176,45 +177,11 @@ size_t frag_layout_best(const struct frag_layouts *x, size_t c, uint64_t world);
 /* The fewest ranks with which one fits; 0 = none. */
 uint64_t frag_layout_fewest(const struct frag_layouts *x, size_t c);
 
-/* ---- forks (layout_forks.c) ------------------------------------------------------------ */
-
-/*
- * How the processes of a layout start. The first layout starts Python itself; the modules that it
- * had imported are then loaded once, in a server from which processes of later layouts are forked
- * (start/fork_server.h), if a fork of that layout, its trial, gives the same result.
- */
-enum frag_layout_way {
-	FRAG_LAYOUT_ANEW,
-	FRAG_LAYOUT_FIRST, /* a new Python, described for the server */
-	FRAG_LAYOUT_FORKED,
-	FRAG_LAYOUT_TRIAL, /* forked, to compare results */
-};
-
-struct frag_layout_forks {
-	const char *folder;
-	enum frag_layout_way way; /* of the next layout; TRIAL: anew, until the trial has ended */
-	size_t trial;		  /* point of a trial that has to start; SIZE_MAX = none */
-	pid_t server;		  /* 0 = none */
-};
-
-void frag_layout_forks_init(struct frag_layout_forks *f, const struct frag_layouts *x,
-			    const char *folder);
-/* In the process of a layout. */
-void frag_layout_forks_enter(const struct frag_layout_forks *f, enum frag_layout_way way,
-			     struct frag_layouts *x);
-/* How this point starts. */
-enum frag_layout_way frag_layout_forks_way(const struct frag_layout_forks *f,
-					   const struct frag_layouts *x, size_t point);
-/* A layout has ended. False: discard its result; it may run again. */
-bool frag_layout_forks_ended(struct frag_layout_forks *f, enum frag_layout_way way,
-			     const struct frag_layouts *x, size_t point,
-			     const struct frag_layout_result *r);
-void frag_layout_forks_end(struct frag_layout_forks *f);
-
-/* Path of the roles for jobs with the same ranks: equal values, except along ordered names and
- * recomputation. any_world: independent of the number of ranks. */
-void frag_layout_roles_path(const struct frag_layouts *x, size_t layout, bool any_world, char *path,
-			    size_t cap);
+/* For another reason than memory? */
+static inline bool frag_layout_failed(const struct frag_layout_result *r)
+{
+	return r->status == FRAG_LAYOUT_FAILED || r->status == FRAG_LAYOUT_ENDLESS;
+}
 
 /* ---- the answer ------------------------------------------------------------------------ */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conditions, by recursive descent; see axes.h. Depth and length of the text are bounded. */
+/* Conditions, by precedence of operators; see axes.h. Depth and length of the text are bounded. */
 #include "axes.h"
 
 #include <ctype.h>
@@ -27,26 +27,26 @@ struct value {
 	double number;
 };
 
+/* The first that matches is taken. */
+#define COMPARE 2
+#define UNARY 5
+static const struct sign {
+	const char *text;
+	int level;
+} signs[] = { { "||", 0 },	 { "&&", 1 },	    { "<=", COMPARE }, { ">=", COMPARE },
+	      { "==", COMPARE }, { "!=", COMPARE }, { "<", COMPARE },  { ">", COMPARE },
+	      { "+", 3 },	 { "-", 3 },	    { "*", 4 },	       { "/", 4 },
+	      { "%", 4 } };
+
 static int fail(const struct reader *r, const char *at, const char *what)
 {
 	return frag_fail(r->err, FRAG_EUSAGE, "--where '%.100s' at offset %zu: %s", r->text,
 			 (size_t)(at - r->text), what);
 }
 
-static void skip_blanks(struct reader *r)
+static int need_number(const struct reader *r, const char *at, const struct value *v)
 {
-	r->at += strspn(r->at, " \t\n");
-}
-
-static bool take(struct reader *r, const char *sign)
-{
-	size_t n = strlen(sign);
-
-	skip_blanks(r);
-	if (strncmp(r->at, sign, n) != 0)
-		return false;
-	r->at += n;
-	return true;
+	return v->text ? fail(r, at, "a text where a number is expected") : 0;
 }
 
 bool frag_where_number(const char *text, size_t len, double *out)
@@ -61,132 +61,55 @@ bool frag_where_number(const char *text, size_t len, double *out)
 	return !*end && isfinite(*out);
 }
 
-static int binary(struct reader *r, unsigned level, struct value *out);
-
-static int read_name(struct reader *r, struct value *out)
+/* A number, a name or a text in quotes. */
+static int read_word(struct reader *r, struct value *out)
 {
-	bool braces = *r->at == '{';
-	const char *name = r->at + braces, *end = name, *found;
+	const bool quoted = *r->at == '\'' || *r->at == '"', braces = *r->at == '{';
+	const char *word = r->at + (quoted || braces), *end = word, *found = word;
+	size_t digits = strspn(word, "0123456789.");
 
-	while (isalnum((unsigned char)*end) || *end == '_')
+	while (!quoted && (isalnum((unsigned char)*end) || *end == '_'))
 		end++;
-	if (end == name || isdigit((unsigned char)*name) || (braces && *end != '}'))
-		return fail(r, r->at, "expected a number, a name, a text in quotes or (");
-	found = r->value(r->ctx, name, (size_t)(end - name));
-	if (!found)
-		return fail(r, r->at, "unknown name: nothing gives it values");
-	r->at = end + braces;
-	*out = (struct value){ .text = found, .len = strlen(found) };
-	if (frag_where_number(found, out->len, &out->number))
-		out->text = NULL;
-	return 0;
-}
-
-static int read_text(struct reader *r, struct value *out)
-{
-	const char *end = strchr(r->at + 1, *r->at);
-
-	if (!end)
+	if (quoted && !(end = strchr(word, *r->at)))
 		return fail(r, r->at, "the text does not end");
-	*out = (struct value){ .text = r->at + 1, .len = (size_t)(end - r->at - 1) };
-	r->at = end + 1;
-	return 0;
-}
-
-static int first(struct reader *r, struct value *out)
-{
-	size_t digits;
-
-	skip_blanks(r);
-	if (*r->at == '\'' || *r->at == '"')
-		return read_text(r, out);
-	if (take(r, "(")) {
-		if (binary(r, 0, out))
-			return FRAG_EUSAGE;
-		return take(r, ")") ? 0 : fail(r, r->at, "expected )");
+	if (digits && !quoted && !braces) {
+		if (!frag_where_number(word, digits, &out->number))
+			return fail(r, r->at, "invalid number");
+		*out = (struct value){ .number = out->number };
+		r->at += digits;
+		return 0;
 	}
-	digits = strspn(r->at, "0123456789.");
-	if (!digits)
-		return read_name(r, out);
-	*out = (struct value){ 0 };
-	if (!frag_where_number(r->at, digits, &out->number))
-		return fail(r, r->at, "invalid number");
-	r->at += digits;
+	if (!quoted && (end == word || (braces && *end != '}')))
+		return fail(r, r->at, "expected a number, a name, a text in quotes or (");
+	if (!quoted && !(found = r->value(r->ctx, word, (size_t)(end - word))))
+		return fail(r, r->at, "unknown name: nothing gives it values");
+	*out = (struct value){ found, quoted ? (size_t)(end - word) : strlen(found), 0 };
+	if (!quoted && frag_where_number(found, out->len, &out->number))
+		out->text = NULL;
+	r->at = end + (quoted || braces);
 	return 0;
 }
 
-static int need_number(const struct reader *r, const char *at, const struct value *v)
+static const struct sign *sign_at(struct reader *r)
 {
-	return v->text ? fail(r, at, "a text where a number is expected") : 0;
-}
-
-static int unary(struct reader *r, struct value *out)
-{
-	const char *at;
-	bool minus, no;
-	int rc;
-
-	skip_blanks(r);
-	at = r->at;
-	if (++r->depth > DEPTH_MAX)
-		return fail(r, at, "too deep");
-	minus = *at == '-';
-	no = *at == '!' && at[1] != '=';
-	r->at += minus || no;
-	rc = minus || no ? unary(r, out) : first(r, out);
-	r->depth--;
-	if (rc || !(minus || no))
-		return rc;
-	if (need_number(r, at, out))
-		return FRAG_EUSAGE;
-	out->number = minus ? -out->number : out->number == 0;
-	return 0;
-}
-
-/* The operators that are read at each level; the first that matches is taken. */
-#define COMPARE 2u
-static const char *const levels[][6] = {
-	{ "||" }, { "&&" }, { "<=", ">=", "==", "!=", "<", ">" }, { "+", "-" }, { "*", "/", "%" }
-};
-
-static const char *take_sign(struct reader *r, unsigned level)
-{
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(levels[level]) && levels[level][i]; i++)
-		if (take(r, levels[level][i]))
-			return levels[level][i];
+	r->at += strspn(r->at, " \t\n");
+	for (const struct sign *s = signs; s < signs + FRAG_ARRAY_LEN(signs); s++)
+		if (!strncmp(r->at, s->text, strlen(s->text)))
+			return s;
 	return NULL;
 }
 
-static bool compare(const char *sign, double order)
+static double compute(const char *sign, double a, double b)
 {
-	bool equal = order == 0;
-
-	if (sign[0] == '=' || sign[0] == '!')
-		return equal == (sign[0] == '=');
-	return (sign[1] == '=' && equal) || (sign[0] == '<' ? order < 0 : order > 0);
-}
-
-/* A text can only be equal to another, or not. at: of the sign. */
-static int compare_values(const struct reader *r, const char *at, const char *sign,
-			  struct value *out, const struct value *right)
-{
-	bool same = out->len == right->len && out->text && right->text &&
-		    !memcmp(out->text, right->text, out->len);
-
-	if (!out->text != !right->text || (out->text && !strchr("=!", *sign)))
-		return fail(r, at, "a text can only be compared with a text, by == or !=");
-	*out = (struct value){ .number = compare(sign,
-						 out->text ? !same : out->number - right->number) };
-	return 0;
-}
-
-static double compute(char sign, double a, double b)
-{
-	switch (sign) {
+	switch (*sign) {
 	case '|':
 		return a != 0 || b != 0;
 	case '&':
 		return a != 0 && b != 0;
+	case '<':
+		return a < b || (sign[1] && !(a > b));
+	case '>':
+		return a > b || (sign[1] && !(a < b));
 	case '+':
 		return a + b;
 	case '-':
@@ -195,35 +118,78 @@ static double compute(char sign, double a, double b)
 		return a * b;
 	case '/':
 		return a / b;
-	default:
+	case '%':
 		return fmod(a, b);
+	default: /* ==, != */
+		return !(a < b || a > b) == (*sign == '=');
 	}
 }
 
-/* Operands of operators of this level and above, from the left; of comparisons there is one. */
-static int binary(struct reader *r, unsigned level, struct value *out)
+/* at: of the left operand or the sign. */
+static int apply(const struct reader *r, const char *at, const struct sign *s, struct value *left,
+		 const struct value *right)
 {
-	const char *at, *sign;
+	bool same = left->len == right->len && left->text && right->text &&
+		    !memcmp(left->text, right->text, left->len);
 
-	if (level == FRAG_ARRAY_LEN(levels))
-		return unary(r, out);
-	if (binary(r, level + 1, out))
+	if (s->level == COMPARE) {
+		if (!left->text != !right->text || (left->text && !strchr("=!", *s->text)))
+			return fail(r, at, "a text can only be compared with a text, by == or !=");
+		*left = (struct value){ .number = left->text ? same == (*s->text == '=')
+							     : compute(s->text, left->number,
+								       right->number) };
+		return 0;
+	}
+	if (need_number(r, at, left) || need_number(r, at, right))
 		return FRAG_EUSAGE;
-	for (skip_blanks(r); at = r->at, (sign = take_sign(r, level)); skip_blanks(r)) {
+	if (strchr("/%", *s->text) && right->number == 0)
+		return fail(r, at, "division by zero");
+	left->number = compute(s->text, left->number, right->number);
+	return 0;
+}
+
+static int read_all(struct reader *r, int level, struct value *out);
+
+static int read_operand(struct reader *r, struct value *out)
+{
+	const char *at = r->at += strspn(r->at, " \t\n");
+	const bool sign = *at == '-' || (*at == '!' && at[1] != '=');
+
+	if (!sign && *at != '(')
+		return read_word(r, out);
+	r->at++;
+	if (read_all(r, sign ? UNARY : 0, out))
+		return FRAG_EUSAGE;
+	if (!sign) {
+		r->at += strspn(r->at, " \t\n");
+		return *r->at++ == ')' ? 0 : fail(r, r->at - 1, "expected )");
+	}
+	if (need_number(r, at, out))
+		return FRAG_EUSAGE;
+	out->number = *at == '-' ? -out->number : out->number == 0;
+	return 0;
+}
+
+/* An operand, and operators of this level and above; of comparisons there is one. */
+static int read_all(struct reader *r, int level, struct value *out)
+{
+	const struct sign *s;
+	int most = UNARY;
+
+	if (++r->depth > DEPTH_MAX)
+		return fail(r, r->at, "too deep");
+	if (read_operand(r, out))
+		return FRAG_EUSAGE;
+	while ((s = sign_at(r)) && s->level >= level && s->level <= most) {
+		const char *at = r->at;
 		struct value right;
 
-		if (level < COMPARE)
-			at = r->at;
-		if (binary(r, level + 1, &right))
+		r->at += strlen(s->text);
+		if (read_all(r, s->level + 1, &right) || apply(r, at, s, out, &right))
 			return FRAG_EUSAGE;
-		if (level == COMPARE)
-			return compare_values(r, at, sign, out, &right);
-		if (need_number(r, at, out) || need_number(r, at, &right))
-			return FRAG_EUSAGE;
-		if (strchr("/%", *sign) && right.number == 0)
-			return fail(r, at, "division by zero");
-		out->number = compute(*sign, out->number, right.number);
+		most = s->level == COMPARE ? COMPARE - 1 : most;
 	}
+	r->depth--;
 	return 0;
 }
 
@@ -235,9 +201,8 @@ int frag_where_holds(const char *text, frag_where_value value, const void *ctx, 
 
 	if (strnlen(text, LENGTH_MAX + 1) > LENGTH_MAX)
 		return fail(&r, text + LENGTH_MAX, "longer than 1000 bytes");
-	if (binary(&r, 0, &v) || need_number(&r, text, &v))
+	if (read_all(&r, 0, &v) || need_number(&r, text, &v))
 		return FRAG_EUSAGE;
-	skip_blanks(&r);
 	if (*r.at)
 		return fail(&r, r.at, "expected an operator or the end");
 	*holds = v.number != 0;

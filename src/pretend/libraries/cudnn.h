@@ -65,8 +65,6 @@ size_t frag_nogpu_cudnnGetVersion(void);
 bool frag_nogpu_conv_planned(const struct nogpu_cudnn *op, struct nogpu_plans *plans);
 /* Bytes of the largest plan with the same notes, at least this one's. */
 int64_t frag_nogpu_conv_largest(const struct nogpu_cudnn *op, const struct nogpu_plan *plan);
-/* Workspace of a graph without a convolution: attention. */
-int64_t frag_nogpu_attention_bytes(const struct nogpu_cudnn *graph);
 /* Plans of a convolution, at least one: planned or by rule. */
 void frag_nogpu_conv_plans(const struct nogpu_cudnn *op, struct nogpu_plans *plans);
 

@@ -39,26 +39,15 @@ static bool say(const char *line)
 	return true;
 }
 
-/* What a card says of itself, to be freed; the names are cuDNN's. NULL: no memory. */
+/* The card, as cufrag_planner.py reads it; to be freed. NULL: no memory. */
 static char *describe_card(void)
 {
 	const struct nogpu_card *c = frag_nogpu_card();
 	char *text;
-	int n = asprintf(
-		&text,
-		"{\"maxGridSize\":[2147483647,65535,65535],\"maxBlockSize\":[1024,1024,64],"
-		"\"regsPerBlock\":65536,\"multiProcessorCount\":%d,\"warpSize\":32,"
-		"\"maxSharedMemoryPerBlock\":49152,\"maxSharedMemoryPerBlockOptin\":%llu,"
-		"\"reservedSharedMemoryPerBlock\":%d,\"maxRegistersPerSM\":65536,"
-		"\"maxCtasPerSM\":%d,\"maxThreadsPerBlock\":1024,\"maxThreadsPerSM\":%d,"
-		"\"pciDeviceId\":0,\"isTccDriver\":0,\"supportCoopLaunch\":1,\"totalGlobalMem\":%"
-		"llu,"
-		"\"smClockRateKHz\":%d,\"memClockRateKHz\":3201000,\"l2CacheSize\":%llu,"
-		"\"cudaDeviceId\":0,\"deviceVer\":%d,\"driverVer\":13000,\"deviceName\":\"%s\"}\n",
-		c->sms, (unsigned long long)c->shared_per_block_bytes, c->major >= 8 ? 1024 : 0,
-		c->blocks_per_sm, c->threads_per_sm, (unsigned long long)c->total_bytes,
-		c->clock_khz, (unsigned long long)c->l2_bytes, c->major * 100 + c->minor * 10,
-		c->name);
+	int n = asprintf(&text, "%d %llu %d %d %llu %d %llu %d %s\n", c->sms,
+			 (unsigned long long)c->shared_per_block_bytes, c->blocks_per_sm,
+			 c->threads_per_sm, (unsigned long long)c->total_bytes, c->clock_khz,
+			 (unsigned long long)c->l2_bytes, c->major * 100 + c->minor * 10, c->name);
 
 	return n < 0 ? NULL : text;
 }

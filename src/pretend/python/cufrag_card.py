@@ -5,6 +5,7 @@ import atexit
 import ctypes
 import hashlib
 import importlib.machinery
+import importlib.metadata
 import os
 import shutil
 import sys
@@ -193,7 +194,10 @@ class Card:
 
     def notes(self):
         none = {"recomputed_ns": 0, "model_ns": 0, "values": "none", "steered": []}
-        return {"convolutions": convolutions(self.library().frag_nogpu_conv_planner()), "nogpu": protocol.NOGPU,
+        core = self.library()
+        core.frag_nogpu_norms_release.restype = ctypes.c_char_p
+        said = convolutions(core.frag_nogpu_conv_planner()), norms(core.frag_nogpu_norms_release())
+        return {"convolutions": "; ".join(filter(None, said)), "nogpu": protocol.NOGPU,
                 **(self.values.notes() if self.values else none)}
 
 
@@ -207,3 +211,17 @@ def convolutions(version):
     if version and release != known:
         return "convolutions planned by cuDNN %s; workspaces of an H200 are known for %s" % (release, known)
     return "convolutions planned by rule, as cuDNN %s was not found beside PyTorch" % release if version < 0 else ""
+
+
+def norms(known):
+    """Where a table of another release of Transformer Engine answered. known: b"2.13"; None: no table did."""
+    if not known:
+        return ""
+    try:
+        found = importlib.metadata.version("transformer_engine")
+    except importlib.metadata.PackageNotFoundError:
+        found = "of unknown release"
+    known = known.decode()
+    if (found + ".").startswith(known + "."):
+        return ""
+    return "norms by Transformer Engine %s; their workspaces on an H200 are known for %s" % (found, known)

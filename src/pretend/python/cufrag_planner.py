@@ -4,7 +4,7 @@
     cufrag_planner.py LIBCUDNN [VERSION]    (src/pretend/libraries/cudnn_plan.c)
 
 cuDNN 9.8 and newer plan for a card that is only described ("deviceless" in its documents). The
-first line of input is that description, as JSON. Its answer is the library's version and 1 where
+first line of input is that description (card_of). Its answer is the library's version and 1 where
 cufrag_known.py knows what a card adds to its plans, else 0. Each other line is a convolution, in
 numbers:
 
@@ -51,6 +51,18 @@ class Refused(Exception):
     pass
 
 
+def card_of(line):
+    """A card as cuDNN describes one."""
+    *numbers, name = line.strip().split(" ", 8)
+    sms, shared, blocks, threads, total, clock, l2, capability = map(int, numbers)
+    return {"maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "regsPerBlock": 65536, "multiProcessorCount": sms,
+            "warpSize": 32, "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": shared,
+            "reservedSharedMemoryPerBlock": 1024 if capability >= 800 else 0, "maxRegistersPerSM": 65536, "maxCtasPerSM": blocks,
+            "maxThreadsPerBlock": 1024, "maxThreadsPerSM": threads, "pciDeviceId": 0, "isTccDriver": 0, "supportCoopLaunch": 1,
+            "totalGlobalMem": total, "smClockRateKHz": clock, "memClockRateKHz": 3201000, "l2CacheSize": l2, "cudaDeviceId": 0,
+            "deviceVer": capability, "driverVer": 13000, "deviceName": name}
+
+
 class Planner:
     def __init__(self, path, card):
         self.lib = ctypes.CDLL(path)
@@ -58,12 +70,11 @@ class Planner:
             getattr(self.lib, "cudnnBackend" + name).argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_int64] + \
                 [ctypes.c_void_p] * (args - 2 + (name == "GetAttribute"))
         self.made = []
-        described = json.loads(card)
-        self.sms = described["multiProcessorCount"]
+        self.sms = card["multiProcessorCount"]
         self.version = self.lib.cudnnGetVersion()
-        self.known = self.knowledge(described["deviceVer"])
+        self.known = self.knowledge(card["deviceVer"])
         self.card = self.make(DEVICE)
-        text = card.encode()
+        text = json.dumps(card).encode()
         self.check(self.lib.cudnnBackendSetAttribute(self.card, 2702, CHAR, len(text), text))
         self.finish(self.card)
         self.made.clear()
@@ -253,8 +264,8 @@ def is_the_programs(path, version, built):
 
 def main():
     try:
-        planner = Planner(sys.argv[1], sys.stdin.readline().strip())
-    except (OSError, Refused, AttributeError):
+        planner = Planner(sys.argv[1], card_of(sys.stdin.readline()))
+    except (OSError, Refused, AttributeError, ValueError):
         return  # no cuDNN, or an older one
     if not is_the_programs(sys.argv[1], planner.version, int((sys.argv[2:] or [0])[0])):
         return

@@ -22,7 +22,6 @@ $CUFRAG_NOGPU_ROLES, written by the scout:
     groups COUNT HASH    the job's groups until the scout ended, and why it ended; if they differ in
                          a job that reuses these roles, rank 0 leaves a file `unlike` beside its
                          recording
-    groups 0 alike       instead of that: any groups for which all ranks are identical
 """
 import atexit
 import ctypes
@@ -40,7 +39,6 @@ CHECKS_MOST = max(1, min(2, len(os.sched_getaffinity(0)) - 1))  # a processor ea
 OWN_PART = re.compile(r"(mesh_)?(cp|context_parallel(_group)?)", re.I)  # in meshes, Megatron
 TOGETHER_MOST = 16  # checks double the processes of pipelines: at most so many
 PATIENCE_S = 60
-ALIKE = "alike"
 
 
 def end_scout(status=0):
@@ -240,17 +238,11 @@ class Players:
                         self.role.update((r, int(words[1])) for r in range(int(first), int(last or first) + 1))
         self.folder, self.core = protocol.NOGPU_TALK, card.library()
 
-    def found(self, stage_lists):
-        if self.expected != ALIKE:
-            return self.groups.hash(stage_lists)
-        lines = lines_of(*self.groups.families(), stage_lists, self.world)
-        return ALIKE if sum(line.startswith("stands") for line in lines) == 1 else "unlike"
-
     def note_first(self, stage_lists):
-        self.first = self.first or self.found(stage_lists)
+        self.first = self.first or self.groups.hash(stage_lists)
 
     def compare(self):
-        if self.groups.lists and (self.first or self.found([])) != self.expected:
+        if self.groups.lists and (self.first or self.groups.hash([])) != self.expected:
             open(os.path.join(protocol.RECORD, "unlike"), "w").close()
 
     def plays(self, ranks):

@@ -43,31 +43,27 @@ class Libraries:
                 base, _, path = line.partition(" ")
                 if path and not NVIDIAS.match(os.path.basename(path)):
                     with contextlib.suppress(OSError, ValueError, IndexError, struct.error):  # deleted or unreadable
-                        with open(path, "rb") as f:
-                            self.adopt(f, int(base, 16))
+                        self.adopt(cufrag_stubs.content_of(path), int(base, 16))
 
-    def adopt(self, f, base):
-        sections, names = cufrag_stubs.sections_of(f)
-
-        def content(s, skip=0, size=None):
-            f.seek(s[4] + skip)
-            return f.read(s[5] if size is None else size)
-        table = next((s for s in sections if s[1] == SYMBOLS), None)
-        strings = content(sections[table[6]]) if table else b""
+    def adopt(self, data, base):
+        sections = cufrag_stubs.sections_of(data)
+        table = next((s for s in sections if s.kind == SYMBOLS), None)
+        strings = part(data, sections[table.link]) if table else b""
         if REGISTERS not in strings:
             return
-        found = self.functions(content(table), strings)
+        found = self.functions(part(data, table), strings)
         if REGISTERS not in found or COUNTS not in found or b"cudaBindTexture" in found:  # CUDA 11
             return
         replaced, major = False, 12 if b"cudaGetDeviceProperties_v2" in found else 13
         for name, (section, value, size) in found.items():
             s = sections[section]
-            replaced |= s[2] & EXECUTED and self.core.frag_nogpu_replace(
-                ctypes.c_void_p(base + value), content(s, value - s[3], size), ctypes.c_size_t(size), name, major)
-        titles, end = content(sections[names]), max(s[3] + s[5] for s in sections)
+            at = s.offset + value - s.address
+            replaced |= s.flags & EXECUTED and self.core.frag_nogpu_replace(
+                ctypes.c_void_p(base + value), data[at:at + size], ctypes.c_size_t(size), name, major)
+        end = max(s.address + s.size for s in sections)
         for s in sections:
-            if replaced and titles[s[0]:].startswith(b".nvFatBinSegment\0"):
-                self.core.frag_nogpu_adopt(*(ctypes.c_uint64(n) for n in (base, base + end, base + s[3], s[5] // FATBIN)))
+            if replaced and s.name == ".nvFatBinSegment":
+                self.core.frag_nogpu_adopt(*(ctypes.c_uint64(n) for n in (base, base + end, base + s.address, s.size // FATBIN)))
 
     def functions(self, table, strings):
         """{name: (section, address, bytes)} of public names that are not exported."""
@@ -78,3 +74,7 @@ class Libraries:
                 if name in self.published:
                     found[name] = section, value, size
         return found
+
+
+def part(data, section):
+    return data[section.offset:section.offset + section.size]

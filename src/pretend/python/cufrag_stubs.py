@@ -13,9 +13,11 @@ and (the table of addresses) writes:
 
 x86-64 only.
 """
+import collections
 import ctypes
 import functools
 import glob
+import mmap
 import os
 import re
 import struct
@@ -51,19 +53,31 @@ CUDNN = """cuCtxGetCurrent cuCtxGetLimit cuCtxPopCurrent cuCtxPushCurrent cuDevi
     cuLibraryUnload cuLinkAddData cuLinkComplete cuLinkCreate cuLinkDestroy
     cuOccupancyMaxPotentialClusterSize cuStreamGetCtx""".split()
 UNKNOWN = "frag_nogpu_unknown"  # gets the name of the function that is missing
+DYNSYM, DYNAMIC, FUNCTION = 11, 6, 2  # kinds of sections; of a symbol
 NO_CARD, NO_DEVICE = "no_card", 100  # folder of a driver without cards; CUDA_ERROR_NO_DEVICE
 
 
-def sections_of(f):
-    """Section headers of an open ELF file, and the one with their names; none for other files."""
-    head = f.read(64)
-    if head[:6] != b"\x7fELF\x02\x01":
-        return [], 0
-    offset, = struct.unpack_from("<Q", head, 40)
-    size, count, names = struct.unpack_from("<HHH", head, 58)
-    f.seek(offset)
-    table = f.read(size * count)
-    return [struct.unpack_from("<IIQQQQIIQQ", table, i * size) for i in range(count)], names
+Section = collections.namedtuple("Section", "name kind flags address offset size link")
+
+
+def content_of(path):
+    """Of a file, without reading it."""
+    with open(path, "rb") as f:
+        return mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ) if os.fstat(f.fileno()).st_size else b""
+
+
+def text_at(data, at):
+    return data[at:data.find(b"\0", at)].decode("latin-1")
+
+
+def sections_of(data):
+    """Of an ELF file; none for other files."""
+    if data[:6] != b"\x7fELF\x02\x01":
+        return []
+    offset, = struct.unpack_from("<Q", data, 40)
+    size, count, names = struct.unpack_from("<HHH", data, 58)
+    rows = [struct.unpack_from("<IIQQQQI", data, offset + i * size) for i in range(count)]
+    return [Section(text_at(data, rows[names][4] + row[0]), *row[1:]) for row in rows]
 
 
 class Elf:
@@ -72,63 +86,56 @@ class Elf:
 
     def __init__(self, path):
         self.needed, self.undefined, self.exported, self.defined, self.owner = [], {}, {}, set(), {}
-        with open(path, "rb") as f:
-            sections, _ = sections_of(f)
-            by_type = {s[1]: s for s in sections}
-
-            def content(s):
-                f.seek(s[4])
-                return f.read(s[5])
-            if 11 not in by_type or 6 not in by_type:  # DYNSYM, DYNAMIC
-                return
-            symbols, dynamic, versions, needs, gives = (content(by_type.get(kind, (0,) * 6)) for kind in
-                                                        (11, 6, 0x6fffffff, 0x6ffffffe, 0x6ffffffd))
-            strings = content(sections[by_type[11][6]])
-
-        def text(at):
-            return strings[at:strings.index(b"\0", at)].decode("latin-1")
-        for tag, value in struct.iter_unpack("<qQ", dynamic):
-            if tag == 1:
-                self.needed.append(text(value))
-        names = {**self._needs(needs, text), **self._gives(gives, text)}
-        for i, (name, info, _, shndx, _, _) in enumerate(struct.iter_unpack("<IBBHQQ", symbols)):
+        self.data = content_of(path)
+        sections = sections_of(self.data)
+        by_kind = {s.kind: s for s in sections}
+        if not {DYNSYM, DYNAMIC} <= by_kind.keys():
+            return
+        symbols, dynamic, versions, needs, gives = (by_kind.get(kind, Section("", *[0] * 6)) for kind in
+                                                    (DYNSYM, DYNAMIC, 0x6fffffff, 0x6ffffffe, 0x6ffffffd))
+        self.strings = sections[symbols.link].offset
+        self.needed = [self.text(value) for tag, value in struct.iter_unpack("<qQ", self.bytes_of(dynamic)) if tag == 1]
+        names = {**self._needs(needs.offset), **self._gives(gives.offset)}
+        for i, (name, info, _, shndx, _, _) in enumerate(struct.iter_unpack("<IBBHQQ", self.bytes_of(symbols))):
             if not name:
                 continue
-            number = struct.unpack_from("<H", versions, 2 * i)[0] & 0x7fff if versions else 0
+            number = struct.unpack_from("<H", self.data, versions.offset + 2 * i)[0] & 0x7fff if versions.size else 0
+            name = self.text(name)
             if not shndx:
-                self.undefined[text(name)] = names.get(number)
+                self.undefined[name] = names.get(number)
                 continue
-            self.defined.add(text(name))
-            if info & 15 == 2:
-                self.exported[text(name)] = names.get(number)
+            self.defined.add(name)
+            if info & 15 == FUNCTION:
+                self.exported[name] = names.get(number)
 
-    def _needs(self, data, text):
+    def text(self, at):
+        return text_at(self.data, self.strings + at)
+
+    def bytes_of(self, section):
+        return self.data[section.offset:section.offset + section.size]
+
+    def _chain(self, form, at):
+        """Entries, each with where it is; the last field is how far it is to the next one, and 0 in the last."""
+        step = at
+        while step:
+            row = struct.unpack_from(form, self.data, at)
+            yield (at, *row)
+            step = row[-1]
+            at += step
+
+    def _needs(self, offset):
         """.gnu.version_r: number -> version; its file goes into owner."""
-        names, at = {}, 0
-        while data:
-            _, count, file, aux, step = struct.unpack_from("<HHIII", data, at)
-            where = at + aux
-            for _ in range(count):
-                _, _, number, name, next_one = struct.unpack_from("<IHHII", data, where)
-                names[number] = text(name)
-                self.owner[text(name)] = text(file)
-                where += next_one
-            if not step:
-                break
-            at += step
+        names = {}
+        for at, _, _, file, aux, _ in self._chain("<HHIII", offset):
+            for _, _, _, number, name, _ in self._chain("<IHHII", at + aux):
+                names[number] = self.text(name)
+                self.owner[names[number]] = self.text(file)
         return names
 
-    def _gives(self, data, text):
+    def _gives(self, offset):
         """.gnu.version_d: number -> version, without the file's own name."""
-        names, at = {}, 0
-        while data:
-            _, flags, number, _, _, aux, step = struct.unpack_from("<HHHHIII", data, at)
-            if not flags & 1:
-                names[number] = text(struct.unpack_from("<I", data, at + aux)[0])
-            if not step:
-                break
-            at += step
-        return names
+        return {number: self.text(struct.unpack_from("<I", self.data, at + aux)[0])
+                for at, _, flags, number, _, _, aux, _ in self._chain("<HHHHIII", offset) if not flags & 1}
 
 
 def owner_of(name):
@@ -213,23 +220,8 @@ def complete(table, path):
 
 def words(path):
     """Names of driver and NVML functions in a file's read-only data."""
-    found, rest = set(), b""
-    pattern = re.compile(rb"\0((?:cu[A-Z]|nvml[A-Z])[A-Za-z0-9]+(?:_v[0-9])?)(?=\0)")
-    with open(path, "rb") as f:
-        sections, names_at = sections_of(f)
-        f.seek(sections[names_at][4])
-        names = f.read(sections[names_at][5])
-        for s in sections:
-            name = names[s[0]:names.index(b"\0", s[0])]
-            if not name.startswith(b".rodata"):
-                continue
-            f.seek(s[4])
-            left = s[5]
-            while left:
-                piece = rest + f.read(min(left, 1 << 24))
-                left = max(0, left - (1 << 24))
-                found.update(m.decode() for m in pattern.findall(piece))
-                rest = piece[-256:]
+    data, pattern = content_of(path), re.compile(rb"\0((?:cu[A-Z]|nvml[A-Z])[A-Za-z0-9]+(?:_v[0-9])?)(?=\0)")
+    found = {m[1].decode() for s in sections_of(data) if s.name.startswith(".rodata") for m in pattern.finditer(data, s.offset, s.offset + s.size)}
     return {w for w in found if owner_of(w) in ("libcuda", "libnvidia-ml")}
 
 

@@ -78,7 +78,7 @@ int nccl_give_all(struct comm *c, enum talk_call call, const void *from, uint64_
 
 static struct awaited *await_calls(struct comm *c, enum talk_call call, size_t parts)
 {
-	struct awaited *a = transfer_new(c->talk, call, parts);
+	struct awaited *a = await_new(c->talk, call, parts);
 
 	if (a) {
 		a->plays = c->plays;
@@ -179,15 +179,12 @@ static void move_own(const struct comm *c, const void *from, uint64_t step, void
 #define ANYBODY (-1)
 
 struct part {
-	struct comm *comm;
-	enum talk_call call;
 	const void *from; /* sent to the peer, or */
 	void *to;	  /* received from it */
 	uint64_t bytes;
 	int peer;
+	struct awaited *awaited; /* its message; NULL: none comes */
 	void *stream;
-	uint64_t ns; /* duration */
-	bool played; /* from a rank that the peer plays: the data that the peer sends itself */
 };
 static _Thread_local struct {
 	struct part *list;
@@ -195,120 +192,65 @@ static _Thread_local struct {
 } group;
 
 /* Adds a part to the group; short of memory, leaves it out. */
-static void note(const struct part *p)
+static bool note(const struct part *p)
 {
-	if (depth && !FRAG_GROW(group.list, group.count, group.room, "calls of a group", NULL))
-		group.list[group.count++] = *p;
+	if (!depth || FRAG_GROW(group.list, group.count, group.room, "calls of a group", NULL))
+		return false;
+	group.list[group.count++] = *p;
+	return true;
 }
 
-/* From `peer`, which plays rank `of`; runs: it sends messages. */
-static void note_receive(struct comm *c, bool runs, enum talk_call call, void *to, uint64_t bytes,
-			 int peer, int of, void *stream)
+/* Awaits what a rank sends: at once, or (later) when the group ends. */
+static int receive(struct comm *c, enum talk_call call, void *to, uint64_t bytes, int peer,
+		   void *stream, bool later)
 {
-	note(&(struct part){ runs ? c : NULL, call, NULL, to, bytes, peer, stream, c->ns,
-			     peer != of });
-}
+	struct awaited *a = nccl_await_one(c, peer, call, to, bytes);
 
-static const struct part *given_for(const struct part *awaited)
-{
-	for (size_t i = 0; i < group.count; i++) {
-		const struct part *p = &group.list[i];
-
-		if (p->from && p->bytes == awaited->bytes &&
-		    (p->peer == ANYBODY || p->peer == awaited->peer))
-			return p;
-	}
-	return NULL;
-}
-
-/* Without other processes: a gather or exchange made of single calls returns what the collective
- * would: this rank's data. */
-static void exchange_own(void)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < group.count; i++)
-		bytes += group.list[i].to ? group.list[i].bytes : 0;
-	for (size_t i = 0; i < group.count && frag_nogpu_copies(bytes, NOGPU_COPY_MAX); i++) {
-		bool own = group.list[i].to && !group.list[i].comm;
-		const struct part *p = own ? given_for(&group.list[i]) : NULL;
-
-		if (p)
-			move(p->from, group.list[i].to, p->bytes, 0);
-	}
-}
-
-/* The data that this peer sends itself, among the first `count` parts; NULL: none. */
-static const struct await_part *given_by(const struct awaited *a, size_t count,
-					 const struct part *played)
-{
-	for (size_t i = 0; i < count; i++)
-		if (a->parts[i].peer == played->peer && a->parts[i].bytes == played->bytes)
-			return &a->parts[i];
-	return NULL;
-}
-
-static bool is_of(const struct part *p, const struct comm *c, enum talk_call call)
-{
-	return p->comm == c && p->call == call;
-}
-
-/* Adds parts of ranks that run, or of those that they play, from `at` on. Returns the number of
- * parts. */
-static size_t put_parts(struct awaited *a, const struct comm *c, bool played, size_t at)
-{
-	const size_t first = at;
-
-	for (size_t i = 0; i < group.count; i++) {
-		const struct part *p = &group.list[i];
-		const struct await_part *same;
-
-		if (!is_of(p, c, a->call) || p->played != played)
-			continue;
-		same = played ? given_by(a, first, p) : NULL;
-		a->parts[at++] = (struct await_part){ .peer = p->peer,
-						      .to = p->to,
-						      .bytes = p->bytes,
-						      .own = played && !same,
-						      .same = same };
-	}
-	return at;
-}
-
-/* Receives of a group by the same communicator and kind of call arrive together. */
-static int await_group(struct comm *c, enum talk_call call)
-{
-	struct awaited *a;
-	size_t count = 0;
-	void *stream = NULL;
-
-	for (size_t i = 0; i < group.count; i++)
-		count += is_of(&group.list[i], c, call);
-	a = await_calls(c, call, count);
-	if (!a)
-		return NCCL_SYSTEM_ERROR;
-	a->ns = 0;
-	put_parts(a, c, true, put_parts(a, c, false, 0));
-	for (size_t i = 0; i < group.count; i++) {
-		if (!is_of(&group.list[i], c, call))
-			continue;
-		stream = group.list[i].stream;
-		a->ns += group.list[i].ns;
-		group.list[i].comm = NULL;
-	}
+	if (later && a && note(&(struct part){ NULL, to, bytes, peer, a, stream }))
+		return NCCL_OK;
 	return nccl_begin(a, stream);
 }
 
-static int end_group(void)
+/* The data for a part without a message: this rank gives it to the peer, or the peer, which plays that
+ * rank, sends it in another part. NULL: none. */
+static const void *given_for(const struct part *wanted)
 {
-	int rc = NCCL_OK;
-
-	exchange_own();
-	for (size_t i = 0; !rc && i < group.count; i++) {
+	for (size_t i = 0; i < group.count; i++) {
 		const struct part *p = &group.list[i];
 
-		if (p->comm && p->comm->talk)
-			rc = await_group(p->comm, p->call);
+		if (p->bytes == wanted->bytes && (p->from || p->awaited) &&
+		    (p->peer == ANYBODY || p->peer == wanted->peer))
+			return p->from ? p->from : p->to;
+	}
+	return NULL;
+}
+
+/* Receives of a group end together. Without messages, a gather or exchange made of single calls returns
+ * what the collective would: this rank's data. */
+static int end_group(void)
+{
+	uint64_t ns = 0, bytes = 0;
+	int rc = NCCL_OK;
+
+	for (size_t i = 0; i < group.count; i++) {
+		bytes += group.list[i].to ? group.list[i].bytes : 0;
+		ns += group.list[i].awaited ? group.list[i].awaited->ns : 0;
+	}
+	for (size_t i = 0; i < group.count; i++) {
+		struct part *p = &group.list[i];
+
+		if (!p->awaited)
+			continue;
+		p->awaited->ns = ns;
+		if (nccl_begin(p->awaited, p->stream))
+			rc = NCCL_SYSTEM_ERROR;
+	}
+	for (size_t i = 0; i < group.count && frag_nogpu_copies(bytes, NOGPU_COPY_MAX); i++) {
+		const struct part *p = &group.list[i];
+		const void *from = p->to && !p->awaited ? given_for(p) : NULL;
+
+		if (from)
+			move(from, p->to, p->bytes, 0);
 	}
 	FRAG_FREE(group.list);
 	group.list = NULL;
@@ -350,9 +292,9 @@ NOGPU_ENTRY(int, ncclRecv, (void *to, size_t count, int type, int peer, void *co
 	nccl_meet(c, peer, true);
 	host_takes(c);
 	c->ns = frag_nogpu_sent(stream, bytes, NULL);
-	if (nccl_runs(c, peer) && !depth)
-		return nccl_begin(nccl_await_one(c, peer, TALK_SEND, to, bytes), stream);
-	note_receive(c, nccl_runs(c, peer), TALK_SEND, to, bytes, peer, peer, stream);
+	if (nccl_runs(c, peer))
+		return receive(c, TALK_SEND, to, bytes, peer, stream, depth > 0);
+	note(&(struct part){ .to = to, .bytes = bytes, .peer = peer });
 	return NCCL_OK;
 }
 
@@ -420,21 +362,16 @@ NOGPU_ENTRY(int, ncclBroadcast,
 
 	nccl_connect_ring(c, NOGPU_LOCAL_BROADCAST);
 	nccl_sends(c, stream, bytes);
-	if (c->talk && mine && c->plays)
-		note(&(struct part){ .from = from, .bytes = bytes, .peer = ANYBODY });
-	if (c->talk && mine)
-		return nccl_give_all(c, TALK_BROADCAST, from, bytes, 0, known(from, bytes))
-			       ?: move(from, to, count, type);
-	if (!mine && c->talk && c->plays && depth && c->plays[root] != c->rank) {
-		note_receive(c, true, TALK_BROADCAST, to, bytes, c->plays[root], root, stream);
-		return NCCL_OK;
-	}
-	if (!mine && nccl_runs(c, root))
-		return nccl_begin(nccl_await_one(c, root, TALK_BROADCAST, to, bytes), stream);
 	if (mine)
 		note(&(struct part){ .from = from, .bytes = bytes, .peer = ANYBODY });
-	else if (from == to)
-		note(&(struct part){ .to = to, .bytes = bytes, .peer = root });
+	if (mine && c->talk)
+		return nccl_give_all(c, TALK_BROADCAST, from, bytes, 0, known(from, bytes))
+			       ?: move(from, to, count, type);
+	if (!mine && nccl_runs(c, root))
+		return receive(c, TALK_BROADCAST, to, bytes, root, stream, depth && c->plays);
+	if (!mine && from == to)
+		note(&(struct part){
+			.to = to, .bytes = bytes, .peer = c->plays ? c->plays[root] : root });
 	return move(from, to, count, type);
 }
 NOGPU_VALUE(int, ncclBcast,

@@ -18,7 +18,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "pretend/card/lent.h"
 #include "nccl.h"
 #include "pretend/talk/reduce.h"
 

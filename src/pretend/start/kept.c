@@ -44,16 +44,6 @@ static int64_t date_ns(const struct stat *st)
 	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
 
-static void take_text(XXH3_state_t *h, const char *text)
-{
-	XXH3_128bits_update(h, text ? text : "", text ? strlen(text) + 1 : 1);
-}
-
-static void take_number(XXH3_state_t *h, uint64_t n)
-{
-	XXH3_128bits_update(h, &n, sizeof(n));
-}
-
 /* Independent of their order. */
 static uint64_t environment_hash(void)
 {
@@ -65,84 +55,88 @@ static uint64_t environment_hash(void)
 	return sum;
 }
 
-static void take_file(XXH3_state_t *h, const struct stat *st)
+static void put_file_state(FILE *to, const struct stat *st)
 {
-	take_number(h, (uint64_t)st->st_dev);
-	take_number(h, (uint64_t)st->st_ino);
-	take_number(h, (uint64_t)st->st_size);
-	take_number(h, (uint64_t)date_ns(st));
+	fprintf(to, "%ju %ju %jd %jd\n", (uintmax_t)st->st_dev, (uintmax_t)st->st_ino,
+		(intmax_t)st->st_size, (intmax_t)date_ns(st));
 }
 
 /* What the program can read from standard input. False: unknown. */
-static bool take_input(XXH3_state_t *h)
+static bool put_input(FILE *to)
 {
 	struct stat st;
 	bool open = !fstat(STDIN_FILENO, &st);
 
 	if (open && S_ISREG(st.st_mode)) {
-		take_file(h, &st);
-		take_number(h, (uint64_t)lseek(STDIN_FILENO, 0, SEEK_CUR));
+		put_file_state(to, &st);
+		fprintf(to, "at %jd\n", (intmax_t)lseek(STDIN_FILENO, 0, SEEK_CUR));
 	}
 	return !open || S_ISREG(st.st_mode) || S_ISCHR(st.st_mode);
 }
 
-static void take_options(XXH3_state_t *h, const struct frag_launch *l, const struct frag_pretend *o)
+static void put_options(FILE *to, const struct frag_launch *l, const struct frag_pretend *o)
 {
-	take_text(h, l->gpu);
-	take_text(h, l->target.card.name);
-	take_number(h, l->target.card.total_bytes);
-	take_number(h, l->target.card.context_bytes);
-	take_number(h, frag_target_limit(&l->target));
-	take_number(h, l->target.seed);
-	take_number(h, l->frames);
-	take_number(h, l->max_entries);
-	take_number(h, o->gpus);
-	take_text(h, o->ranks);
-	take_number(h, o->world);
-	take_text(h, o->values);
-	take_number(h, o->memory_bytes);
-	take_number(h, o->again);
-	take_number(h, o->warm_caches);
+	const char *const texts[] = { l->gpu, l->target.card.name, o->ranks, o->values };
+	const uint64_t numbers[] = { l->target.card.total_bytes,
+				     l->target.card.context_bytes,
+				     frag_target_limit(&l->target),
+				     l->target.seed,
+				     l->frames,
+				     l->max_entries,
+				     o->gpus,
+				     o->world,
+				     o->memory_bytes,
+				     o->again,
+				     o->warm_caches };
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(texts); i++)
+		fprintf(to, "%s%c", texts[i] ? texts[i] : "", 0);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(numbers); i++)
+		fprintf(to, "%ju\n", (uintmax_t)numbers[i]);
+}
+
+/* Writes all of which the key is a hash. False: something is unknown. */
+static bool put_inputs(FILE *to, const struct frag_launch *l, const struct frag_pretend *o,
+		       char **program, const struct frag_inject_files *files)
+{
+	FRAG_AUTO_FREE char *here = realpath(".", NULL);
+	struct stat self;
+
+	if (!here || stat("/proc/self/exe", &self) || getenv("PYTHONPYCACHEPREFIX"))
+		return false;
+	put_file_state(to, &self);
+	fprintf(to, "%s%c%s%c%016jx", files->cache, 0, here, 0, (uintmax_t)environment_hash());
+	for (; *program; program++)
+		fprintf(to, "%s%c", *program, 0);
+	put_options(to, l, o);
+	return put_input(to);
 }
 
 void frag_kept_init(struct frag_kept *k, const struct frag_launch *l, const struct frag_pretend *o,
 		    char **program, const struct frag_inject_files *files)
 {
-	FRAG_AUTO_FREE char *folder = frag_path_join(files->root, "recordings");
-	FRAG_AUTO_FREE char *here = realpath(".", NULL);
-	char name[40];
-	XXH3_state_t *h = XXH3_createState();
+	FRAG_AUTO_FREE char *folder = frag_path_join(files->root, "recordings"), *text = NULL;
+	size_t len;
+	FILE *to = open_memstream(&text, &len);
+	bool known = to && put_inputs(to, l, o, program, files);
 	struct timespec now;
-	struct stat self;
 	XXH128_hash_t key;
 
 	*k = (struct frag_kept){ 0 };
-	if (h && folder && here && !stat("/proc/self/exe", &self) &&
-	    !getenv("PYTHONPYCACHEPREFIX") &&
+	if (to && !fclose(to) && known && folder &&
 	    (!mkdir(folder, 0700) || !access(folder, W_OK | X_OK))) {
-		XXH3_128bits_reset(h);
-		take_file(h, &self);
-		take_text(h, files->cache);
-		for (; *program; program++)
-			take_text(h, *program);
-		take_text(h, here);
-		take_number(h, environment_hash());
-		take_options(h, l, o);
-		if (take_input(h)) {
-			key = XXH3_128bits_digest(h);
-			snprintf(name, sizeof(name), "%016llx%016llx",
-				 (unsigned long long)key.high64, (unsigned long long)key.low64);
-			k->stem = frag_path_join(folder, name);
-		}
+		key = XXH3_128bits(text, len);
+		if (asprintf(&k->stem, "%s/%016llx%016llx", folder, (unsigned long long)key.high64,
+			     (unsigned long long)key.low64) < 0)
+			k->stem = NULL;
 	}
-	XXH3_freeState(h);
 	clock_gettime(CLOCK_REALTIME, &now);
 	k->begun_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 void frag_kept_release(struct frag_kept *k)
 {
-	frag_host_free(k->stem);
+	free(k->stem);
 	free(k->text);
 	*k = (struct frag_kept){ 0 };
 }
@@ -207,12 +201,6 @@ static bool is_below(const char *path, const char *const *folders)
 	       !strncmp(path, "/dev/", 5);
 }
 
-/* Files that the program made and removed itself do not matter to the next run. */
-static bool is_passing(const struct read_file *f, int64_t begun_ns)
-{
-	return f->mtime_ns >= begun_ns && access(f->path, F_OK);
-}
-
 /* Adds a file to the list. False: the recording must not be kept. */
 static bool put_file(FILE *to, char *line, int64_t begun_ns, const char *const *own)
 {
@@ -220,7 +208,7 @@ static bool put_file(FILE *to, char *line, int64_t begun_ns, const char *const *
 
 	if (!parse_line(line, &f))
 		return false;
-	if (is_below(f.path, own) || is_passing(&f, begun_ns))
+	if (is_below(f.path, own))
 		return true;
 	take_source(&f);
 	fprintf(to, "%lld %lld %s\n", f.bytes, f.mtime_ns, f.path);
@@ -277,13 +265,6 @@ static void say_when(const struct frag_launch *l, const char *path)
 			 text);
 }
 
-/* Sets the access time; the modification time stays that of the recording. */
-static void set_used(const char *path)
-{
-	utimensat(AT_FDCWD, path,
-		  (struct timespec[2]){ { .tv_nsec = UTIME_NOW }, { .tv_nsec = UTIME_OMIT } }, 0);
-}
-
 bool frag_kept_get(const struct frag_kept *k, const struct frag_launch *l, struct frag_trace **out,
 		   int *status)
 {
@@ -302,8 +283,6 @@ bool frag_kept_get(const struct frag_kept *k, const struct frag_launch *l, struc
 		unlink(path);
 		return false;
 	}
-	set_used(files);
-	set_used(path);
 	say_when(l, path);
 	return true;
 }

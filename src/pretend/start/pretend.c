@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/outfile.h"
+
 static int check_card(const struct frag_launch *l, struct frag_err *err)
 {
 	const struct frag_gpu *gpu = frag_pretend_gpu(l);
@@ -23,78 +25,57 @@ static int check_card(const struct frag_launch *l, struct frag_err *err)
 	return 0;
 }
 
-static FILE *open_calls(const char *folder)
+static bool is_name(const char *text)
 {
-	char path[4200];
-
-	snprintf(path, sizeof(path), "%s/calls", folder);
-	return fopen(path, "r");
+	return *text && !text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+					   "0123456789_")];
 }
 
-/* Lines "hook TEXT" and "note TEXT" (cufrag_recorder.py), one of many processes each. Returns how many hooks are missing. */
+/*
+ * What many processes wrote, each line once: "hook TEXT", one that is missing; "note TEXT"; a name of a call that got an error;
+ * "card N", one that the program chose and that is not there. Returns how many hooks and calls are missing.
+ */
 unsigned frag_pretend_note_hooks(const struct frag_launch *l, const char *folder)
 {
-	char line[400], said[8000] = "";
-	FRAG_AUTO_FILE FILE *f = open_calls(folder);
-	unsigned count = 0;
+	char line[400], said[8000] = "\n", calls[1000] = "";
+	FRAG_AUTO_FREE char *path = frag_path_join(folder, "calls");
+	FRAG_AUTO_FILE FILE *f = path ? fopen(path, "r") : NULL;
+	unsigned missing = 0, count = 0, card, last = 0;
 
 	while (f && fgets(line, sizeof(line), f)) {
-		const bool hook = !strncmp(line, "hook ", 5);
 		size_t len = strlen(said);
 
-		if ((!hook && strncmp(line, "note ", 5) != 0) || strstr(said, line) ||
-		    len + strlen(line) + 1 > sizeof(said))
+		if (len + strlen(line) + 1 > sizeof(said) || strstr(said, line))
 			continue;
 		memcpy(said + len, line, strlen(line) + 1);
 		line[strcspn(line, "\n")] = '\0';
-		if (hook)
+		if (!strncmp(line, "hook ", 5))
 			frag_launch_note(l,
 					 "the program went on %s (a release that this cufrag does "
 					 "not know)",
 					 line + 5);
-		else
+		else if (!strncmp(line, "note ", 5))
 			frag_launch_note(l, "%s", line + 5);
-		count += hook;
-	}
-	return count;
-}
-
-/* Names of calls that got an error, one a line, into one sentence; "card N": the program chose a
- * card that is not there. Returns how many names, and hooks that did not find what they need. */
-static unsigned note_calls(const struct pretend_job *j)
-{
-	char line[400], text[1000] = "";
-	unsigned count = 0, card, last = 0;
-	FRAG_AUTO_FILE FILE *f = open_calls(j->folder);
-
-	while (f && fgets(line, sizeof(line), f)) {
-		size_t len = strlen(text);
-
-		if (sscanf(line, "card %u", &card) == 1)
+		else if (sscanf(line, "card %u", &card) == 1)
 			last = FRAG_MAX(last, card);
-		if (strchr(line, ' '))
-			continue;
-		line[strspn(line, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-				  "_")] = '\0';
-		if (!*line || strstr(text, line))
-			continue;
-		count++;
-		if (len + strlen(line) + 3 < sizeof(text))
-			snprintf(text + len, sizeof(text) - len, "%s%s", len ? ", " : "", line);
+		else if (is_name(line) && ++count &&
+			 strlen(calls) + strlen(line) + 3 < sizeof(calls))
+			sprintf(calls + strlen(calls), "%s%s", *calls ? ", " : "", line);
+		missing += !strncmp(line, "hook ", 5);
 	}
 	if (count)
-		frag_launch_note(j->l, "%u CUDA %s missing from the pretended card, and failed: %s",
-				 count, count == 1 ? "call is" : "calls are", text);
+		frag_launch_note(l, "%u CUDA %s missing from the pretended card, and failed: %s",
+				 count, count == 1 ? "call is" : "calls are", calls);
 	if (last)
-		frag_launch_note(j->l,
+		frag_launch_note(l,
 				 "the program chose card %u, which is not there; --gpus %u "
 				 "pretends it",
 				 last, last + 1);
-	if (strstr(text, "cuGetExportTable"))
-		frag_launch_note(j->l, "a stripped library of the program links the CUDA runtime "
-				       "statically; its CUDA calls fail (built with nvcc --cudart "
-				       "shared, or not stripped, it works)");
-	return count + frag_pretend_note_hooks(j->l, j->folder);
+	if (strstr(calls, "cuGetExportTable"))
+		frag_launch_note(l, "a stripped library of the program links the CUDA runtime "
+				    "statically; its CUDA calls fail (built with nvcc --cudart "
+				    "shared, or not stripped, it works)");
+	return missing + count;
 }
 
 /* What was said above, and a run that did not come to its end, belong to one run only. */
@@ -151,12 +132,11 @@ static int run_all(struct pretend_job *j, char **program, struct frag_trace **ou
 		return 0;
 	FRAG_TRY(frag_launch_folder(j->folder, sizeof(j->folder), err));
 	rc = frag_pretend_run_ranks(j, program, status, err);
-	missing = note_calls(j);
+	missing = frag_pretend_note_hooks(j->l, j->folder);
 	FRAG_TRY(rc);
 	rc = frag_pretend_collect(j->l, j->folder, *status, out, err);
 	if (!rc && !*status && j->roles && !j->roles_known && j->o->known_roles)
-		frag_roles_pass_on(j->folder, (*out)->estimate, j->o->known_roles,
-				   j->o->alike_roles);
+		frag_roles_pass_on(j->folder, (*out)->estimate, j->o->known_roles);
 	if (!rc && !missing)
 		keep(j, *status);
 	return rc == FRAG_EINPUT ? explain_nothing(j, *status, err) : rc;

@@ -76,14 +76,12 @@ int frag_roles_write(const struct frag_roles *r, const char *folder, const unsig
 		     size_t count, struct frag_err *err);
 /* Roles known from a job with the same groups, without check ranks. False: none. */
 bool frag_roles_know(struct frag_roles *out, const char *path);
-/* Rank 0 stands for all. */
-int frag_roles_alike(struct frag_roles *out, unsigned world, struct frag_err *err);
 /* No process made a group: ranks are independent, rank 0 stands for all, and the last one checks
  * it. */
 int frag_roles_read_alone(const char *folder, struct frag_roles *out, struct frag_err *err);
-/* Writes the roles of the job in `folder` to `path`, atomically, and to `alike` if there is one
- * role: only if every check rank equalled its role. note: of its recording. */
-void frag_roles_pass_on(const char *folder, const char *note, const char *path, const char *alike);
+/* Writes the roles of the job in `folder` to `path`, atomically: only if every check rank equalled
+ * its role. note: of its recording. */
+void frag_roles_pass_on(const char *folder, const char *note, const char *path);
 void frag_roles_release(struct frag_roles *r);
 /* The rank against which `rank` is checked; -1: it is no check. */
 long frag_roles_checked(const struct frag_roles *r, long rank);

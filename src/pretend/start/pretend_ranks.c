@@ -223,14 +223,6 @@ static int too_short(const struct pretend_job *j, size_t together, struct frag_e
 			 j->o->memory_bytes ? "raise --memory" : "name some ranks with --ranks");
 }
 
-/* Reuses roles that were checked in a job with the same groups, or with groups of other sizes. */
-static int take_roles(const struct pretend_job *j, struct frag_roles *roles, struct frag_err *err)
-{
-	if (!frag_roles_know(roles, j->o->known_roles))
-		FRAG_TRY(frag_roles_alike(roles, j->world, err));
-	return frag_roles_write(roles, j->folder, roles->runs, roles->runs_count, err);
-}
-
 /* The ranks of the roles run in every turn, because they play the absent ones; the others a few at
  * a time, together with their pipeline: as many as there are roles. */
 static int run_turns(struct pretend_job *j, char **program, int *status, struct frag_err *err)
@@ -239,10 +231,10 @@ static int run_turns(struct pretend_job *j, char **program, int *status, struct 
 	unsigned order[2 * FRAG_PRETEND_RANKS], count, chain, at, fits = TOGETHER_MAX;
 	char path[sizeof(j->folder) + 16];
 
-	if (!j->roles_known)
-		FRAG_TRY(find_roles(j, program, &roles, err));
-	else
-		FRAG_TRY(take_roles(j, &roles, err));
+	j->roles_known = j->roles_known && frag_roles_know(&roles, j->o->known_roles);
+	FRAG_TRY(j->roles_known
+			 ? frag_roles_write(&roles, j->folder, roles.runs, roles.runs_count, err)
+			 : find_roles(j, program, &roles, err));
 	if (!j->roles) { /* every rank is recorded, none is played */
 		frag_roles_path(path, sizeof(path), j->folder);
 		unlink(path);
@@ -301,8 +293,7 @@ static int run_roles(struct pretend_job *j, char **program, int *status, struct 
 {
 	bool unlike = false;
 
-	j->roles_known = j->o->known_roles && !j->o->memory_bytes && j->roles &&
-			 (!access(j->o->known_roles, R_OK) || !access(j->o->alike_roles, R_OK));
+	j->roles_known = j->o->known_roles && !j->o->memory_bytes && j->roles;
 	FRAG_TRY(run_turns(j, program, status, err));
 	if (j->roles_known && !frag_launch_interrupted())
 		FRAG_TRY(are_unlike(j, &unlike, err));

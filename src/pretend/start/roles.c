@@ -96,16 +96,6 @@ bool frag_roles_know(struct frag_roles *out, const char *path)
 	return true;
 }
 
-int frag_roles_alike(struct frag_roles *out, unsigned world, struct frag_err *err)
-{
-	char line[] = "runs 0", stands[32];
-
-	FRAG_TRY(read_line(out, line, err));
-	snprintf(stands, sizeof(stands), "0-%u", world - 1);
-	snprintf(out->groups, sizeof(out->groups), "0 alike"); /* cufrag_roles.py */
-	return add_role(out, 0, stands, err);
-}
-
 int frag_roles_read_alone(const char *folder, struct frag_roles *out, struct frag_err *err)
 {
 	char path[4200], alone[4240];
@@ -116,9 +106,8 @@ int frag_roles_read_alone(const char *folder, struct frag_roles *out, struct fra
 	return read_file(path, out, err);
 }
 
-void frag_roles_pass_on(const char *folder, const char *note, const char *path, const char *alike)
+void frag_roles_pass_on(const char *folder, const char *note, const char *path)
 {
-	FRAG_AUTO(frag_roles_release) struct frag_roles found = { 0 };
 	char from[4200], unlike[3], text[65536];
 	FRAG_AUTO_FILE FILE *f = NULL;
 	struct frag_err err;
@@ -130,11 +119,8 @@ void frag_roles_pass_on(const char *folder, const char *note, const char *path, 
 	frag_roles_path(from, sizeof(from), folder);
 	f = fopen(from, "re");
 	bytes = f ? fread(text, 1, sizeof(text), f) : 0;
-	if (!bytes || bytes == sizeof(text)) /* each job finds its own */
-		return;
-	(void)frag_outfile_put(path, text, bytes, &err);
-	if (frag_roles_know(&found, path) && found.count == 1)
-		(void)frag_outfile_put(alike, "", 0, &err);
+	if (bytes && bytes < sizeof(text)) /* else each job finds its own */
+		(void)frag_outfile_put(path, text, bytes, &err);
 }
 
 int frag_roles_write(const struct frag_roles *r, const char *folder, const unsigned *ranks,

@@ -2,27 +2,28 @@
 /* See await.h. One list for all communicators, in the order in which transfers began. */
 #include "await.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <frag/clock.h>
 
-#include "lib/grow.h"
 #include "pretend/card/nogpu.h"
+#include "reduce.h"
 
 #define NAP_FIRST_NS 20000u
 #define NAP_LAST_NS 1000000u
 #define TELL_NS 5000000u	 /* then a waiting process publishes its peer */
-#define CIRCLE_NS 200000000u	 /* of ranks that wait for each other's times */
 #define DEADLOCK_NS 20000000000u /* after so long, ranks that wait for each other will not go on */
 #define ABSENT_NS 30000000000u
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct awaited *list, **list_end = &list;
-static uint64_t numbers;
 static _Atomic unsigned awaited_count;
 
 const _Atomic unsigned *frag_nogpu_awaited(void)
@@ -30,11 +31,151 @@ const _Atomic unsigned *frag_nogpu_awaited(void)
 	return &awaited_count;
 }
 
+struct awaited *await_new(struct talk *t, enum talk_call call, size_t parts)
+{
+	struct awaited *a = frag_host_calloc(1, sizeof(*a) + parts * sizeof(a->parts[0]));
+
+	if (a) {
+		a->talk = t;
+		a->call = call;
+		a->parts_count = parts;
+	}
+	return a;
+}
+
+static void free_transfer(struct awaited *a)
+{
+	for (size_t i = 0; i < a->parts_count; i++)
+		frag_host_free(a->parts[i].got.data);
+	frag_host_free(a->own);
+	frag_host_free(a);
+}
+
+/* ---- values -------------------------------------------------------------------------------- */
+
+static const struct talk_message *got_by(const struct await_part *p)
+{
+	return p->same ? &p->same->got : &p->got;
+}
+
+/* An empty part has no destination: its address may be that of other parts, or the end of the
+ * storage. */
+static bool has_place(const struct await_part *p)
+{
+	return p->to && p->bytes && !p->own;
+}
+
+/* A storage gets the least known origin of its parts. */
+static void place(const struct awaited *a)
+{
+	for (size_t i = 0; i < a->parts_count; i++)
+		if (has_place(&a->parts[i]))
+			frag_nogpu_origin_set(a->parts[i].to, a->parts[i].bytes, NOGPU_COMPUTED,
+					      false);
+	for (size_t i = 0; i < a->parts_count; i++) {
+		const struct await_part *p = &a->parts[i];
+		const struct talk_message *got = got_by(p);
+
+		if (!has_place(p))
+			continue;
+		if (got->carried)
+			memcpy(p->to, got->data, FRAG_MIN(p->bytes, got->bytes));
+		frag_nogpu_origin_set(p->to, p->bytes, got->carried ? got->origin : NOGPU_UNKNOWN,
+				      true);
+	}
+}
+
+/* Part i in rank order: all ranks add in this order, so their sums are equal. */
+static const void *in_order(const struct awaited *a, size_t i)
+{
+	const struct await_part *p = i == a->own_at ? NULL : &a->parts[i < a->own_at ? i : i - 1];
+
+	return !p || p->own ? a->own : got_by(p)->data;
+}
+
+/* Unless all ranks computed their values, this rank's result stays as it is. */
+static void reduce(struct awaited *a)
+{
+	uint32_t origin = a->own_origin;
+	bool all = a->own && reduce_known(a->type, a->op);
+
+	for (size_t i = 0; i < a->parts_count; i++) {
+		const struct talk_message *got = got_by(&a->parts[i]);
+
+		if (a->parts[i].own)
+			continue;
+		all &= got->carried && got->bytes == a->bytes;
+		origin = FRAG_MIN(origin, got->origin);
+	}
+	frag_nogpu_origin_set(a->result, a->bytes, all ? origin : NOGPU_UNKNOWN, false);
+	if (!all)
+		return;
+	memcpy(a->result, in_order(a, 0), a->bytes);
+	for (size_t i = 1; i <= a->parts_count; i++)
+		reduce_with(a->result, in_order(a, i), a->bytes, a->type, a->op);
+	reduce_end(a->result, a->bytes, a->type, a->op, (int)a->parts_count + 1, a->factor);
+}
+
+static void deliver(struct awaited *a)
+{
+	if (a->result)
+		reduce(a);
+	else if (!a->own)
+		place(a);
+}
+
+static void note_ended(void)
+{
+	static atomic_bool said;
+
+	if (!atomic_exchange(&said, true))
+		dprintf(STDERR_FILENO,
+			"cufrag: process %d waited for a rank that has ended; values "
+			"that it should have sent are invented\n",
+			(int)getpid());
+}
+
+/* Warns once where ranks call different collectives, or in another order: NCCL on a card would hang
+ * or mix up data. */
+static void check_call(const struct awaited *a, const struct await_part *p)
+{
+	static const char *const names[] = {
+		[TALK_SEND] = "a send",
+		[TALK_SPLIT] = "a split",
+		[TALK_ALL_REDUCE] = "an all-reduce",
+		[TALK_REDUCE] = "a reduce",
+		[TALK_BROADCAST] = "a broadcast",
+		[TALK_REDUCE_SCATTER] = "a reduce-scatter",
+		[TALK_ALL_GATHER] = "an all-gather",
+		[TALK_ALL_TO_ALL] = "an all-to-all",
+		[TALK_BARRIER] = "a barrier",
+	};
+	static atomic_bool said;
+	const char *rank = getenv("RANK");
+
+	if (a->plays || (p->got.call == a->call && p->got.bytes == p->bytes) ||
+	    atomic_exchange(&said, true))
+		return;
+	dprintf(STDERR_FILENO,
+		"cufrag: rank %s awaits %s of %" PRIu64 " bytes, but member %d of the group "
+		"made %s of %" PRIu64 " bytes: on a card, this job would hang or mix them up\n",
+		rank ? rank : "?", names[a->call], p->bytes, p->peer, names[p->got.call],
+		p->got.bytes);
+}
+
+/* ---- messages ------------------------------------------------------------------------------ */
+
+/* A message of this part is still to come. */
+static bool is_missing(const struct await_part *p)
+{
+	return !p->here && !p->same && !p->own;
+}
+
 /* Are any of the first `count` parts still awaited from this rank? */
 static bool is_open(const struct awaited *a, size_t count, int peer)
 {
 	for (size_t i = 0; i < count; i++)
-		if (a->parts[i].peer == peer && transfer_waits(&a->parts[i]))
+		if (a->parts[i].peer == peer && is_missing(&a->parts[i]))
 			return true;
 	return false;
 }
@@ -51,55 +192,35 @@ static const struct awaited *next_from(const struct awaited *a, int peer)
 	return b;
 }
 
-/* Ends of transfers that were late. */
-static struct late {
-	uint64_t number, ns;
-} * lates;
-static size_t lates_count, lates_room;
-
-/* Its time is known. pre: locked. */
-static void end(struct awaited *a)
-{
-	const uint64_t ns = a->begun + a->ns;
-
-	a->heard = true;
-	if (!a->late)
-		frag_nogpu_stream_awaits(a->stream, ns, 0);
-	else if (!FRAG_GROW(lates, lates_count, lates_room, "late transfers", NULL))
-		lates[lates_count++] = (struct late){ a->number, ns };
-}
-
 static void hear_part(struct awaited *a, struct await_part *p)
 {
 	enum talk_answer answer = talk_hear(a->talk, p->peer, a->call, &p->got);
 
 	p->here = answer != TALK_NOT_YET;
 	if (answer == TALK_ENDED)
-		transfer_ended();
+		note_ended();
 	if (answer != TALK_HERE)
 		return;
-	transfer_check(a, p);
+	check_call(a, p);
 	a->begun = FRAG_MAX(a->begun, p->got.start);
 	a->absent = false;
 }
 
-/* True: all parts have arrived. pre: locked. */
+/* True: all parts have arrived. */
 static bool hear(struct awaited *a)
 {
 	bool all = true;
 
-	for (size_t i = 0; i < a->parts_count && !a->heard; i++) {
+	for (size_t i = 0; i < a->parts_count; i++) {
 		struct await_part *p = &a->parts[i];
 
-		if (!transfer_waits(p))
+		if (!is_missing(p))
 			continue;
 		if (!is_open(a, i, p->peer) && next_from(a, p->peer) == a)
 			hear_part(a, p);
 		all &= p->here;
 	}
-	if (all && !a->heard)
-		end(a);
-	return a->heard;
+	return all;
 }
 
 /* Delivers and removes what has arrived; removes everything of `dropped`. pre: locked. */
@@ -115,9 +236,12 @@ static void clear(const struct talk *dropped)
 			continue;
 		}
 		*at = a->next;
-		if (a->talk != dropped)
-			transfer_deliver(a);
-		transfer_free(a);
+		if (a->talk != dropped) {
+			deliver(a);
+			if (!a->late)
+				frag_nogpu_stream_awaits(a->stream, a->begun + a->ns);
+		}
+		free_transfer(a);
 		atomic_fetch_sub(&awaited_count, 1);
 	}
 	list_end = at;
@@ -150,89 +274,55 @@ static bool touches(const struct awaited *a, const void *p, uint64_t bytes)
 	return found;
 }
 
-/* What to wait for: transfers that touch the bytes, or (p NULL) those with these numbers. */
+/* What to wait for: a transfer that begins, by its number, unless its senders wait for this process;
+ * else to the end for those that touch the bytes, or (p NULL) for all. */
 struct goal {
+	uint64_t number;
 	const void *p;
-	uint64_t bytes, first, last;
-	enum nogpu_patience how;
-	bool data; /* delivered, too: callers may hold locks that delivery needs */
+	uint64_t bytes;
 };
 
 static struct awaited *first_of(const struct goal *g)
 {
-	for (struct awaited *a = list; a; a = a->next)
-		if (g->p ? touches(a, g->p, g->bytes)
-			 : a->number >= g->first && a->number <= g->last && (g->data || !hear(a)))
-			return a;
-	return NULL;
-}
+	struct awaited *a = list;
 
-/* The same, after all messages that are there. pre: locked. */
-static struct awaited *next_of(const struct goal *g)
-{
-	if (g->data)
-		clear(NULL);
-	for (struct awaited *a = g->data ? NULL : list; a; a = a->next)
-		(void)hear(a);
-	return first_of(g);
+	while (a && (g->number ? a->number != g->number : g->p && !touches(a, g->p, g->bytes)))
+		a = a->next;
+	return a;
 }
 
 struct wait {
-	uint64_t begun, circle, circle_since, never_since;
+	uint64_t begun, circle_since, never_since;
 	const struct talk *talk;
 	int peer; /* published; -1: none */
 };
 
-/* Do ranks wait for each other, and have for too long? Where one begins a transfer, it gives up at
- * once: a late transfer costs nothing. A time that is needed is waited for, as another may give up. */
-static bool in_circle(struct wait *w, struct awaited *a, int peer, const struct goal *g)
-{
-	const uint64_t now = frag_clock_ns(), before = w->circle;
-	const uint64_t most = g->how == NOGPU_WAIT ? DEADLOCK_NS : g->data ? 0 : CIRCLE_NS;
-
-	w->circle = w->peer >= 0 || a->circle ? talk_circle(a->talk, peer) : 0;
-	if (w->circle != before)
-		w->circle_since = now;
-	if (!w->circle)
-		return false;
-	if (g->how == NOGPU_TRY && !g->data && w->circle == a->circle)
-		return true;
-	if (w->circle != before || now - w->circle_since <= most)
-		return false;
-	a->circle = g->data ? 0 : w->circle;
-	return true;
-}
-
-/* Has the process of this peer not come, and the others know that it will not? */
-static bool never_comes(struct wait *w, struct awaited *a, int peer)
-{
-	const uint64_t now = frag_clock_ns();
-
-	if (w->peer < 0 || !talk_never(a->talk, peer))
-		w->never_since = now;
-	return now - w->never_since > DEADLOCK_NS;
-}
-
 /* Shall it wait on for the first missing message of `a`? 0, or why not. pre: locked. */
 static int look_at(struct wait *w, struct awaited *a, const struct goal *g)
 {
-	const uint64_t waited = frag_clock_ns() - w->begun;
+	const uint64_t now = frag_clock_ns();
 	int peer = -1;
 
 	for (size_t i = a->parts_count; i-- > 0;)
-		peer = transfer_waits(&a->parts[i]) ? a->parts[i].peer : peer;
-	if (g->how == NOGPU_LOOK || (g->how == NOGPU_TRY && next_from(a, peer)->absent))
+		peer = is_missing(&a->parts[i]) ? a->parts[i].peer : peer;
+	if (g->number && next_from(a, peer)->absent)
 		return NOGPU_NOT_READY;
-	if (waited > TELL_NS && (w->peer != peer || w->talk != a->talk)) {
+	if (now - w->begun > TELL_NS && (w->peer != peer || w->talk != a->talk)) {
 		talk_waits(a->talk, peer, a->call);
 		w->talk = a->talk;
 		w->peer = peer;
 	}
-	if (in_circle(w, a, peer, g))
-		return g->how == NOGPU_WAIT ? NOGPU_TIMEOUT : NOGPU_NOT_READY;
-	if (never_comes(w, a, peer))
+	if (w->peer < 0 || !talk_circle(a->talk, peer))
+		w->circle_since = now;
+	else if (g->number)
+		return NOGPU_NOT_READY;
+	if (now - w->circle_since > DEADLOCK_NS)
+		return NOGPU_TIMEOUT;
+	if (w->peer < 0 || !talk_never(a->talk, peer))
+		w->never_since = now;
+	if (now - w->never_since > DEADLOCK_NS)
 		talk_abandon(a->talk);
-	if (g->how == NOGPU_WAIT || waited < ABSENT_NS)
+	if (!g->number || now - w->begun < ABSENT_NS)
 		return NOGPU_OK;
 	a->absent = true;
 	return NOGPU_NOT_READY;
@@ -250,11 +340,12 @@ static void note_deadlock(int peer)
 static int wait_for(const struct goal *g)
 {
 	struct timespec nap = { 0, NAP_FIRST_NS };
-	struct wait w = { .begun = frag_clock_ns(), .peer = -1 };
+	const uint64_t now = frag_clock_ns();
+	struct wait w = { .begun = now, .circle_since = now, .never_since = now, .peer = -1 };
 	struct awaited *a;
 	int rc = NOGPU_OK;
 
-	while ((a = next_of(g)) != NULL && !(rc = look_at(&w, a, g))) {
+	for (clear(NULL); (a = first_of(g)) && !(rc = look_at(&w, a, g)); clear(NULL)) {
 		pthread_mutex_unlock(&mutex);
 		nanosleep(&nap, NULL);
 		nap.tv_nsec = FRAG_MIN(2 * nap.tv_nsec, (long)NAP_LAST_NS);
@@ -269,26 +360,24 @@ static int wait_for(const struct goal *g)
 
 void await_begin(struct awaited *a, void *stream)
 {
+	static uint64_t numbers;
 	FRAG_LOCKED(&mutex);
-	const uint64_t number = ++numbers;
-	struct goal g = { .first = number, .last = number, .how = NOGPU_TRY, .data = true };
+	const struct goal g = { .number = ++numbers };
 
-	a->number = number;
+	a->number = g.number;
 	a->stream = stream;
 	*list_end = a;
 	list_end = &a->next;
 	atomic_fetch_add(&awaited_count, 1);
 	frag_nogpu_ranks.waiting++;
-	if (wait_for(&g)) { /* so it is still in the list */
+	if (wait_for(&g)) /* so it is still in the list */
 		a->late = true;
-		frag_nogpu_stream_awaits(stream, 0, a->number);
-	}
 	frag_nogpu_ranks.waiting--;
 }
 
 int frag_nogpu_settle(const void *p, uint64_t bytes)
 {
-	const struct goal g = { .p = p, .bytes = bytes, .how = NOGPU_WAIT, .data = true };
+	const struct goal g = { .p = p, .bytes = bytes };
 
 	if (!atomic_load(&awaited_count) || !p || !bytes)
 		return NOGPU_OK;
@@ -296,17 +385,11 @@ int frag_nogpu_settle(const void *p, uint64_t bytes)
 	return wait_for(&g);
 }
 
-static int settle_until(uint64_t number, enum nogpu_patience how, uint64_t *ns)
+static int settle_all(void)
 {
-	const struct goal g = { .last = number, .how = how, .data = how == NOGPU_WAIT };
-	int rc;
 	FRAG_LOCKED(&mutex);
 
-	rc = wait_for(&g);
-	for (size_t i = 0; !rc && i < lates_count; i++)
-		if (lates[i].number <= number)
-			*ns = FRAG_MAX(*ns, lates[i].ns);
-	return rc;
+	return wait_for(&(struct goal){ 0 });
 }
 
 void frag_nogpu_abandon(const void *p, uint64_t bytes)
@@ -328,5 +411,5 @@ void frag_nogpu_abandon(const void *p, uint64_t bytes)
 static void __attribute__((constructor)) put_in(void)
 {
 	frag_nogpu_ranks.settle = frag_nogpu_settle;
-	frag_nogpu_ranks.settle_until = settle_until;
+	frag_nogpu_ranks.settle_all = settle_all;
 }

@@ -3,11 +3,13 @@
  * See talk.h. In the folder, for a communicator NAME:
  *
  *	NAME.R		empty; the first file of a member, and locked by the process of rank R while it is one
- *	NAME.R.P.0	messages of rank R for rank P: a struct head, then its bytes if carried, and so on
+ *	NAME.R.P.0	messages of rank R for rank P: the head of a struct talk_message, then its bytes if
+ *			carried, and so on
  *	NAME.R.P.1	the same for sends
- *	PID.waits	"pid number file bytes": PID waits for that process, to write more than `bytes` into
- *			this file; a new number for each wait
- *	R.present	pid of the process of the job's rank R, even if it joins no communicator
+ *	PID.waits	a link to "pid file bytes": PID waits for that process, to write more than `bytes`
+ *			into this file
+ *	R.present	empty, and locked by the process of the job's rank R, even if it joins no
+ *			communicator
  *
  * Each file has one writer. The reader of NAME.R.P.N punches holes where it has read.
  */
@@ -20,27 +22,21 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #define CIRCLE_MOST 4096 /* processes to follow */
 #define PATH_ROOM 4300
-
-struct head {
-	uint64_t bytes;
-	uint32_t origin, carried;
-	uint64_t call; /* enum talk_call */
-	uint64_t start;
-};
+#define HEAD_BYTES offsetof(struct talk_message, data)
 
 #define KINDS 2 /* of files to a rank: collectives, sends */
 
 struct line {
-	int out, in;	  /* descriptors, -1: not open yet */
+	FILE *out, *in;	  /* NULL: not open yet */
 	uint64_t heard;	  /* bytes read of `in` */
 	uint64_t punched; /* bytes punched out */
 };
@@ -82,49 +78,49 @@ static struct line *line_of(struct talk *t, int peer, enum talk_call call)
 	return &t->lines[KINDS * peer + (call == TALK_SEND)];
 }
 
-static int open_file(const struct talk *t, int from, int to, enum talk_call call, int flags)
+/* Opens it if it is not open; NULL: there is none. */
+static FILE *file_of(FILE **kept, const struct talk *t, int from, int to, enum talk_call call,
+		     const char *mode)
 {
 	char path[PATH_ROOM];
 
-	in_folder(path, "%s.%d.%d.%d", t->name, from, to, call == TALK_SEND);
-	return open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (!*kept)
+		*kept = fopen(in_folder(path, "%s.%d.%d.%d", t->name, from, to, call == TALK_SEND),
+			      mode);
+	return *kept;
 }
 
-/* Writes a short text atomically; if asked for, *kept is an open descriptor, locked by this process
- * (not its children). */
-static bool write_text(const char *path, const char *text, int *kept)
+/* Makes an empty file, locked by this process (not its children) before anybody sees it. Its
+ * descriptor, which stays open, or -1. */
+static int make_locked(const char *path)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-	static _Atomic unsigned writes;
+	static _Atomic unsigned count;
 	char temp[PATH_ROOM + 32];
-	size_t len = strlen(text);
 	int fd;
-	bool ok;
 
-	snprintf(temp, sizeof(temp), "%s.%d.%u", path, getpid(), ++writes);
+	snprintf(temp, sizeof(temp), "%s.%d.%u", path, getpid(), ++count);
 	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return false;
-	ok = write(fd, text, len) == (ssize_t)len && (!kept || !fcntl(fd, F_SETLK, &lock)) &&
-	     !rename(temp, path);
-	if (ok && kept)
-		*kept = fd;
-	else
-		close(fd);
-	return ok;
-}
-
-static bool read_text(const char *path, char *text, size_t room)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, room - 1);
-
+	if (fd >= 0 && !fcntl(fd, F_SETLK, &lock) && !rename(temp, path))
+		return fd;
 	if (fd >= 0)
 		close(fd);
-	if (n < 0)
-		return false;
-	text[n] = '\0';
-	return n > 0;
+	return -1;
+}
+
+/* The process that holds the lock of a file; 0: none any more; -1: there is no file. pre: it is not
+ * this one, which would lose its lock. */
+static long owner_of(const char *path)
+{
+	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	long pid = -1;
+
+	if (fd >= 0 && !fcntl(fd, F_GETLK, &lock))
+		pid = lock.l_type == F_UNLCK ? 0 : lock.l_pid;
+	if (fd >= 0)
+		close(fd);
+	return pid;
 }
 
 /* ---- the end of the recording -------------------------------------------------------------- */
@@ -178,9 +174,8 @@ struct talk *talk_join(const char *name, int ranks, int rank)
 	snprintf(t->name, sizeof(t->name), "%s", name);
 	t->ranks = ranks;
 	t->rank = rank;
-	for (int i = 0; i < KINDS * ranks; i++)
-		t->lines[i].out = t->lines[i].in = -1;
-	if (write_text(in_folder(path, "%s.%d", name, rank), "", &t->lock))
+	t->lock = make_locked(in_folder(path, "%s.%d", name, rank));
+	if (t->lock >= 0)
 		return t;
 	frag_host_free(t);
 	return NULL;
@@ -189,80 +184,35 @@ struct talk *talk_join(const char *name, int ranks, int rank)
 void talk_leave(struct talk *t)
 {
 	for (int i = 0; t && i < KINDS * t->ranks; i++) {
-		if (t->lines[i].out >= 0)
-			close(t->lines[i].out);
-		if (t->lines[i].in >= 0)
-			close(t->lines[i].in);
+		if (t->lines[i].out)
+			fclose(t->lines[i].out);
+		if (t->lines[i].in)
+			fclose(t->lines[i].in);
 	}
 	if (t)
 		close(t->lock);
 	frag_host_free(t);
 }
 
-/* Writes all, because a partial message would misalign all later ones. */
-static bool write_all(int fd, struct iovec *part, int count)
-{
-	while (count) {
-		ssize_t n = writev(fd, part, count);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return false;
-		for (; count && (size_t)n >= part->iov_len; part++, count--)
-			n -= (ssize_t)part->iov_len;
-		if (count) {
-			part->iov_base = (char *)part->iov_base + n;
-			part->iov_len -= (size_t)n;
-		}
-	}
-	return true;
-}
-
 bool talk_say(struct talk *t, int peer, enum talk_call call, const void *data, uint64_t bytes,
 	      uint32_t origin, uint64_t start)
 {
 	struct line *l = line_of(t, peer, call);
-	struct head head = { bytes, origin, data && bytes <= TALK_BYTES_MAX, call, start };
-	struct iovec part[2] = { { &head, sizeof(head) }, { (void *)(uintptr_t)data, bytes } };
+	struct talk_message head = { bytes, start, call, origin, data && bytes <= TALK_BYTES_MAX,
+				     NULL };
+	FILE *out = file_of(&l->out, t, t->rank, peer, call, "ae");
 
-	if (l->out < 0)
-		l->out = open_file(t, t->rank, peer, call, O_WRONLY | O_CREAT | O_APPEND);
-	return l->out >= 0 && write_all(l->out, part, head.carried && bytes ? 2 : 1);
+	return out && fwrite(&head, HEAD_BYTES, 1, out) == 1 &&
+	       (!head.carried || fwrite(data, 1, bytes, out) == bytes) && !fflush(out);
 }
 
 /* pid of a rank, from the owner of its lock file (the lock ends with the process, even as a
  * zombie). 0: it has ended; -1: it has not started, or is this process. */
 static long pid_of(const struct talk *t, int peer)
 {
-	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
 	char path[PATH_ROOM];
-	long pid = -1;
-	int fd;
 
-	if (peer == t->rank)
-		return -1;
-	in_folder(path, "%s.%d", t->name, peer);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd >= 0 && !fcntl(fd, F_GETLK, &lock))
-		pid = lock.l_type == F_UNLCK ? 0 : lock.l_pid;
-	if (fd >= 0)
-		close(fd);
-	return pid;
-}
-
-static bool read_at(int fd, void *to, size_t bytes, uint64_t at)
-{
-	for (size_t done = 0; done < bytes;) {
-		ssize_t n = pread(fd, (char *)to + done, bytes - done, (off_t)(at + done));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		done += (size_t)n;
-	}
-	return true;
+	return peer == t->rank ? -1 : owner_of(in_folder(path, "%s.%d", t->name, peer));
 }
 
 /* Punches out what was read; file systems without holes keep it to the end. */
@@ -272,33 +222,29 @@ static void give_back(struct line *l)
 
 	if (whole - l->punched < FRAG_MIB)
 		return;
-	(void)fallocate(l->in, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)l->punched,
-			(off_t)(whole - l->punched));
+	(void)fallocate(fileno(l->in), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			(off_t)l->punched, (off_t)(whole - l->punched));
 	l->punched = whole;
 }
 
 static bool take(struct line *l, struct talk_message *out)
 {
 	struct stat st;
-	struct head head;
 	uint64_t left;
 
-	if (fstat(l->in, &st) || (uint64_t)st.st_size < l->heard + sizeof(head) ||
-	    !read_at(l->in, &head, sizeof(head), l->heard))
+	if (fstat(fileno(l->in), &st) || (uint64_t)st.st_size < l->heard + HEAD_BYTES ||
+	    fseeko(l->in, (off_t)l->heard, SEEK_SET) || fread(out, HEAD_BYTES, 1, l->in) != 1)
 		return false;
-	left = (uint64_t)st.st_size - l->heard - sizeof(head);
-	if (head.carried && (head.bytes > TALK_BYTES_MAX || left < head.bytes))
+	left = (uint64_t)st.st_size - l->heard - HEAD_BYTES;
+	if (out->carried && (out->bytes > TALK_BYTES_MAX || left < out->bytes)) {
+		out->carried = 0;
 		return false;
-	*out = (struct talk_message){ .bytes = head.bytes,
-				      .origin = head.origin,
-				      .call = (enum talk_call)head.call,
-				      .start = head.start };
-	if (head.carried) {
-		out->data = frag_host_calloc(1, FRAG_MAX(head.bytes, 1u));
-		out->carried =
-			out->data && read_at(l->in, out->data, head.bytes, l->heard + sizeof(head));
 	}
-	l->heard += sizeof(head) + (head.carried ? head.bytes : 0);
+	l->heard += HEAD_BYTES + (out->carried ? out->bytes : 0);
+	if (out->carried) {
+		out->data = frag_host_calloc(1, FRAG_MAX(out->bytes, 1u));
+		out->carried = out->data && fread(out->data, 1, out->bytes, l->in) == out->bytes;
+	}
 	give_back(l);
 	return true;
 }
@@ -307,25 +253,18 @@ static bool next_message(struct talk *t, int peer, enum talk_call call, struct t
 {
 	struct line *l = line_of(t, peer, call);
 
-	if (l->in < 0)
-		l->in = open_file(t, peer, t->rank, call, O_RDWR);
-	return l->in >= 0 && take(l, out);
+	return file_of(&l->in, t, peer, t->rank, call, "r+e") && take(l, out);
 }
 
 enum talk_answer talk_hear(struct talk *t, int peer, enum talk_call call, struct talk_message *out)
 {
+	long pid;
+
 	if (next_message(t, peer, call, out))
 		return TALK_HERE;
-	switch (pid_of(t, peer)) {
-	case 0:
-		break;
-	case -1:
-		if (t->abandoned)
-			return TALK_ENDED;
-		/* fall through */
-	default:
+	pid = pid_of(t, peer);
+	if (pid > 0 || (pid < 0 && !t->abandoned))
 		return TALK_NOT_YET;
-	}
 	return next_message(t, peer, call, out) ? TALK_HERE : TALK_ENDED; /* its last one */
 }
 
@@ -333,13 +272,13 @@ enum talk_answer talk_hear(struct talk *t, int peer, enum talk_call call, struct
 
 void talk_waits(struct talk *t, int peer, enum talk_call call)
 {
-	static _Atomic unsigned long number;
 	char path[PATH_ROOM], text[200];
 
 	in_folder(path, "%d.waits", (int)getpid());
-	snprintf(text, sizeof(text), "%ld %lu %s.%d.%d.%d %" PRIu64, pid_of(t, peer), ++number,
-		 t->name, peer, t->rank, call == TALK_SEND, line_of(t, peer, call)->heard);
-	(void)write_text(path, text, NULL);
+	snprintf(text, sizeof(text), "%ld %s.%d.%d.%d %" PRIu64, pid_of(t, peer), t->name, peer,
+		 t->rank, call == TALK_SEND, line_of(t, peer, call)->heard);
+	unlink(path);
+	(void)!symlink(text, path);
 }
 
 void talk_waits_end(void)
@@ -350,60 +289,47 @@ void talk_waits_end(void)
 }
 
 /* The process that this one waits for. 0: none, or its message is there. */
-static long next_of(long pid, uint64_t *chain)
+static long next_of(long pid)
 {
 	char path[PATH_ROOM], text[200], file[100];
-	unsigned long number;
 	uint64_t heard;
 	struct stat st;
+	ssize_t n = readlink(in_folder(path, "%ld.waits", pid), text, sizeof(text) - 1);
 
-	if (!read_text(in_folder(path, "%ld.waits", pid), text, sizeof(text)) ||
-	    sscanf(text, "%ld %lu %99s %" SCNu64, &pid, &number, file, &heard) != 4)
+	text[FRAG_MAX(n, 0)] = '\0';
+	if (sscanf(text, "%ld %99s %" SCNu64, &pid, file, &heard) != 3)
 		return 0;
-	*chain = *chain * 1000003 + number;
 	return !stat(in_folder(path, "%s", file), &st) && (uint64_t)st.st_size > heard ? 0 : pid;
 }
 
-uint64_t talk_circle(struct talk *t, int peer)
+bool talk_circle(struct talk *t, int peer)
 {
-	uint64_t chain = 1;
 	long pid = pid_of(t, peer);
 
-	for (int i = 0; pid > 0 && i < CIRCLE_MOST; i++, pid = next_of(pid, &chain))
-		if (pid == getpid())
-			return chain;
-	return 0;
+	for (int i = 0; pid > 0 && pid != getpid() && i < CIRCLE_MOST; i++)
+		pid = next_of(pid);
+	return pid == getpid();
 }
 
 /* ---- ranks that never come ---------------------------------------------------------------- */
 
-/* pid of a rank of the job. 0: it has ended; -1: it has not started. */
-static long present(long rank)
-{
-	char path[PATH_ROOM], text[64];
-	long pid;
-
-	if (!read_text(in_folder(path, "%ld.present", rank), text, sizeof(text)))
-		return -1;
-	pid = strtol(text, NULL, 10);
-	return kill((pid_t)pid, 0) && errno == ESRCH ? 0 : pid;
-}
+static bool present; /* this process has the lock of its rank's file */
 
 void frag_nogpu_present(void)
 {
 	const char *rank = getenv("RANK");
-	char path[PATH_ROOM], text[64];
+	char path[PATH_ROOM];
 
-	if (!talk_possible() || !rank ||
-	    present(atol(rank)) > 0) /* child processes inherit its number */
+	if (!talk_possible() || !rank || present)
 		return;
-	snprintf(text, sizeof(text), "%d", (int)getpid());
-	(void)write_text(in_folder(path, "%ld.present", atol(rank)), text, NULL);
+	in_folder(path, "%d.present", atoi(rank));
+	if (owner_of(path) <= 0) /* child processes inherit its number */
+		present = make_locked(path) >= 0;
 }
 
 static bool is_member(const struct talk *t, long pid)
 {
-	bool found = pid == getpid();
+	bool found = false;
 
 	for (int i = 0; !found && i < t->ranks; i++)
 		found = pid_of(t, i) == pid;
@@ -412,11 +338,12 @@ static bool is_member(const struct talk *t, long pid)
 
 bool talk_never(struct talk *t, int peer)
 {
-	const char *world = getenv("WORLD_SIZE");
-	bool never = world && pid_of(t, peer) < 0;
+	const char *world = getenv("WORLD_SIZE"), *rank = getenv("RANK");
+	bool never = world && rank && pid_of(t, peer) < 0;
+	char path[PATH_ROOM];
 
-	for (long i = 0; never && i < atol(world); i++) {
-		long pid = present(i);
+	for (int i = 0; never && i < atoi(world); i++) {
+		long pid = i == atoi(rank) ? 0 : owner_of(in_folder(path, "%d.present", i));
 
 		never = !pid || (pid > 0 && is_member(t, pid));
 	}

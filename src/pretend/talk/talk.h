@@ -33,11 +33,11 @@ enum talk_call {
 
 struct talk_message {
 	uint64_t bytes; /* size of the tensor */
+	uint64_t start; /* of the operation, on the modelled clock (card_stream.c) */
 	enum talk_call call;
 	uint32_t origin;  /* of the values: values/values.h, enum Origin */
 	uint32_t carried; /* 1: data has the values */
 	void *data;	  /* NULL: not carried; free with frag_host_free */
-	uint64_t start;	  /* of the operation, on the modelled clock (card_clock.c) */
 };
 
 enum talk_answer { TALK_HERE, TALK_NOT_YET, TALK_ENDED };
@@ -57,9 +57,9 @@ enum talk_answer talk_hear(struct talk *t, int peer, enum talk_call call, struct
 /* Publishes that this process waits for the next message of `peer` (deadlock detection). */
 void talk_waits(struct talk *t, int peer, enum talk_call call);
 void talk_waits_end(void);
-/* Does `peer` wait for this process, directly or through others? 0: no, or a message on the way
- * ends that. The same number twice: all of them waited in between. */
-uint64_t talk_circle(struct talk *t, int peer);
+/* Does `peer` wait for this process, directly or through others, and no message on the way ends
+ * that? */
+bool talk_circle(struct talk *t, int peer);
 
 /* True if `peer` has not joined and all other ranks of the job have ended or are members. */
 bool talk_never(struct talk *t, int peer);

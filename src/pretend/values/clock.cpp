@@ -50,11 +50,22 @@ static void count_recomputed(double ns)
 		recomputed.ns += ns;
 }
 
+/* Of the tensors of a call that have strides. */
+template <class F> static void each_strided(const Call &c, F f)
+{
+	for (const auto *some : { &c.outs, &c.args })
+		each(*some, [&](const Tensor &t) {
+			if (!wrapped(t) && !nested(t))
+				f(t);
+		});
+}
+
 static double flops_of(const Call &c)
 {
 	std::vector<Tensor> in, out;
 	each(c.args, [&](const Tensor &t) { in.push_back(t); });
 	each(c.outs, [&](const Tensor &t) { out.push_back(t); });
+	bool backward = c.f.name.find("backward") != std::string::npos;
 	if (in.size() < 2 || out.empty())
 		return 0;
 	if (c.f.flops == flops_product) { /* 2 m n k; addmm and baddbmm have the summand first */
@@ -65,20 +76,16 @@ static double flops_of(const Call &c)
 					 (whole ? std::max<double>(double(out[0].size(0)), 1) : 1)
 			       : 0;
 	}
-	if (c.f.flops ==
-	    flops_convolution) { /* each output element meets a filter; backward twice */
-		bool backward = c.f.name == "aten::convolution_backward";
+	if (c.f.flops == flops_convolution) { /* each output meets a filter; backward twice */
 		if (in.size() < (backward ? 3u : 2u) || !in[backward ? 2 : 1].dim())
 			return 0;
 		const Tensor &w = in[backward ? 2 : 1], &y = backward ? in[0] : out[0];
 		return (backward ? 4.0 : 2.0) * double(y.numel()) * double(w.numel()) /
 		       double(std::max<int64_t>(w.size(0), 1));
 	}
-	const Tensor &q = in[0], &k = in[1];
-	if (q.dim() != 4 || k.dim() != 4)
-		return 0;
-	return (c.f.name.find("backward") == std::string::npos ? 4.0 : 10.0) * double(q.numel()) *
-	       double(k.size(2));
+	return in[0].dim() == 4 && in[1].dim() == 4
+		       ? (backward ? 10.0 : 4.0) * double(in[0].numel()) * double(in[1].size(2))
+		       : 0;
 }
 
 /* Alignment of rows in half precision, as kernels check it: all at multiples of 16 bytes, of 4, or
@@ -113,8 +120,7 @@ static double product_of_halves(const Call &c, double bytes, double flops)
 			 UNEVEN_BYTES = 1.6;
 	int rows = ROWS_OF_16;
 
-	for (const auto *some : { &c.args, &c.outs })
-		each(*some, [&](const Tensor &x) { rows = std::max(rows, rows_begin(x)); });
+	each_strided(c, [&](const Tensor &x) { rows = std::max(rows, rows_begin(x)); });
 	if (rows != ROWS_OF_16 && c.f.flops == flops_product)
 		return flops / std::min(flops_per_ns / OLDER_CARD, UNEVEN_FLOPS[rows]) +
 		       UNEVEN_BYTES * bytes / bytes_per_ns;
@@ -150,21 +156,17 @@ static double attention_ns(const Call &c, double bytes)
 /* Same layout and no broadcasting, so that a kernel can vectorize? */
 static bool alike(const Call &c)
 {
-	const Tensor *first = nullptr;
+	Tensor first;
 	bool same = true;
 
-	for (const auto *some : { &c.outs, &c.args })
-		each(*some, [&](const Tensor &t) {
-			if (t.defined() && t.numel() > 1 && !wrapped(t) && !nested(t) &&
-			    t.layout() == at::kStrided) {
-				first = first ? first : &t;
-				same &= t.sizes() == first->sizes() &&
-					t.strides() == first->strides() &&
-					t.is_non_overlapping_and_dense() &&
-					(t.element_size() >= first->element_size() ||
-					 t.scalar_type() == at::kBool);
-			}
-		});
+	each_strided(c, [&](const Tensor &t) {
+		if (t.numel() < 2 || t.layout() != at::kStrided)
+			return;
+		first = first.defined() ? first : t;
+		same &= t.sizes() == first.sizes() && t.strides() == first.strides() &&
+			t.is_non_overlapping_and_dense() &&
+			(t.element_size() >= first.element_size() || t.scalar_type() == at::kBool);
+	});
 	return same;
 }
 
@@ -189,14 +191,9 @@ static double time_of(const Call &c, double bytes)
 	if (c.f.each && !alike(c))
 		per_cycle = ONE_BY_ONE;
 	double ns = bytes / (MEMORY * bytes_per_ns);
-	if (per_cycle) {
-		for (const auto *some : { &c.args, &c.outs })
-			each(*some, [&](const Tensor &t) {
-				numbers = std::max(numbers,
-						   wrapped(t) || nested(t) ? 0 : double(t.numel()));
-			});
+	each_strided(c, [&](const Tensor &t) { numbers = std::max(numbers, double(t.numel())); });
+	if (per_cycle)
 		ns = std::max(ns, numbers / (per_cycle * cycles_per_ns));
-	}
 	return (c.f.reduces ? REDUCTION_NS : KERNEL_NS) + ns;
 }
 
@@ -223,13 +220,9 @@ static void tick(const Call &c)
 	timespec t;
 	if (bytes_per_ns <= 0)
 		return;
-	auto count = [&](const Tensor &x) {
-		bytes += x.is_cuda() && !wrapped(x) && !nested(x)
-				 ? double(x.numel()) * double(x.element_size())
-				 : 0;
-	};
-	each(c.args, count);
-	each(c.outs, count);
+	each_strided(c, [&](const Tensor &x) {
+		bytes += x.is_cuda() ? double(x.numel()) * double(x.element_size()) : 0;
+	});
 	ns = time_of(c, bytes);
 	clock_gettime(CLOCK_REALTIME, &t);
 	std::lock_guard<std::mutex> g(mutex);

@@ -173,9 +173,6 @@ static void let_views_pass()
 using PyTable = c10::impl::PyInterpreterVTable;
 /* upper bound of the entries; offset and type come before them */
 constexpr size_t TABLE_SLOTS = 64, TABLE_HEAD = 2;
-static struct {
-	void **slots;
-} python_table;
 static const PyTable *python;
 
 static void dispatch(const PyTable *, const c10::OperatorHandle &op, Stack *stack)
@@ -188,7 +185,7 @@ static void dispatch(const PyTable *, const c10::OperatorHandle &op, Stack *stac
 
 static void enter_python()
 {
-	static void *copy[TABLE_HEAD + TABLE_SLOTS];
+	static void *copy[TABLE_HEAD + TABLE_SLOTS], **slots;
 	void *lib = dlopen("libtorch_python.so", RTLD_NOW | RTLD_NOLOAD);
 	auto get = reinterpret_cast<c10::impl::PyInterpreter *(*)()>(
 		lib ? dlsym(lib, "_Z16getPyInterpreterv") : nullptr);
@@ -200,7 +197,7 @@ static void enter_python()
 	python = get()->vtable_;
 	memcpy(&offset, &member, sizeof(offset));
 	memcpy(copy, *reinterpret_cast<void *const *const *>(python) - TABLE_HEAD, sizeof(copy));
-	python_table.slots = copy + TABLE_HEAD;
-	python_table.slots[(offset - 1) / sizeof(void *)] = reinterpret_cast<void *>(&dispatch);
-	get()->vtable_ = reinterpret_cast<const PyTable *>(&python_table);
+	slots = copy + TABLE_HEAD;
+	slots[(offset - 1) / sizeof(void *)] = reinterpret_cast<void *>(&dispatch);
+	get()->vtable_ = reinterpret_cast<const PyTable *>(&slots);
 }

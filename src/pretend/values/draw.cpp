@@ -128,25 +128,32 @@ template <class F> static void each_drawn(const Draw &d, uint64_t n, F put)
 		}
 }
 
-template <class T> static bool draw_integers(const Draw &d, void *out, uint64_t n)
+/* out: contiguous, of the CPU */
+static void draw_integers(const Draw &d, const Tensor &out)
 {
-	each_drawn(d, n, [&](uint64_t at, uint64_t word) {
-		static_cast<T *>(out)[at] = T(int64_t(word % d.range) + d.low);
-	});
-	return true;
+	auto all = at::empty(out.sizes(), at::kLong);
+	auto *p = all.data_ptr<int64_t>();
+
+	each_drawn(d, uint64_t(out.numel()),
+		   [&](uint64_t at, uint64_t word) { p[at] = int64_t(word % d.range) + d.low; });
+	out.copy_(all);
 }
 
 /* A word is a number in (0, 1]; the upper bound becomes the lower one. */
-template <class T> static bool draw_reals(const Draw &d, void *out, uint64_t n)
+static void draw_reals(const Draw &d, const Tensor &out)
 {
-	T from = T(d.from), to = T(d.to);
-	float range = float(T(to - from));
+	auto rounded = [&](double x) {
+		return at::scalar_tensor(x, out.options()).item().toFloat();
+	};
+	auto all = at::empty(out.sizes(), at::kFloat);
+	auto *p = all.data_ptr<float>();
+	float from = rounded(d.from), to = rounded(d.to), range = rounded(to - from);
 
-	each_drawn(d, n, [&](uint64_t at, uint64_t word) {
-		T x = T(std::fma(float(uint32_t(word)) * 0x1p-32f + 0x1p-33f, range, float(from)));
-		static_cast<T *>(out)[at] = x == to ? from : x;
+	each_drawn(d, uint64_t(out.numel()), [&](uint64_t at, uint64_t word) {
+		p[at] = std::fma(float(uint32_t(word)) * 0x1p-32f + 0x1p-33f, range, from);
 	});
-	return true;
+	out.copy_(all);
+	out.masked_fill_(out.eq(to), from);
 }
 
 static bool drawn(const Call &c)
@@ -161,24 +168,11 @@ static bool drawn(const Call &c)
 	uint64_t turns = (n - 1) / (threads * of_each) + 1;
 	if (d.generator.get_offset() - d.offset != 4 * turns || d.offset % 4)
 		return false;
-	bool whole = d.kind == draws_integers;
-	void *out = t.data_ptr();
-	switch (t.scalar_type()) {
-	case at::kByte:
-		return whole && draw_integers<uint8_t>(d, out, n);
-	case at::kShort:
-		return whole && draw_integers<int16_t>(d, out, n);
-	case at::kInt:
-		return whole && draw_integers<int32_t>(d, out, n);
-	case at::kLong:
-		return whole && draw_integers<int64_t>(d, out, n);
-	case at::kHalf:
-		return !whole && draw_reals<at::Half>(d, out, n);
-	case at::kBFloat16:
-		return !whole && draw_reals<at::BFloat16>(d, out, n);
-	case at::kFloat:
-		return !whole && draw_reals<float>(d, out, n);
-	default:
-		return false;
-	}
+	auto type = t.scalar_type();
+	auto out = cpu_view(t).as_strided({ int64_t(n) }, { 1 });
+	if (d.kind == draws_integers && integers(t) && type != at::kBool && type != at::kChar)
+		return draw_integers(d, out), true;
+	if (d.kind == draws_evenly && t.is_floating_point() && type != at::kDouble)
+		return draw_reals(d, out), true;
+	return false;
 }

@@ -189,7 +189,7 @@ static bool invent(Call &c)
 
 	if (f.copies)
 		arrived(f, c.args[f.mutates ? 1 : 0].toTensor(), c.result());
-	if (c.table && !c.table->places.empty() && f.table != table_scatters &&
+	if (c.table && c.table->places.numel() && f.table != table_scatters &&
 	    f.table != table_puts && from_table(c))
 		return false;
 	judge_results(c);

@@ -118,8 +118,8 @@ static void judge(Call &c)
 	look_at_inputs(c);
 	if (!in_full && (f.table || f.name == "aten::nonzero"))
 		c.table = table_of(c.first());
-	c.listed = f.shape && c.table && !c.table->places.empty() &&
-		   find_places(c.first(), *c.table, c.places);
+	if (f.shape && c.table && c.table->places.numel())
+		c.listed = find_places(c.first(), *c.table);
 	c.upload = f.copies && !c.args[f.mutates ? 1 : 0].toTensor().is_cuda();
 	c.inside_only = in_full && !on_cpu(c);
 }

@@ -50,7 +50,7 @@ static void mark_booleans(Call &c, bool likely)
 /* The large tensors of which the card keeps a note. */
 static void mark_notes(Call &c)
 {
-	bool copied = c.f.table == table_copies && c.table && c.table->places.empty();
+	bool copied = c.f.table == table_copies && c.table && !c.table->places.numel();
 	if (c.cleared || (copied && on_card(c.result())))
 		note_zeros(c.result());
 	if (c.steep)

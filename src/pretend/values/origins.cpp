@@ -37,7 +37,7 @@ static std::shared_ptr<const Table> table_of(const Tensor &t)
 static bool holds_zeros(const Tensor &t)
 {
 	auto table = table_of(t);
-	return table && table->places.empty();
+	return table && !table->places.numel();
 }
 
 static bool is_foreign(const Tensor &t)
@@ -62,7 +62,7 @@ static Origin origin_of(const Tensor &t)
 	auto table = table_at(base);
 	g.unlock();
 	/* part of a large tensor of zeros */
-	return table && table->places.empty() && small(t) ? COMPUTED : NOTHING;
+	return table && !table->places.numel() && small(t) ? COMPUTED : NOTHING;
 }
 
 static void set_origin(const Tensor &t, Origin value)

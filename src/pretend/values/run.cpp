@@ -3,8 +3,6 @@
  * it reads. */
 #include "values.h"
 
-constexpr uint64_t MODE_COPIES = 6; /* to the host, for each row (PyTorch 2.11) */
-
 /* The distinct indices of a sparse tensor, sorted, each flattened to one number. Undefined:
  * unknown. */
 static Tensor different_places(const Tensor &x)
@@ -68,26 +66,6 @@ static uint64_t expected_count(const Call &c, bool *known)
 				: x.numel());
 }
 
-/* mode sorts each row and asks how often neighbours differ. Unknown values: as often as the type
- * allows; for bf16, in 32 powers of two. */
-static std::vector<uint64_t> steps_between(const Tensor &x, int64_t dim, bool known)
-{
-	int64_t n = x.dim() ? x.size(dim) : 1, rows = n ? x.numel() / n : 0;
-	if (n < 2 || !x.element_size() || rows > INDICES / 8)
-		return {};
-	if (!known || !small(x) || !on_card(x)) {
-		int64_t most = x.scalar_type() == at::kBFloat16 ? 1 << 13
-			       : x.element_size() < 4 ? int64_t(1) << (8 * x.element_size())
-						      : n;
-		return std::vector<uint64_t>(size_t(rows), uint64_t(std::min(n, most) - 1));
-	}
-	auto sorted = std::get<0>(cpu_view(x).sort(dim));
-	auto count =
-		sorted.narrow(dim, 1, n - 1).ne(sorted.narrow(dim, 0, n - 1)).sum(dim).contiguous();
-	auto *p = count.data_ptr<int64_t>();
-	return { p, p + count.numel() };
-}
-
 /* Sums of known integers or booleans are computed before the operator runs. False: not computed. */
 static bool foresee(Call &c)
 {
@@ -100,20 +78,14 @@ static bool foresee(Call &c)
 /* The operator asks the card how many elements there are. */
 static void answer_count(Call &c)
 {
-	c.done = !c.listed && !suppression && c.known() && compute(c);
-	bool known = c.listed ? c.table->origin == COMPUTED : c.done && c.origin == COMPUTED;
-	uint64_t count = c.listed ? c.places.size() : expected_count(c, &known);
+	c.done = !c.listed.defined() && !suppression && c.known() && compute(c);
+	bool known =
+		c.listed.defined() ? c.table->origin == COMPUTED : c.done && c.origin == COMPUTED;
+	uint64_t count =
+		c.listed.defined() ? uint64_t(c.listed.numel()) : expected_count(c, &known);
 	if (depth == 1 || !outer->shape) /* x[mask] calls nonzero */
 		tell_choice(outer->name.c_str() + outer->name.find("::") + 2, !known);
 	frag_nogpu_answer(true, count);
-}
-
-static void answer_steps(Call &c)
-{
-	Below below_this;
-
-	c.steps = steps_between(c.first(), c.args[1].toInt(), c.known());
-	frag_nogpu_answer_in_turn(c.steps.data(), c.steps.size(), MODE_COPIES);
 }
 
 /* Before the operator runs: what its kernels will read, and what it is about to change. */
@@ -124,7 +96,7 @@ static void prepare(Call &c)
 	if (f.shape)
 		answer_count(c);
 	if (f.asks)
-		answer_steps(c);
+		frag_nogpu_answer(true, 0);
 	if (f.part && origin_of(c.first()) == NOTHING)
 		invent(c.first());
 	if (f.sums && !f.mutates && !c.table && c.known())
@@ -155,10 +127,10 @@ static void write_selected(Call &c)
 	Below below_this;
 	const Tensor &index = c.stack->back().toTensor();
 
-	if (!c.listed)
+	if (!c.listed.defined())
 		invent_places(c.first(), index);
 	else if (on_card(index) && index.numel())
-		write_places(c.first(), index, at::tensor(c.places), c.table->origin);
+		write_places(c.first(), index, c.listed, c.table->origin);
 }
 
 static bool run(Call &c)

@@ -2,27 +2,37 @@
 /* Non-zero elements of large tensors: one_hot of a router's choices takes gigabytes. */
 #include "values.h"
 
-static size_t tables_count, tables_most = 256; /* more than this: drops those of freed storages */
-
-static void keep_table(const Tensor &t, Table &&table)
+/* places: unsorted, with duplicates */
+static void note_table(const Tensor &t, const Tensor &places, int64_t stride, int64_t classes,
+		       Origin origin, bool ones)
 {
+	int64_t end = places.numel() ? places.max().item<int64_t>() + 1 : 1;
+	auto keys = places.div(stride, "floor").remainder(classes).mul_(end).add_(places);
+	keys = std::get<0>(at::_unique(keys));
+	auto begin = at::searchsorted(keys, at::arange(classes + 1, at::kLong).mul_(end));
+	auto *p = begin.data_ptr<int64_t>();
+	Table table{ t.storage().getWeakStorageImpl(),
+		     origin,
+		     ones,
+		     stride,
+		     classes,
+		     { p, p + begin.numel() },
+		     keys.remainder(end) };
 	std::lock_guard<std::mutex> g(mutex);
-	if (++tables_count >= tables_most) {
-		tables_count = 0;
-		for (auto &[base, known] : storages) {
-			if (known.table && known.table->storage.expired())
-				known.table = nullptr;
-			tables_count += known.table != nullptr;
-		}
-		tables_most = 2 * tables_count + 256;
-	}
 	storages[base_of(t)].table = std::make_shared<const Table>(std::move(table));
 }
 
-/* Calls f with the sum of (index * weight) over the dimensions of t, for each table entry inside
- * the view t. False: its strides are ambiguous. */
-template <class F>
-static bool each_place(const Table &table, const Tensor &t, at::IntArrayRef weights, F f)
+/* Notes a large tensor of zeros, if it is a whole storage. */
+static void note_zeros(const Tensor &t)
+{
+	if (t.data_ptr() == base_of(t) &&
+	    span(t) >= int64_t(whole_of(t.storage().unsafeGetStorageImpl()).nbytes()))
+		note_table(t, at::empty({ 0 }, at::kLong), 1, 1, COMPUTED, true);
+}
+
+/* The sum of (index * weight) over the dimensions of t, for each table entry inside the view t.
+ * Undefined: its strides are ambiguous. */
+static Tensor places_inside(const Table &table, const Tensor &t, at::IntArrayRef weights)
 {
 	struct Step {
 		int64_t size, stride, weight;
@@ -39,57 +49,19 @@ static bool each_place(const Table &table, const Tensor &t, at::IntArrayRef weig
 	int64_t inner = 0, first = t.storage_offset();
 	for (size_t i = steps.size(); i-- > 0; inner += (steps[i].size - 1) * steps[i].stride)
 		if (steps[i].stride <= inner)
-			return false;
+			return {};
 	same_class |= first / table.stride == (first + inner) / table.stride;
 	size_t c = same_class ? size_t(first / table.stride % table.classes) : 0;
-	int64_t end = table.begin[same_class ? c + 1 : size_t(table.classes)];
-	for (int64_t i = table.begin[c]; i < end; i++) {
-		int64_t rest = table.places[size_t(i)] - first, sum = 0;
-		bool inside = rest >= 0;
-		for (size_t k = 0; inside && k < steps.size(); k++) {
-			int64_t at = rest / steps[k].stride;
-			inside = at < steps[k].size;
-			rest -= at * steps[k].stride;
-			sum += at * steps[k].weight;
-		}
-		if (inside && rest == 0)
-			f(sum);
+	int64_t begin = table.begin[c], end = table.begin[same_class ? c + 1 : table.classes];
+	auto rest = table.places.narrow(0, begin, end - begin) - first;
+	auto inside = rest.ge(0), sums = at::zeros_like(rest);
+	for (const Step &step : steps) {
+		auto at = rest.div(step.stride, "floor");
+		inside.logical_and_(at.lt(step.size));
+		rest.sub_(at, step.stride);
+		sums.add_(at, step.weight);
 	}
-	return true;
-}
-
-/* places: unsorted, with duplicates */
-static void note_table(const Tensor &t, const std::vector<int64_t> &places, int64_t stride,
-		       int64_t classes, Origin origin, bool ones)
-{
-	Table table{ t.storage().getWeakStorageImpl(), origin, ones, stride, classes, {}, {} };
-	std::vector<int64_t> next(size_t(classes) + 1);
-	auto class_of = [&](int64_t place) { return size_t(place / stride % classes); };
-	for (int64_t place : places)
-		next[class_of(place) + 1]++;
-	for (size_t c = 0; c < size_t(classes); c++)
-		next[c + 1] += next[c];
-	std::vector<int64_t> sorted(places.size());
-	auto ends = next;
-	for (int64_t place : places)
-		sorted[size_t(ends[class_of(place)]++)] = place;
-	table.places.reserve(places.size());
-	for (size_t c = 0; c < size_t(classes); c++) {
-		auto from = sorted.begin() + next[c], to = sorted.begin() + next[c + 1];
-		std::sort(from, to);
-		table.begin.push_back(int64_t(table.places.size()));
-		table.places.insert(table.places.end(), from, std::unique(from, to));
-	}
-	table.begin.push_back(int64_t(table.places.size()));
-	keep_table(t, std::move(table));
-}
-
-/* Notes a large tensor of zeros, if it is a whole storage. */
-static void note_zeros(const Tensor &t)
-{
-	if (t.data_ptr() == base_of(t) &&
-	    span(t) >= int64_t(whole_of(t.storage().unsafeGetStorageImpl()).nbytes()))
-		note_table(t, {}, 1, 1, COMPUTED, true);
+	return sums.masked_select(inside.logical_and_(rest.eq(0)));
 }
 
 /* A router's choice of few experts for each token: uniform, except that the first expert gets
@@ -162,7 +134,7 @@ static Tensor listed_one_by_one(const Tensor &t, const Stack &args, Origin *orig
 		auto i = (on_card(index) ? cpu_view(index) : index).to(at::kLong);
 		at = at + i.remainder(t.size(d)).mul(t.stride(d)); /* negative indices */
 	}
-	return at.contiguous();
+	return at;
 }
 
 static void scatter_into(const Call &c)
@@ -175,17 +147,13 @@ static void scatter_into(const Call &c)
 	Origin origin = before.origin;
 	bool listed = c.f.table == table_puts;
 	Tensor at = listed ? listed_one_by_one(t, c.args, &origin) : scattered(t, c.args, &origin);
-	if (!at.defined() || !at.numel() ||
-	    at.numel() > MOST_CHOICES - int64_t(before.places.size()))
+	if (!at.defined() || !at.numel() || at.numel() > MOST_CHOICES - before.places.numel())
 		return;
-	auto *p = at.data_ptr<int64_t>();
-	std::vector<int64_t> places(p, p + at.numel());
-	places.insert(places.end(), before.places.begin(), before.places.end());
 	bool one = listed ? cpu_view(c.args[2].toTensor()).item().toDouble() == 1
 			  : c.args[3].isScalar() && c.args[3].toScalar().toDouble() == 1;
 	int64_t d = listed ? t.dim() - 1 : wrap(c.args[1].toInt(), t);
-	note_table(t, places, t.stride(d), t.size(d), std::min(origin, before.origin),
-		   before.ones && one);
+	note_table(t, at::cat({ at.flatten(), before.places }), t.stride(d), t.size(d),
+		   std::min(origin, before.origin), before.ones && one);
 }
 
 /* For each dimension of x, the step of its index in out. Empty: not one of these operators. */
@@ -218,31 +186,31 @@ static std::vector<int64_t> weights_of(const Call &c)
 	return weights;
 }
 
-/* Takes slices along a dimension: appends their indices in out. */
-static bool take_slices(const Call &c, std::vector<int64_t> &places)
+/* Takes slices along a dimension: their indices in out, else undefined. */
+static Tensor take_slices(const Call &c)
 {
 	const Tensor &x = c.first(), &out = c.result();
 	bool select = c.args[1].isInt();
 	auto list = select ? std::vector<IValue>() : c.args[1].toListRef().vec();
 	if (!select && (list.size() != 1 || !list[0].isTensor()))
-		return false;
+		return {};
 	const Tensor &index = select ? c.args[2].toTensor() : list[0].toTensor();
 	int64_t d = select ? wrap(c.args[1].toInt(), x) : 0;
 	if (!on_card(index) || !integers(index) || index.element_size() < 4 || index.dim() != 1 ||
 	    origin_of(index) <= LIKELY)
-		return false;
+		return {};
 	auto at = cpu_view(index).to(at::kLong).contiguous();
+	auto weights = out.strides().vec();
+	weights.erase(weights.begin() + d);
+	std::vector<Tensor> parts{ at::empty({ 0 }, at::kLong) };
 	for (int64_t i = 0; i < index.numel(); i++) {
 		auto slice = x.select(d, at.data_ptr<int64_t>()[i]);
-		std::vector<int64_t> weights;
-		for (int64_t k = 0; k < out.dim(); k++)
-			if (k != d)
-				weights.push_back(out.stride(k));
-		if (!each_place(*c.table, slice, weights,
-				[&](int64_t sum) { places.push_back(sum + i * out.stride(d)); }))
-			return false;
+		parts.push_back(places_inside(*c.table, slice, weights));
+		if (!parts.back().defined())
+			return {};
+		parts.back().add_(i * out.stride(d));
 	}
-	return true;
+	return at::cat(parts);
 }
 
 /* The result of an operator on a table: computed if small, else a table. False: the operator is not
@@ -250,50 +218,44 @@ static bool take_slices(const Call &c, std::vector<int64_t> &places)
 static bool from_table(const Call &c)
 {
 	const Table &table = *c.table;
-	const Tensor &x = c.first(), &out = c.result();
-	std::vector<int64_t> places;
+	const Tensor &out = c.result();
+	Tensor places;
 	if (!on_card(out) || !out.is_non_overlapping_and_dense())
 		return false;
-	if (c.f.table == table_takes) {
-		if (!take_slices(c, places))
-			return false;
-	} else {
-		auto weights = weights_of(c);
-		if (weights.empty() ||
-		    !each_place(table, x, weights, [&](int64_t sum) { places.push_back(sum); }))
-			return false;
-	}
+	if (c.f.table == table_takes)
+		places = take_slices(c);
+	else if (auto weights = weights_of(c); !weights.empty())
+		places = places_inside(table, c.first(), weights);
+	if (!places.defined())
+		return false;
 	bool ones = table.ones || c.f.table == table_compares || out.scalar_type() == at::kBool;
 	if (out.numel() && ones && small(out)) {
-		std::vector<int64_t> counts(size_t(out.numel()));
-		for (int64_t place : places)
-			counts[size_t(place)]++;
-		cpu_view(out).as_strided({ out.numel() }, { 1 }).copy_(at::tensor(counts));
+		cpu_view(out)
+			.as_strided({ out.numel() }, { 1 })
+			.copy_(at::bincount(places, {}, out.numel()));
 		set_origin(out, table.origin);
 		return true;
 	}
-	size_t all = places.size();
 	set_origin(out, NOTHING);
-	if (!out.numel() || all > size_t(MOST_CHOICES))
+	if (!out.numel() || places.numel() > MOST_CHOICES)
 		return true;
 	note_table(out, places, 1, out.dim() && out.stride(-1) == 1 ? out.size(-1) : 1,
 		   table.origin, ones);
 	if (c.f.table == table_counts &&
-	    table_of(out)->places.size() != all) /* some counts exceed one */
+	    table_of(out)->places.numel() != places.numel()) /* some counts exceed one */
 		note_table(out, places, 1, out.size(-1), table.origin, false);
 	return true;
 }
 
-/* Indices of non-zero elements, in nonzero's order. */
-static bool find_places(const Tensor &x, const Table &table, std::vector<int64_t> &places)
+/* Indices of non-zero elements, in nonzero's order; undefined: unknown. */
+static Tensor find_places(const Tensor &x, const Table &table)
 {
+	Below below_this;
 	std::vector<int64_t> weights(size_t(x.dim()));
 	for (int64_t d = x.dim() - 1, weight = 1; d >= 0; weight *= x.size(d--))
 		weights[size_t(d)] = weight;
-	if (!each_place(table, x, weights, [&](int64_t sum) { places.push_back(sum); }))
-		return false;
-	std::sort(places.begin(), places.end());
-	return true;
+	auto places = places_inside(table, x, weights);
+	return places.defined() ? std::get<0>(places.sort()) : places;
 }
 
 /* at: places in x, each of which becomes a row of indices. */

@@ -38,7 +38,6 @@ void omp_set_num_threads(int) __attribute__((weak));
 
 /* of libcufrag_nogpu.so (nogpu.h): what the next copies to the host bring */
 void frag_nogpu_answer(bool on, uint64_t count);
-void frag_nogpu_answer_in_turn(const uint64_t *counts, uint64_t count, uint64_t every);
 /* an operator's time; has this process streams, or other ranks; messages that it awaits of them */
 void frag_nogpu_work(void *stream, uint64_t ns, uint64_t all_ns, bool backward);
 const std::atomic<bool> *frag_nogpu_streams();
@@ -203,11 +202,11 @@ constexpr int64_t MOST_CHOICES = 32 << 20;
 /* Non-zero elements (tables.cpp). */
 struct Table {
 	c10::weak_intrusive_ptr<c10::StorageImpl> storage;
-	Origin origin;		     /* of the choices */
-	bool ones;		     /* all ones, else other numbers */
-	int64_t stride, classes;     /* class of an element: its index / stride % classes */
-	std::vector<int64_t> begin;  /* of each class, then the end */
-	std::vector<int64_t> places; /* in the storage, by class, then ascending */
+	Origin origin;		    /* of the choices */
+	bool ones;		    /* all ones, else other numbers */
+	int64_t stride, classes;    /* class of an element: its index / stride % classes */
+	std::vector<int64_t> begin; /* of each class, then the end */
+	Tensor places;		    /* in the storage, by class, then ascending */
 };
 
 /* A gradient's bound (overflow.cpp). */
@@ -240,9 +239,7 @@ struct Call {
 	int64_t most = 0;	  /* size limit for each large result */
 	Origin origin = COMPUTED; /* of the inputs */
 	std::shared_ptr<const Table> table{};
-	std::vector<int64_t> places{}; /* of non-zero elements, if listed */
-	bool listed = false;
-	std::vector<uint64_t> steps{}; /* of mode's rows: the card reads them while it runs */
+	Tensor listed{}; /* non-zero elements of the table, for nonzero */
 	bool upload = false;
 	bool inside_only = false; /* the CPU only has its inner operators */
 	bool steep = false;	  /* its slope is known */

@@ -59,29 +59,6 @@ static void add_title(const struct frag_chart_ops *ops, const struct frag_chart_
 	frag_answer_take_title(job->answer, &title, chart);
 }
 
-/* "Stacked bars of peak reserved memory: a 9.65 GiB; b …; lower bound 9.10 GiB." */
-static const char *alt_of(const struct frag_chart_ops *ops, const struct frag_chart_job *job,
-			  const char *title)
-{
-	const struct frag_optimum *o = &job->section->optimum;
-	struct frag_text t = { 0 };
-
-	frag_text_addf(&t, "%s: %s", ops->alt, ops->figure ? "" : title);
-	for (size_t i = 0; ops->figure && i < job->section->count; i++) {
-		const struct frag_result *r = frag_chart_result(job, i);
-
-		frag_text_addf(&t, "%s%s ", i ? "; " : "", r->policy);
-		ops->figure(job, r, &t);
-	}
-	if (ops->optimum && !o->hidden)
-		frag_text_addf(&t, "; lower bound %s",
-			       FRAG_BYTES(frag_section_bound(job->section)));
-	if (ops->optimum && o->placed)
-		frag_text_addf(&t, "; offline placement %s", FRAG_BYTES(o->place_bytes));
-	frag_text_add(&t, ".");
-	return frag_answer_take(job->answer, &t);
-}
-
 static void add_chart(const struct frag_chart_ops *ops, const struct frag_chart_job *job)
 {
 	struct frag_answer *a = job->answer;
@@ -102,7 +79,6 @@ static void add_chart(const struct frag_chart_ops *ops, const struct frag_chart_
 	if (ops->note)
 		ops->note(job, &caption);
 	chart.caption = frag_answer_take(a, &caption) ?: "";
-	chart.alt = alt_of(ops, job, chart.title);
 	frag_answer_chart(a, &chart);
 }
 
@@ -168,15 +144,6 @@ void frag_chart_room(const struct frag_chart_job *job, struct frag_chart_room *o
 		.card_bytes = a.card ? frag_gpu_room(a.card, NULL) : UINT64_MAX,
 		.card = a.card ? a.card->label : NULL,
 	};
-}
-
-void frag_chart_peak_figure(const struct frag_chart_job *job, const struct frag_result *r,
-			    struct frag_text *out)
-{
-	(void)job;
-	frag_text_add(out, FRAG_BYTES(r->m.peak_reserved_bytes));
-	if (!r->completed)
-		frag_text_addf(out, " (out of memory at event %" PRIu64 ")", r->oom.event);
 }
 
 double frag_chart_seconds(const struct frag_chart_job *job, uint64_t us)

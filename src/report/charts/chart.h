@@ -35,12 +35,6 @@ struct frag_chart_ops {
 	/* What to see in it: one to three sentences; then what depends on the job (optional). */
 	const char *caption;
 	void (*note)(const struct frag_chart_job *job, struct frag_text *out);
-	/* For those who do not see it: what it is, no full stop; then the figure of each policy
-	 * (optional: else the title), and what is possible. */
-	const char *alt;
-	void (*figure)(const struct frag_chart_job *job, const struct frag_result *r,
-		       struct frag_text *out);
-	bool optimum;
 	/* Optional: the extra argument of the script. */
 	const char *(*extra)(const struct frag_chart_job *job);
 };
@@ -61,9 +55,6 @@ static inline const struct frag_result *frag_chart_result(const struct frag_char
 {
 	return &job->section->results[job->order[i]];
 }
-/* "9.65 GiB (out of memory at event 12)" */
-void frag_chart_peak_figure(const struct frag_chart_job *job, const struct frag_result *r,
-			    struct frag_text *out);
 /* Seconds; null where the trace has no times. */
 double frag_chart_seconds(const struct frag_chart_job *job, uint64_t us);
 /* "s" or "events" */

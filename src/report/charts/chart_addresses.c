@@ -70,6 +70,5 @@ const struct frag_chart_ops frag_chart_addresses = {
 		   "used for; blank: not taken from the card. Orange between grey is "
 		   "fragmentation: free, but held fast by a live block in the same segment.",
 	.note = note,
-	.alt = "Map of addresses over time",
 	.extra = frag_chart_x_unit,
 };

@@ -59,14 +59,6 @@ static void finding(const struct frag_chart_job *job, struct frag_title *out)
 			       frag_title_percent(out, "driver_ratio", ratio, ratio < 0.1 ? 1 : 0));
 }
 
-static void figure(const struct frag_chart_job *job, const struct frag_result *r,
-		   struct frag_text *out)
-{
-	(void)job;
-	frag_text_addf(out, "%" PRIu64 " calls, %s", r->m.driver_calls_count,
-		       FRAG_NS(r->m.modelled_ns));
-}
-
 const struct frag_chart_ops frag_chart_calls = {
 	.name = "calls",
 	.rank = 40,
@@ -75,7 +67,5 @@ const struct frag_chart_ops frag_chart_calls = {
 	.caption = "Left: how often each policy called the driver. Right: time spent in those "
 		   "calls. Both axes are logarithmic. A policy that saves memory by mapping or "
 		   "freeing often pays for it here; policies are in the order of their peak.",
-	.alt = "Dot plot of driver calls and driver time",
-	.figure = figure,
 	.extra = frag_chart_time_kind,
 };

@@ -88,17 +88,6 @@ static void note(const struct frag_chart_job *job, struct frag_text *out)
 				   "time (measured on this machine; further left is faster).");
 }
 
-static void figure(const struct frag_chart_job *job, const struct frag_result *r,
-		   struct frag_text *out)
-{
-	(void)job;
-	uint64_t max = 0;
-
-	for (int c = 0; c < FRAG_CLASS_COUNT; c++)
-		max = FRAG_MAX(max, r->alloc_modelled_ns[c].max);
-	frag_text_add(out, FRAG_NS(max));
-}
-
 const struct frag_chart_ops frag_chart_cdf = {
 	.name = "cdf",
 	.rank = 70,
@@ -108,7 +97,5 @@ const struct frag_chart_ops frag_chart_cdf = {
 		   "lower and further left is better. A curve that begins at 0.01 says that one "
 		   "alloc in a hundred had to wait for the driver at all.",
 	.note = note,
-	.alt = "Distribution of the time of an alloc; longest wait for the driver",
-	.figure = figure,
 	.extra = frag_chart_time_kind,
 };

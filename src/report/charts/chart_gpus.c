@@ -84,18 +84,6 @@ static void finding(const struct frag_chart_job *job, struct frag_title *out)
 					  (double)a.spare_bytes / (double)a.card->total_bytes, 0));
 }
 
-static void figure(const struct frag_chart_job *job, const struct frag_result *r,
-		   struct frag_text *out)
-{
-	struct cards cards;
-	size_t c = 0;
-
-	choose(job, &cards);
-	while (c < cards.count && usable(cards.card[c]) < r->m.peak_reserved_bytes)
-		c++;
-	frag_text_add(out, r->completed && c < cards.count ? cards.card[c]->label : "none");
-}
-
 const struct frag_chart_ops frag_chart_gpus = {
 	.name = "gpus",
 	.rank = 35,
@@ -105,6 +93,4 @@ const struct frag_chart_ops frag_chart_gpus = {
 		   "context. Blue: it fits; the paler, the more headroom. Hatched: it does not fit "
 		   "as it ran here. A policy that gives cached memory back under pressure may "
 		   "still run on a smaller card: cufrag fit finds out.",
-	.alt = "Grid of policies and cards; smallest card with room for each peak",
-	.figure = figure,
 };

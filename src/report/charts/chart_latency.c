@@ -115,14 +115,6 @@ static void note(const struct frag_chart_job *job, struct frag_text *out)
 			       DRAWN_MAX, job->section->count);
 }
 
-static void figure(const struct frag_chart_job *job, const struct frag_result *r,
-		   struct frag_text *out)
-{
-	(void)job;
-	frag_text_add(out,
-		      FRAG_NS(frag_hist_quantile(&r->alloc_modelled_ns[FRAG_CLASS_GROW], 0.99)));
-}
-
 const struct frag_chart_ops frag_chart_latency = {
 	.name = "latency",
 	.rank = 60,
@@ -135,8 +127,5 @@ const struct frag_chart_ops frag_chart_latency = {
 		   "Free: all frees. Dot: median; thick bar: median to 99th percentile; thin bar: "
 		   "minimum to maximum. Calls that need no driver are not drawn there.",
 	.note = note,
-	.alt = "Percentiles of time per call, by policy and class, on logarithmic axes; 99th "
-	       "percentile of driver time where memory had to grow",
-	.figure = figure,
 	.extra = frag_chart_time_kind,
 };

@@ -164,13 +164,6 @@ static void note(const struct frag_chart_job *job, struct frag_text *out)
 			       job->section->count);
 }
 
-static void figure(const struct frag_chart_job *job, const struct frag_result *r,
-		   struct frag_text *out)
-{
-	(void)job;
-	frag_text_add(out, FRAG_BYTES(r->peak.non_releasable_bytes));
-}
-
 const struct frag_chart_ops frag_chart_loss = {
 	.name = "loss",
 	.rank = 30,
@@ -180,8 +173,5 @@ const struct frag_chart_ops frag_chart_loss = {
 		   "every colour is loss. Growing non-releasable memory is fragmentation that "
 		   "empty_cache cannot undo; releasable memory is a cache that it can.",
 	.note = note,
-	.alt = "Stacked areas of reserved memory by cause over time, one panel per policy; free "
-	       "but non-releasable at each peak",
-	.figure = figure,
 	.extra = extra,
 };

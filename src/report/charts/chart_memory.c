@@ -180,8 +180,5 @@ const struct frag_chart_ops frag_chart_memory = {
 		   "between a line and the area is memory the policy holds but the program cannot "
 		   "use.",
 	.note = note,
-	.alt = "Line chart of reserved memory over recorded time; peaks",
-	.figure = frag_chart_peak_figure,
-	.optimum = true,
 	.extra = extra,
 };

@@ -93,14 +93,6 @@ static void note(const struct frag_chart_job *job, struct frag_text *out)
 	frag_text_add(out, *comma == ' ' ? " none." : ".");
 }
 
-static void figure(const struct frag_chart_job *job, const struct frag_result *r,
-		   struct frag_text *out)
-{
-	(void)job;
-	frag_text_addf(out, "%s and %s", FRAG_BYTES(r->m.peak_reserved_bytes),
-		       FRAG_NS(r->m.modelled_ns));
-}
-
 const struct frag_chart_ops frag_chart_pareto = {
 	.name = "pareto",
 	.rank = 50,
@@ -109,7 +101,5 @@ const struct frag_chart_ops frag_chart_pareto = {
 	.caption = "Down is less memory, left is less time in the driver. Policies with a ring are "
 		   "not beaten in both at once:",
 	.note = note,
-	.alt = "Scatter of peak reserved memory against driver time",
-	.figure = figure,
 	.extra = extra,
 };

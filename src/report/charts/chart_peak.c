@@ -66,7 +66,4 @@ const struct frag_chart_ops frag_chart_peak = {
 		   "\xe2\x80\x9crequested\xe2\x80\x9d is lost; non-releasable bytes are free but "
 		   "cannot be given back because a live block sits in the same segment.",
 	.note = note,
-	.alt = "Stacked bars of peak reserved memory",
-	.figure = frag_chart_peak_figure,
-	.optimum = true,
 };

@@ -166,6 +166,5 @@ const struct frag_chart_ops frag_chart_sizes = {
 		   "requests, hatched ones weigh them by bytes: many small blocks that live long "
 		   "between few large ones are what pins memory.",
 	.note = note,
-	.alt = "Histograms of request sizes and lifetimes",
 	.extra = extra,
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The address-space map: a grid of rows (folded addresses) and columns (samples), in each cell
- * the bytes of every use; then boxes of cells with the same main use. A grid that is too
- * ragged is made coarser until the boxes are few enough to draw.
+ * The address-space map: what the blocks of each sample are used for, on an axis without the
+ * addresses that were never held; then a grid of rows (addresses) and columns (samples), and boxes
+ * of cells with the same main use. A grid that is too ragged gets fewer rows.
  */
 #include "layout.h"
 #include "lib/grow.h"
@@ -34,18 +34,26 @@ struct range {
 	uint64_t at; /* where it begins on the folded axis */
 };
 
+/* A block, or a part of one, at a sample. */
+struct piece {
+	frag_addr_t addr;
+	uint64_t bytes;
+	uint32_t column;
+	enum frag_layout_use use;
+};
+
 struct grid {
 	const struct frag_trace_dev *dev;
 	size_t *sample; /* [columns] events after which to look */
 	size_t columns, rows, looked;
-	size_t peak; /* the column of the peak, which is never left out */
-	/* addresses that were ever held, ascending */
-	struct range *ranges;
-	size_t count, cap;
+	struct piece *pieces;
+	size_t pieces_count, pieces_cap;
+	struct range *ranges; /* addresses that were ever held, ascending */
+	size_t count;
 	uint64_t span;
 	/* bytes[column][row][use] */
 	uint64_t (*bytes)[FRAG_LAYOUT_USES];
-	bool second, failed; /* pass; memory was short */
+	bool failed; /* memory was short */
 };
 
 static uint64_t (*cell_at(const struct grid *g, size_t column, size_t row))[FRAG_LAYOUT_USES]
@@ -53,49 +61,68 @@ static uint64_t (*cell_at(const struct grid *g, size_t column, size_t row))[FRAG
 	return &g->bytes[column * g->rows + row];
 }
 
-/* ---- first pass: which addresses --------------------------------------------------- */
+/* ---- the blocks -------------------------------------------------------------------- */
+
+static void on_segment(void *ctx, frag_addr_t addr, uint64_t bytes, uint32_t stream)
+{
+	(void)ctx;
+	(void)addr;
+	(void)bytes;
+	(void)stream;
+}
+
+static void add_piece(struct grid *g, frag_addr_t addr, uint64_t bytes, enum frag_layout_use use)
+{
+	g->failed |= FRAG_GROW(g->pieces, g->pieces_count, g->pieces_cap, "address-space map",
+			       NULL) != 0;
+	if (bytes && !g->failed)
+		g->pieces[g->pieces_count++] =
+			(struct piece){ addr, bytes, (uint32_t)g->looked, use };
+}
+
+static void on_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_block_state state,
+		     uint64_t releasable)
+{
+	struct grid *g = ctx;
+
+	if (state == FRAG_STATE_LIVE || state == FRAG_STATE_WAITING) {
+		add_piece(g, addr, bytes,
+			  state == FRAG_STATE_LIVE ? FRAG_LAYOUT_LIVE : FRAG_LAYOUT_WAITING);
+		return;
+	}
+	/* which part of a free block it is that could go is not told: the upper one here */
+	releasable = FRAG_MIN(releasable, bytes);
+	add_piece(g, addr, bytes - releasable, FRAG_LAYOUT_NON_RELEASABLE);
+	add_piece(g, addr + (bytes - releasable), releasable, FRAG_LAYOUT_RELEASABLE);
+}
+
+/* ---- the folded axis --------------------------------------------------------------- */
 
 FRAG_COMPARE(by_address, struct range, FRAG_ORDER(x->from, y->from))
 
-/* Sorts, and merges what touches. */
-static void merge_ranges(struct grid *g)
+/* Addresses of all pieces, what touches as one. */
+static int fold(struct grid *g, struct frag_err *err)
 {
 	size_t n = 0;
 
-	if (g->count)
-		qsort(g->ranges, g->count, sizeof(*g->ranges), by_address);
-	for (size_t i = 0; i < g->count; i++) {
+	FRAG_TRY_CALLOC(g->ranges, g->pieces_count + 1, "address-space map", err);
+	for (size_t i = 0; i < g->pieces_count; i++)
+		g->ranges[i] = (struct range){ g->pieces[i].addr,
+					       g->pieces[i].addr + g->pieces[i].bytes, 0 };
+	qsort(g->ranges, g->pieces_count, sizeof(*g->ranges), by_address);
+	for (size_t i = 0; i < g->pieces_count; i++) {
 		if (n && g->ranges[i].from <= g->ranges[n - 1].to)
 			g->ranges[n - 1].to = FRAG_MAX(g->ranges[n - 1].to, g->ranges[i].to);
 		else
 			g->ranges[n++] = g->ranges[i];
 	}
-	g->count = n;
-}
-
-static void add_range(struct grid *g, frag_addr_t from, frag_addr_t to)
-{
-	if (g->count && g->ranges[g->count - 1].to == from) {
-		g->ranges[g->count - 1].to = to;
-		return;
-	}
-	if (FRAG_GROW(g->ranges, g->count, g->cap, "ranges", NULL)) {
-		g->failed = true;
-		return;
-	}
-	g->ranges[g->count++] = (struct range){ from, to, 0 };
-}
-
-static void fold(struct grid *g)
-{
-	g->span = 0;
-	for (size_t i = 0; i < g->count; i++) {
+	for (size_t i = 0; i < n; i++) {
 		g->ranges[i].at = g->span;
 		g->span += g->ranges[i].to - g->ranges[i].from;
 	}
+	g->count = n;
+	return 0;
 }
-
-/* ---- second pass: what they are used for -------------------------------------------- */
 
 static const struct range *range_of(const struct grid *g, frag_addr_t addr)
 {
@@ -111,10 +138,10 @@ static uint64_t row_begin(const struct grid *g, size_t row)
 	return (uint64_t)((unsigned __int128)g->span * row / g->rows);
 }
 
-static void fill_cells(struct grid *g, frag_addr_t addr, uint64_t bytes, enum frag_layout_use use)
+static void fill_cells(struct grid *g, const struct piece *p)
 {
-	const struct range *r = range_of(g, addr);
-	uint64_t from = r->at + (addr - r->from), to = from + bytes;
+	const struct range *r = range_of(g, p->addr);
+	uint64_t from = r->at + (p->addr - r->from), to = from + p->bytes;
 	size_t row = (size_t)((unsigned __int128)from * g->rows / g->span);
 
 	while (row && row_begin(g, row) > from)
@@ -124,64 +151,27 @@ static void fill_cells(struct grid *g, frag_addr_t addr, uint64_t bytes, enum fr
 		uint64_t high = FRAG_MIN(to, row_begin(g, row + 1));
 
 		if (low < high)
-			(*cell_at(g, g->looked, row))[use] += high - low;
+			(*cell_at(g, p->column, row))[p->use] += high - low;
 	}
 }
 
-static void on_segment(void *ctx, frag_addr_t addr, uint64_t bytes, uint32_t stream)
-{
-	(void)ctx;
-	(void)addr;
-	(void)bytes;
-	(void)stream;
-}
-
-static void on_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_block_state state,
-		     uint64_t releasable)
-{
-	struct grid *g = ctx;
-
-	if (!g->second) {
-		add_range(g, addr, addr + bytes);
-		return;
-	}
-	if (state == FRAG_STATE_LIVE || state == FRAG_STATE_WAITING) {
-		fill_cells(g, addr, bytes,
-			   state == FRAG_STATE_LIVE ? FRAG_LAYOUT_LIVE : FRAG_LAYOUT_WAITING);
-		return;
-	}
-	/* which part of a free block it is that could go is not told: the upper one here */
-	releasable = FRAG_MIN(releasable, bytes);
-	if (releasable < bytes)
-		fill_cells(g, addr, bytes - releasable, FRAG_LAYOUT_NON_RELEASABLE);
-	if (releasable)
-		fill_cells(g, addr + (bytes - releasable), releasable, FRAG_LAYOUT_RELEASABLE);
-}
-
-static void look(struct grid *g, struct frag_run *run)
-{
-	struct frag_visitor v = { .ctx = g, .segment = on_segment, .block = on_block };
-
-	if (run->policy.ops->visit)
-		run->policy.ops->visit(run->policy.self, &v);
-	if (!g->second)
-		merge_ranges(g);
-	g->looked++;
-}
-
-/* ---- the replays --------------------------------------------------------------------- */
+/* ---- the replay ---------------------------------------------------------------------- */
 
 static int feed(struct grid *g, struct frag_run *run, const struct frag_run_options *opt,
 		struct frag_err *err)
 {
+	const struct frag_visitor v = { .ctx = g, .segment = on_segment, .block = on_block };
 	size_t done = 0;
 
-	for (size_t c = 0; c < g->columns && !frag_run_stopped(run) && !g->failed; c++) {
+	for (; g->looked < g->columns && !frag_run_stopped(run) && !g->failed; g->looked++) {
+		size_t c = g->looked;
+
 		if (opt->stop && *opt->stop)
 			return frag_fail(err, FRAG_EINTR, "interrupted");
 		FRAG_TRY(frag_run_feed(run, g->dev->events + done, g->sample[c] + 1 - done, err));
 		done = g->sample[c] + 1;
-		look(g, run);
+		if (run->policy.ops->visit)
+			run->policy.ops->visit(run->policy.self, &v);
 	}
 	return g->failed ? frag_fail_nomem(err, "address-space map") : 0;
 }
@@ -203,7 +193,6 @@ static int replay(struct grid *g, const struct frag_policy_spec *spec,
 	plain.work_ns = 0;
 	plain.only_peaks = true;
 	plain.windows_max = 2;
-	g->looked = 0;
 	FRAG_TRY(frag_hints_open(&hints, card, &dev, err));
 	FRAG_TRY(frag_run_create(spec, dev, g->dev, &plain, &run, err));
 	rc = feed(g, run, opt, err);
@@ -324,57 +313,38 @@ static bool make_boxes(const struct grid *g, struct frag_layout *l)
 /* The peak is looked at in place of the moment after it. */
 static void include(struct grid *g, uint64_t event)
 {
+	size_t at = 0;
+
 	if (!g->columns || event >= g->dev->events_count)
 		return;
-	while (g->peak + 1 < g->columns && g->sample[g->peak] < event)
-		g->peak++;
-	g->sample[g->peak] = event;
-}
-
-/* Half as many rows and columns; of two moments that of the peak, else the first, since a box holds
- * from its sample on. */
-static void coarsen(struct grid *g)
-{
-	size_t rows = g->rows / 2, columns = (g->looked + 1) / 2;
-
-	for (size_t c = 0; c < columns; c++) {
-		size_t of = 2 * c == g->peak - g->peak % 2 ? g->peak : 2 * c;
-
-		for (size_t r = 0; r < rows; r++) {
-			uint64_t sum[FRAG_LAYOUT_USES] = { 0 };
-
-			for (unsigned u = 0; u < FRAG_LAYOUT_USES; u++)
-				sum[u] = (*cell_at(g, of, 2 * r))[u] +
-					 (*cell_at(g, of, 2 * r + 1))[u];
-			memcpy(g->bytes[c * rows + r], sum, sizeof(sum));
-		}
-		g->sample[c] = g->sample[of];
-	}
-	g->peak /= 2;
-	g->rows = rows;
-	g->columns = (g->columns + 1) / 2;
-	g->looked = columns;
+	while (at + 1 < g->columns && g->sample[at] < event)
+		at++;
+	g->sample[at] = event;
 }
 
 static int make(struct grid *g, const struct frag_policy_spec *spec,
 		const struct frag_sim_config *card, uint64_t peak_event,
 		const struct frag_run_options *opt, struct frag_layout *out, struct frag_err *err)
 {
+	bool few = false;
+
 	FRAG_TRY(choose_samples(g, err));
 	include(g, peak_event);
 	FRAG_TRY(replay(g, spec, card, opt, err));
-	fold(g);
-	g->rows = ROWS;
-	g->bytes = frag_host_calloc(g->columns * g->rows + 1, sizeof(*g->bytes));
+	FRAG_TRY(fold(g, err));
+	g->bytes = frag_host_calloc(g->columns * ROWS + 1, sizeof(*g->bytes));
 	out->boxes = frag_host_calloc(BOXES_MAX, sizeof(*out->boxes));
 	out->policy = frag_host_strdup(frag_policy_spec_text(spec));
 	FRAG_CHECK_ALLOC(g->bytes && out->boxes && out->policy, "address-space map", err);
 	if (!g->span)
 		return 0;
-	g->second = true;
-	FRAG_TRY(replay(g, spec, card, opt, err));
-	while (!make_boxes(g, out))
-		coarsen(g);
+	for (size_t rows = ROWS; !few; rows /= 2) {
+		g->rows = rows;
+		memset(g->bytes, 0, g->columns * rows * sizeof(*g->bytes));
+		for (size_t i = 0; i < g->pieces_count; i++)
+			fill_cells(g, &g->pieces[i]);
+		few = make_boxes(g, out);
+	}
 	out->span_bytes = g->span;
 	out->cell_bytes = g->span / g->rows;
 	out->samples = g->looked;
@@ -391,7 +361,7 @@ int frag_layout_make(const struct frag_policy_spec *spec, const struct frag_sim_
 
 	*out = (struct frag_layout){ 0 };
 	rc = make(&g, spec, card, peak_event, opt, out, err);
-	FRAG_FREE(g.sample, g.ranges, g.bytes);
+	FRAG_FREE(g.sample, g.pieces, g.ranges, g.bytes);
 	if (rc)
 		frag_layout_release(out);
 	return rc;

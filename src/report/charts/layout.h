@@ -38,9 +38,8 @@ struct frag_layout {
 };
 
 /*
- * Replays twice on simulated cards, and looks at evenly spread moments and at the one after
- * peak_event, that of the peak reserved: once for the addresses, once for the boxes. Each replay
- * ends where the policy runs out of memory. Errors: those of a replay, FRAG_ENOMEM.
+ * Replays on a simulated card, and looks at evenly spread moments and at the one after peak_event,
+ * that of the peak reserved. It ends where the policy runs out of memory. Errors: those of a replay, FRAG_ENOMEM.
  */
 int frag_layout_make(const struct frag_policy_spec *spec, const struct frag_sim_config *card,
 		     const struct frag_trace_dev *dev, uint64_t peak_event,

@@ -16,10 +16,12 @@
 #ifndef FRAG_TRACE_CFT_H
 #define FRAG_TRACE_CFT_H
 
-#include "cft_columns.h"
-#include "trace/strings.h"
+#include <stdio.h>
 
 #include <frag/trace.h>
+
+#include "trace/input/input.h"
+#include "trace/strings.h"
 
 #define FRAG_CFT_MAGIC \
 	"\x93" \
@@ -162,6 +164,64 @@ static inline int frag_cft_free_result(const struct frag_cft_slot *s, unsigned k
 	}
 }
 
+/* ---- columns (cft_columns.c) ----
+ *
+ * Columns of a block are arrays of values of one type, packed one after another, in two shapes.
+ * raw: little-endian values of 1, 2 or 4 bytes, as the hot loops need them. numbers: 64-bit values,
+ * optionally as differences, cut to the width of the largest and stored byte plane by byte plane.
+ * Both are compressed with zstd where that makes them smaller.
+ *
+ * Ownership: a packer or unpacker owns its buffers (init/release). The bytes that an unpacker reads
+ * are the caller's and must stay until it is done.
+ */
+#define FRAG_CFT_COLUMN_MAX (1u << 20) /* values in a column, and so in a block */
+
+struct frag_cft_packer {
+	unsigned char *out;    /* packed columns so far */
+	size_t len, cap;       /* len 0: begin again */
+	unsigned char *planes; /* scratch */
+	size_t planes_cap;
+	void *zstd; /* ZSTD_CCtx */
+};
+
+int frag_cft_packer_init(struct frag_cft_packer *p, struct frag_err *err);
+void frag_cft_packer_release(struct frag_cft_packer *p);
+/* values: count x width bytes. Errors: FRAG_ENOMEM. */
+int frag_cft_pack_raw(struct frag_cft_packer *p, const void *values, size_t count, unsigned width,
+		      struct frag_err *err);
+/* differences: stores v[i] - v[i-1] modulo 2^64. Errors: FRAG_ENOMEM. */
+int frag_cft_pack_numbers(struct frag_cft_packer *p, const uint64_t *values, size_t count,
+			  bool differences, struct frag_err *err);
+
+struct frag_cft_unpacker {
+	const unsigned char *begin, *pos, *end; /* payload of one block */
+	uint64_t offset;			/* of `begin` in the input */
+	unsigned char *planes;
+	size_t planes_cap;
+	void *zstd; /* ZSTD_DCtx */
+};
+
+int frag_cft_unpacker_init(struct frag_cft_unpacker *u, struct frag_err *err);
+void frag_cft_unpacker_release(struct frag_cft_unpacker *u);
+/* Offset in the input of the next byte. */
+uint64_t frag_cft_unpacker_at(const struct frag_cft_unpacker *u);
+
+/* Reads the next column, which must have exactly this shape, into out[count]. Errors: FRAG_EINPUT
+ * with the offset, FRAG_ENOMEM. */
+int frag_cft_unpack_raw(struct frag_cft_unpacker *u, void *out, size_t count, unsigned width,
+			struct frag_err *err);
+int frag_cft_unpack_numbers(struct frag_cft_unpacker *u, uint64_t *out, size_t count,
+			    struct frag_err *err);
+/* Number of values in the next column, without reading it; FRAG_EINPUT if more than `max`. */
+int frag_cft_unpack_count(struct frag_cft_unpacker *u, size_t max, size_t *out,
+			  struct frag_err *err);
+/* FRAG_EINPUT unless the payload has been read to its end. */
+int frag_cft_unpack_end(struct frag_cft_unpacker *u, struct frag_err *err);
+
+/* FRAG_EINPUT "damaged .cft trace at byte N: what". */
+int frag_cft_bad(struct frag_err *err, uint64_t offset, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
 /* ---- blocks of events (cft_pack.c, cft_unpack.c) --------------------------------------------- */
 
 /*
@@ -230,5 +290,179 @@ int frag_cft_pack_addrs(struct frag_cft_coder *c, const struct frag_event *ev,
 int frag_cft_unpack_addrs(struct frag_cft_coder *c, struct frag_cft_unpacker *u,
 			  const struct frag_event *ev, size_t count, frag_addr_t *out,
 			  struct frag_err *err);
+/* ---- everything but events (cft_layout.c, cft_check.c) ----
+ *
+ * Tables shared by the writer and the readers: which field of which struct is which column. */
+
+struct frag_cft_field {
+	uint16_t offset;
+	uint8_t bytes; /* 1, 2, 4 or 8 */
+	uint8_t flags;
+};
+#define FRAG_CFT_DIFFERENCES 1u
+#define FRAG_CFT_TRUTH 2u /* a bool: 0 or 1 */
+
+/* An array of structs: one column per field. */
+struct frag_cft_records {
+	uint8_t type; /* enum frag_cft_block_type */
+	uint8_t fields_count;
+	uint16_t stride;
+	const struct frag_cft_field *fields;
+	const char *what; /* for messages */
+};
+
+extern const struct frag_cft_records frag_cft_frames, frag_cft_stack_frames, frag_cft_stacks,
+	frag_cft_streams, frag_cft_pools, frag_cft_seen;
+/* Single structs: all fields in one column of numbers. */
+extern const struct frag_cft_records frag_cft_head, frag_cft_device, frag_cft_end;
+
+/* An array of a device with blocks of its own: where it and its count are in the device. */
+struct frag_cft_part {
+	const struct frag_cft_records *records;
+	uint16_t array, count; /* offsets; the count is a size_t */
+};
+/* Before its events: the initial state. After them: evidence and final snapshot. */
+#define FRAG_CFT_BEFORE 2
+#define FRAG_CFT_AFTER 3
+extern const struct frag_cft_part frag_cft_before[FRAG_CFT_BEFORE], frag_cft_after[FRAG_CFT_AFTER];
+
+static inline size_t *frag_cft_part_count(const struct frag_cft_part *part,
+					  const struct frag_trace_dev *dev)
+{
+	return (size_t *)((char *)dev + part->count);
+}
+
+/* Counts as the file declares them; the arrays are not read yet. */
+struct frag_cft_head_values {
+	struct frag_trace trace; /* numbers and counts only, no pointers */
+	uint32_t strings_count;
+};
+struct frag_cft_device_values {
+	struct frag_trace_dev dev; /* numbers and counts only, no pointers */
+	bool has_addrs;
+};
+struct frag_cft_end_values {
+	uint64_t blocks; /* before the end block */
+	uint64_t events; /* of all devices */
+};
+
+/* scratch: room for count numbers. Errors: FRAG_ENOMEM. */
+int frag_cft_pack_records(const struct frag_cft_records *r, const void *base, size_t count,
+			  uint64_t *scratch, struct frag_cft_packer *p, struct frag_err *err);
+/* Errors: FRAG_EINPUT, also for numbers that do not fit into their field. */
+int frag_cft_unpack_records(const struct frag_cft_records *r, void *base, size_t count,
+			    uint64_t *scratch, struct frag_cft_unpacker *u, struct frag_err *err);
+int frag_cft_pack_struct(const struct frag_cft_records *r, const void *base,
+			 struct frag_cft_packer *p, struct frag_err *err);
+int frag_cft_unpack_struct(const struct frag_cft_records *r, void *base,
+			   struct frag_cft_unpacker *u, struct frag_err *err);
+
+/* Check everything except events, which the model checks. NULL, or what is wrong. Of a device:
+ * streams, pools and initial state before its events, evidence and final snapshot after them. */
+const char *frag_cft_check_head(const struct frag_trace *trace);
+const char *frag_cft_check_device(const struct frag_trace_dev *dev);
+const char *frag_cft_check_evidence(const struct frag_trace_dev *dev);
+
+/*
+ * The cards that a trace was recorded on, as text: a line for each device, in their order, "-" where
+ * nothing is known, else
+ *
+ *	TOTAL CONTEXT BESIDE FRACTION NAME
+ *
+ * bytes of the card, of the CUDA context and of all that was held outside of the allocator (0 =
+ * unknown), the part of the card that the process was allowed, and the card's name ("?" for what is
+ * not ASCII).
+ */
+/* Is something known of a card? Then .cft has version 5. */
+bool frag_cft_has_cards(const struct frag_trace *t);
+/* In new memory (free); NULL: memory is short. */
+char *frag_cft_cards_text(const struct frag_trace *t);
+/* NULL, or what is wrong with the text. */
+const char *frag_cft_cards_read(const char *text, struct frag_trace *t);
+
+/*
+ * Sums of what the requests of a device ask for. Files may hold any sizes; a trace with sums that
+ * no device could reach is refused when it is read, so that code behind the readers need not expect
+ * 64-bit sums to overflow.
+ */
+#define FRAG_LIVE_MAX (1ull << 50) /* as much as the largest card may have that can be described */
+#define FRAG_FLOW_MAX (1ull << 62)
+
+struct frag_sums { /* of one device; init by zeroing */
+	uint64_t live, flow;
+};
+
+/* The next events of a device; first: number of the first. Errors: FRAG_EINPUT. */
+int frag_sums_add(struct frag_sums *s, const struct frag_event *events, size_t count,
+		  uint64_t first, struct frag_err *err);
+
+/* ---- reading (cft_parse.c) ----
+ *
+ * Block by block, for the reader of whole traces and for the source that reads in order. One block
+ * is in memory at a time. Ownership: the input is the caller's; the trace is the parser's until it
+ * is taken. */
+struct frag_cft_parser {
+	struct frag_input *in;
+	struct frag_trace *trace;		 /* take it and set this to NULL */
+	struct frag_cft_device_values *declared; /* [trace->devs_count] */
+	struct frag_cft_block block;		 /* the current one */
+	uint32_t version;			 /* of the format */
+	uint64_t offset;			 /* where it began */
+	uint64_t blocks, events;		 /* read so far */
+	uint32_t dev;				 /* now, an index; the next block is one of its */
+	uint64_t handed, seen_handed;		 /* events and pieces of evidence of it */
+	struct frag_cft_model model;		 /* of it, once events were unpacked */
+	unsigned char *payload;			 /* [FRAG_CFT_PAYLOAD_MAX] */
+	uint64_t *scratch;			 /* [FRAG_CFT_BATCH] */
+	struct frag_cft_unpacker unpacker;
+	struct frag_cft_coder *coder;
+};
+
+/* For probes: does it begin like a .cft? */
+bool frag_cft_is_magic(const unsigned char *bytes, size_t len);
+
+/* Reads everything before the events: p->trace then has settings, strings, stacks and devices with
+ * streams, pools, initial state, and events_count and slots_count as declared. Errors: FRAG_EINPUT,
+ * FRAG_ENOMEM. Release it in any case. */
+int frag_cft_parser_open(struct frag_cft_parser *p, struct frag_input *in, struct frag_err *err);
+void frag_cft_parser_release(struct frag_cft_parser *p);
+
+/* The next events of p->dev, *count of them, at most FRAG_CFT_BATCH; NULL: checksums only. Their
+ * addresses likewise. pre: it has events left. */
+int frag_cft_parser_events(struct frag_cft_parser *p, struct frag_event *out, frag_addr_t *addrs,
+			   size_t *count, struct frag_err *err);
+/* The next records of the evidence of p->dev, of which `left` are left: 1 to FRAG_CFT_BATCH. */
+int frag_cft_parser_seen(struct frag_cft_parser *p, uint64_t left, struct frag_evidence *out,
+			 size_t *count, struct frag_err *err);
+/* Reads what is behind the events of p->dev (keep), or passes over it; then the next device is the
+ * current one. After the last one also reads the end block, and checks that nothing follows. */
+int frag_cft_parser_leave(struct frag_cft_parser *p, bool keep, struct frag_err *err);
+
+/* Makes room for at least `need` elements in *array_ptr. Grows by doubling, up to `declared`:
+ * memory depends on what was read, not on what the file declares. */
+int frag_cft_grow(void *array_ptr, size_t *cap, uint64_t need, uint64_t declared, size_t unit,
+		  struct frag_err *err);
+
+/* ---- writing (cft_write.c) ---- */
+
+struct frag_cft_writer;
+
+/* Errors: FRAG_EINPUT if it breaks rules of the format, FRAG_ENOMEM. The caller checks `to`. */
+int frag_cft_write_stream(const struct frag_trace *trace, FILE *to, struct frag_err *err);
+
+/* Checksum of block `number` (from 0). */
+uint64_t frag_cft_checksum(const struct frag_cft_block *b, const void *payload, uint64_t number);
+
+/* A file whose events are made on the way: `put` hands over those of all devices. head: everything
+ * else, with exact counts. The bytes are those of frag_trace_write_cft for the same trace. Errors:
+ * FRAG_EOUTPUT, and as above. */
+typedef int (*frag_cft_put_fn)(void *ctx, struct frag_cft_writer *w, struct frag_err *err);
+int frag_cft_write_made(const struct frag_trace *head, const char *path, frag_cft_put_fn put,
+			void *ctx, struct frag_err *err);
+/* Takes *taken of the next events of a device: all at its end, else whole blocks only, which may
+ * need FRAG_CFT_BATCH of them. addrs: NULL, if none were recorded. */
+int frag_cft_put_events(struct frag_cft_writer *w, uint32_t dev, const struct frag_event *events,
+			const frag_addr_t *addrs, size_t count, bool end, size_t *taken,
+			struct frag_err *err);
 
 #endif

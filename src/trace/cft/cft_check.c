@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks of everything in a trace except its events (cft_model.c). The writer does them before it
  * writes, the readers before they return anything. */
-#include "cft_layout.h"
+#include "cft.h"
 
 const char *frag_cft_check_head(const struct frag_trace *trace)
 {

@@ -6,7 +6,7 @@
  * them has no branch per byte. The unpacker compares sizes with those that the caller expects
  * before it touches memory, so it never allocates more than the count of the caller requires.
  */
-#include "cft_columns.h"
+#include "cft.h"
 #include "lib/grow.h"
 
 #include <stdio.h>
@@ -30,7 +30,7 @@ struct head {
 	uint8_t coding, width, flags, zero;
 	uint32_t count, stored;
 };
-_Static_assert(sizeof(struct head) == FRAG_CFT_COLUMN_HEAD, "the head has no padding");
+_Static_assert(sizeof(struct head) == 12, "the head has no padding");
 
 int frag_cft_bad(struct frag_err *err, uint64_t offset, const char *fmt, ...)
 {
@@ -151,14 +151,6 @@ void frag_cft_unpacker_release(struct frag_cft_unpacker *u)
 	ZSTD_freeDCtx(u->zstd);
 	frag_host_free(u->planes);
 	memset(u, 0, sizeof(*u));
-}
-
-void frag_cft_unpacker_set(struct frag_cft_unpacker *u, const unsigned char *payload, size_t len,
-			   uint64_t offset)
-{
-	u->begin = u->pos = payload;
-	u->end = payload + len;
-	u->offset = offset;
 }
 
 uint64_t frag_cft_unpacker_at(const struct frag_cft_unpacker *u)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of columns and their checks. The fields are in the order of the file: another order is
  * another version of the format. */
-#include "cft_layout.h"
+#include "cft.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -58,8 +58,8 @@ static const struct frag_cft_field frag_cft_initial_segments_fields[] = {
 	FIELD(struct frag_initial_segment, blocks_count, 0),
 	FIELD(struct frag_initial_segment, range_addr, DIFF),
 };
-TABLE(frag_cft_initial_segments, FRAG_CFT_INITIAL_SEGMENTS, sizeof(struct frag_initial_segment),
-      "segments of the initial state");
+static TABLE(frag_cft_initial_segments, FRAG_CFT_INITIAL_SEGMENTS,
+	     sizeof(struct frag_initial_segment), "segments of the initial state");
 
 static const struct frag_cft_field frag_cft_initial_blocks_fields[] = {
 	FIELD(struct frag_initial_block, addr, DIFF),
@@ -69,8 +69,8 @@ static const struct frag_cft_field frag_cft_initial_blocks_fields[] = {
 	FIELD(struct frag_initial_block, slot, DIFF),
 	FIELD(struct frag_initial_block, waiting, TRUTH),
 };
-TABLE(frag_cft_initial_blocks, FRAG_CFT_INITIAL_BLOCKS, sizeof(struct frag_initial_block),
-      "blocks of the initial state");
+static TABLE(frag_cft_initial_blocks, FRAG_CFT_INITIAL_BLOCKS, sizeof(struct frag_initial_block),
+	     "blocks of the initial state");
 
 static const struct frag_cft_field frag_cft_seen_fields[] = {
 	FIELD(struct frag_evidence, before, DIFF), FIELD(struct frag_evidence, addr, 0),
@@ -89,8 +89,8 @@ static const struct frag_cft_field frag_cft_final_segments_fields[] = {
 	FIELD(struct frag_final_segment, small, TRUTH),
 	FIELD(struct frag_final_segment, expandable, TRUTH),
 };
-TABLE(frag_cft_final_segments, FRAG_CFT_FINAL_SEGMENTS, sizeof(struct frag_final_segment),
-      "final segments");
+static TABLE(frag_cft_final_segments, FRAG_CFT_FINAL_SEGMENTS, sizeof(struct frag_final_segment),
+	     "final segments");
 
 static const struct frag_cft_field frag_cft_final_blocks_fields[] = {
 	FIELD(struct frag_final_block, addr, DIFF),
@@ -98,8 +98,23 @@ static const struct frag_cft_field frag_cft_final_blocks_fields[] = {
 	FIELD(struct frag_final_block, requested, 0),
 	FIELD(struct frag_final_block, state, 0),
 };
-TABLE(frag_cft_final_blocks, FRAG_CFT_FINAL_BLOCKS, sizeof(struct frag_final_block),
-      "final blocks");
+static TABLE(frag_cft_final_blocks, FRAG_CFT_FINAL_BLOCKS, sizeof(struct frag_final_block),
+	     "final blocks");
+
+#define PART(name, array_, count_) \
+	{ \
+		&frag_cft_##name, offsetof(struct frag_trace_dev, array_), \
+			offsetof(struct frag_trace_dev, count_) \
+	}
+const struct frag_cft_part frag_cft_before[FRAG_CFT_BEFORE] = {
+	PART(initial_segments, initial_segments, initial.segments_count),
+	PART(initial_blocks, initial_blocks, initial.blocks_count),
+};
+const struct frag_cft_part frag_cft_after[FRAG_CFT_AFTER] = {
+	PART(seen, seen, seen_count),
+	PART(final_segments, final_segments, final_segments_count),
+	PART(final_blocks, final_blocks, final_blocks_count),
+};
 
 #define HEAD(name, flags_) FIELD(struct frag_cft_head_values, name, flags_)
 #define ROUND(i) HEAD(trace.settings.roundup[i], 0)
@@ -148,8 +163,8 @@ static const struct frag_cft_field frag_cft_device_fields[] = {
 	DEVICE(dev.seen_count, 0),
 	DEVICE(dev.final_segments_count, 0),
 	DEVICE(dev.final_blocks_count, 0),
-	DEVICE(initial_segments, 0),
-	DEVICE(initial_blocks, 0),
+	DEVICE(dev.initial.segments_count, 0),
+	DEVICE(dev.initial.blocks_count, 0),
 	DEVICE(dev.recorded_count, 0),
 	DEVICE(dev.truncated, TRUTH),
 	DEVICE(dev.uncertain_blocks, 0),
@@ -284,34 +299,24 @@ char *frag_cft_cards_text(const struct frag_trace *t)
 	return NULL;
 }
 
-/* A number and the blank behind it. */
-static bool take_bytes(const char **at, uint64_t *out)
+static bool take_line(const char *at, size_t len, struct frag_recorded_card *c)
 {
-	char *end;
+	char line[160];
+	int name = 0;
 
-	if (**at < '0' || **at > '9')
-		return false;
-	*out = strtoull(*at, &end, 10);
-	*at = end + 1;
-	return *end == ' ' && *out <= CARD_MAX;
-}
-
-static bool take_line(const char *at, const char *end, struct frag_recorded_card *c)
-{
-	char *behind;
-
-	if (end == at + 1 && *at == '-')
+	if (len == 1 && *at == '-')
 		return true;
-	if (!take_bytes(&at, &c->total_bytes) || !take_bytes(&at, &c->context_bytes) ||
-	    !take_bytes(&at, &c->beside_bytes) || *at < '0' || *at > '9')
+	/* scanf passes over blanks */
+	if (len >= sizeof(line) || *at < '0' || *at > '9')
 		return false;
-	c->limit_fraction = strtod(at, &behind);
-	if (behind >= end || *behind != ' ' ||
-	    !(c->limit_fraction >= 0 && c->limit_fraction <= 1) ||
-	    (size_t)(end - behind) > sizeof(c->name))
+	snprintf(line, sizeof(line), "%.*s", (int)len, at);
+	if (sscanf(line, "%15" SCNu64 " %15" SCNu64 " %15" SCNu64 " %lf%n", &c->total_bytes,
+		   &c->context_bytes, &c->beside_bytes, &c->limit_fraction, &name) < 4 ||
+	    line[name] != ' ' || len - (size_t)name > sizeof(c->name))
 		return false;
-	snprintf(c->name, sizeof(c->name), "%.*s", (int)(end - behind - 1), behind + 1);
-	return true;
+	snprintf(c->name, sizeof(c->name), "%s", line + name + 1);
+	return FRAG_MAX(FRAG_MAX(c->total_bytes, c->context_bytes), c->beside_bytes) <= CARD_MAX &&
+	       c->limit_fraction >= 0 && c->limit_fraction <= 1;
 }
 
 const char *frag_cft_cards_read(const char *text, struct frag_trace *t)
@@ -321,7 +326,7 @@ const char *frag_cft_cards_read(const char *text, struct frag_trace *t)
 
 		if (!end)
 			return "a device without its card";
-		if (!take_line(text, end, &t->devs[d].card))
+		if (!take_line(text, (size_t)(end - text), &t->devs[d].card))
 			return "an invalid card";
 		text = end + 1;
 	}

@@ -5,9 +5,7 @@
  * unpacked. Memory grows with the bytes read: a declared count reserves at most FIRST_BYTES,
  * untouched.
  */
-#include "cft_parse.h"
-
-#include "cft_write.h"
+#include "cft.h"
 
 #include <string.h>
 
@@ -46,37 +44,9 @@ int frag_cft_grow(void *array_ptr, size_t *cap, uint64_t need, uint64_t declared
 	return 0;
 }
 
-/* Room for that many bytes of payload, and all that are there already. */
-static int grow_payload(struct frag_cft_parser *p, size_t need, struct frag_err *err)
-{
-	size_t want = FRAG_MAX(need, FRAG_MIN((size_t)FRAG_CFT_PAYLOAD_MAX, p->payload_cap * 2));
-	unsigned char *more;
-
-	if (need <= p->payload_cap)
-		return 0;
-	more = frag_host_realloc(p->payload, want, 1);
-	FRAG_CHECK_ALLOC(more, "trace", err);
-	p->payload = more;
-	p->payload_cap = want;
-	return 0;
-}
-
-static int read_payload(struct frag_cft_parser *p, struct frag_err *err)
-{
-	size_t len = p->block.payload, have = 0;
-
-	while (have < len) {
-		size_t piece = FRAG_MIN(len - have, FRAG_MAX(have, (size_t)1 << 20));
-
-		FRAG_TRY(grow_payload(p, have + piece, err));
-		FRAG_TRY(frag_input_read(p->in, p->payload + have, piece, err));
-		have += piece;
-	}
-	return 0;
-}
-
-int frag_cft_parser_next(struct frag_cft_parser *p, enum frag_cft_block_type type, unsigned dev,
-			 uint64_t most, struct frag_err *err)
+/* Reads the next block, which must be of this type and device and have 1 to `most` records. */
+static int next_block(struct frag_cft_parser *p, enum frag_cft_block_type type, unsigned dev,
+		      uint64_t most, struct frag_err *err)
 {
 	struct frag_cft_block *b = &p->block;
 
@@ -84,7 +54,7 @@ int frag_cft_parser_next(struct frag_cft_parser *p, enum frag_cft_block_type typ
 	FRAG_TRY(frag_input_read(p->in, b, sizeof(*b), err));
 	if (b->payload > FRAG_CFT_PAYLOAD_MAX)
 		return frag_cft_bad(err, p->offset, "block of %u bytes", b->payload);
-	FRAG_TRY(read_payload(p, err));
+	FRAG_TRY(frag_input_read(p->in, p->payload, b->payload, err));
 	if (b->checksum != frag_cft_checksum(b, p->payload, p->blocks))
 		return frag_cft_bad(err, p->offset, "wrong checksum of block %llu",
 				    (unsigned long long)p->blocks);
@@ -95,26 +65,21 @@ int frag_cft_parser_next(struct frag_cft_parser *p, enum frag_cft_block_type typ
 		return frag_cft_bad(err, p->offset, "block of %u records, expected at most %llu",
 				    b->count, (unsigned long long)most);
 	p->blocks++;
-	frag_cft_unpacker_set(&p->unpacker, p->payload, b->payload, p->offset + sizeof(*b));
+	p->unpacker.begin = p->unpacker.pos = p->payload;
+	p->unpacker.end = p->payload + b->payload;
+	p->unpacker.offset = p->offset + sizeof(*b);
 	return 0;
 }
 
-int frag_cft_parser_events(struct frag_cft_parser *p, struct frag_cft_model *model,
-			   struct frag_event *out, struct frag_err *err)
-{
-	FRAG_TRY(frag_cft_unpack_events(p->coder, model, &p->unpacker, p->block.count, out, err));
-	p->events += p->block.count;
-	return frag_cft_unpack_end(&p->unpacker, err);
-}
-
-int frag_cft_parser_array(struct frag_cft_parser *p, const struct frag_cft_records *r, unsigned dev,
-			  uint64_t count, void *array_ptr, struct frag_err *err)
+/* Reads an array of any number of blocks; *array grows as they arrive. */
+static int read_array(struct frag_cft_parser *p, const struct frag_cft_records *r, unsigned dev,
+		      uint64_t count, void *array_ptr, struct frag_err *err)
 {
 	unsigned char **array = array_ptr;
 	size_t cap = 0, n;
 
 	for (uint64_t have = 0; have < count; have += n) {
-		FRAG_TRY(frag_cft_parser_next(p, r->type, dev, count - have, err));
+		FRAG_TRY(next_block(p, r->type, dev, count - have, err));
 		n = p->block.count;
 		FRAG_TRY(frag_cft_grow(array, &cap, have + n, count, r->stride, err));
 		FRAG_TRY(frag_cft_unpack_records(r, *array + have * r->stride, n, p->scratch,
@@ -124,22 +89,14 @@ int frag_cft_parser_array(struct frag_cft_parser *p, const struct frag_cft_recor
 	return 0;
 }
 
-int frag_cft_parser_skip(struct frag_cft_parser *p, const struct frag_cft_records *r, unsigned dev,
-			 uint64_t count, struct frag_err *err)
-{
-	for (; count; count -= p->block.count)
-		FRAG_TRY(frag_cft_parser_next(p, r->type, dev, count, err));
-	return 0;
-}
-
-int frag_cft_parser_end(struct frag_cft_parser *p, struct frag_err *err)
+static int read_end(struct frag_cft_parser *p, struct frag_err *err)
 {
 	struct frag_cft_end_values end;
 	const unsigned char *more;
 	uint64_t blocks = p->blocks;
 	size_t got;
 
-	FRAG_TRY(frag_cft_parser_next(p, FRAG_CFT_END, 0, 1, err));
+	FRAG_TRY(next_block(p, FRAG_CFT_END, 0, 1, err));
 	FRAG_TRY(frag_cft_unpack_struct(&frag_cft_end, &end, &p->unpacker, err));
 	FRAG_TRY(frag_cft_unpack_end(&p->unpacker, err));
 	if (end.blocks != blocks || end.events != p->events)
@@ -239,13 +196,13 @@ static int read_note(struct frag_cft_parser *p, char **out, struct frag_err *err
 	return 0;
 }
 
-/* *v: the counts that the file declares. */
-static int read_head(struct frag_cft_parser *p, struct frag_cft_head_values *v,
+/* *v: the counts that the file declares; *cards: their text. */
+static int read_head(struct frag_cft_parser *p, struct frag_cft_head_values *v, char **cards,
 		     struct frag_err *err)
 {
 	struct frag_trace *t = p->trace;
 
-	FRAG_TRY(frag_cft_parser_next(p, FRAG_CFT_HEAD, 0, 1, err));
+	FRAG_TRY(next_block(p, FRAG_CFT_HEAD, 0, 1, err));
 	FRAG_TRY(frag_cft_unpack_struct(&frag_cft_head, v, &p->unpacker, err));
 	t->start_us = v->trace.start_us;
 	t->file_bytes = v->trace.file_bytes;
@@ -257,7 +214,7 @@ static int read_head(struct frag_cft_parser *p, struct frag_cft_head_values *v,
 	if (p->version >= 3)
 		FRAG_TRY(read_note(p, &t->estimate, err));
 	if (p->version >= 5)
-		FRAG_TRY(read_note(p, &p->cards, err));
+		FRAG_TRY(read_note(p, cards, err));
 	FRAG_TRY(frag_cft_unpack_end(&p->unpacker, err));
 	if (v->trace.devs_count > FRAG_CFT_DEVICES_MAX)
 		return frag_cft_bad(err, p->offset, "%u devices exceed the limit",
@@ -304,8 +261,8 @@ static int read_strings(struct frag_cft_parser *p, uint32_t count, struct frag_e
 {
 	FRAG_TRY(frag_strings_create(&p->trace->strings, err));
 	while (frag_strings_count(p->trace->strings) < count) {
-		FRAG_TRY(frag_cft_parser_next(p, FRAG_CFT_STRINGS, 0,
-					      count - frag_strings_count(p->trace->strings), err));
+		FRAG_TRY(next_block(p, FRAG_CFT_STRINGS, 0,
+				    count - frag_strings_count(p->trace->strings), err));
 		FRAG_TRY(read_some_strings(p, err));
 	}
 	return 0;
@@ -318,13 +275,11 @@ static int read_stacks(struct frag_cft_parser *p, const struct frag_stacks *decl
 	struct frag_stacks *s = &p->trace->stacks;
 	FRAG_AUTO_FREE uint64_t *ends = NULL;
 
-	FRAG_TRY(frag_cft_parser_array(p, &frag_cft_frames, 0, declared->frames_count, &s->frames,
-				       err));
+	FRAG_TRY(read_array(p, &frag_cft_frames, 0, declared->frames_count, &s->frames, err));
 	s->frames_count = declared->frames_count;
-	FRAG_TRY(frag_cft_parser_array(p, &frag_cft_stack_frames, 0, declared->index_count,
-				       &s->index, err));
+	FRAG_TRY(read_array(p, &frag_cft_stack_frames, 0, declared->index_count, &s->index, err));
 	s->index_count = declared->index_count;
-	FRAG_TRY(frag_cft_parser_array(p, &frag_cft_stacks, 0, declared->count, &ends, err));
+	FRAG_TRY(read_array(p, &frag_cft_stacks, 0, declared->count, &ends, err));
 	FRAG_TRY_CALLOC(s->first, declared->count + 1, "stacks", err);
 	if (declared->count) {
 		memcpy(s->first + 1, ends, declared->count * sizeof(*ends));
@@ -340,47 +295,44 @@ static int read_device(struct frag_cft_parser *p, unsigned index, struct frag_er
 	struct frag_cft_unpacker *u = &p->unpacker;
 	size_t n;
 
-	FRAG_TRY(frag_cft_parser_next(p, FRAG_CFT_DEVICE, index, 1, err));
+	FRAG_TRY(next_block(p, FRAG_CFT_DEVICE, index, 1, err));
 	FRAG_TRY(frag_cft_unpack_struct(&frag_cft_device, v, u, err));
-	dev->ordinal = v->dev.ordinal;
-	dev->events_count = v->dev.events_count;
-	dev->slots_count = v->dev.slots_count;
-	dev->has_evidence = v->dev.has_evidence;
-	dev->recorded_count = v->dev.recorded_count;
-	dev->truncated = v->dev.truncated;
-	dev->uncertain_blocks = v->dev.uncertain_blocks;
+	*dev = v->dev; /* what is behind the events is not there yet */
+	dev->seen_count = dev->final_segments_count = dev->final_blocks_count = 0;
 	FRAG_TRY(frag_cft_unpack_count(u, FRAG_CFT_BATCH, &n, err));
 	if (v->dev.streams_count != n || v->dev.pools_count > FRAG_CFT_BATCH)
 		return frag_cft_bad(err, p->offset, "wrong number of streams or pools");
 	dev->streams = frag_host_calloc(n, sizeof(*dev->streams));
 	dev->pools = frag_host_calloc(v->dev.pools_count, sizeof(*dev->pools));
 	FRAG_CHECK_ALLOC(dev->streams && dev->pools, "trace", err);
-	dev->streams_count = v->dev.streams_count;
 	FRAG_TRY(frag_cft_unpack_records(&frag_cft_streams, dev->streams, n, p->scratch, u, err));
-	dev->pools_count = v->dev.pools_count;
 	FRAG_TRY(frag_cft_unpack_records(&frag_cft_pools, dev->pools, dev->pools_count, p->scratch,
 					 u, err));
 	return frag_cft_unpack_end(u, err);
 }
 
+static int read_part(struct frag_cft_parser *p, unsigned index, const struct frag_cft_part *part,
+		     struct frag_err *err)
+{
+	struct frag_trace_dev *dev = &p->trace->devs[index];
+	size_t count = *frag_cft_part_count(part, &p->declared[index].dev);
+
+	FRAG_TRY(read_array(p, part->records, index, count, (char *)dev + part->array, err));
+	*frag_cft_part_count(part, dev) = count;
+	return 0;
+}
+
 static int read_initial(struct frag_cft_parser *p, unsigned index, struct frag_err *err)
 {
-	const struct frag_cft_device_values *v = &p->declared[index];
 	struct frag_trace_dev *dev = &p->trace->devs[index];
 	const char *wrong;
 
-	FRAG_TRY(frag_cft_parser_array(p, &frag_cft_initial_segments, index, v->initial_segments,
-				       &dev->initial_segments, err));
-	FRAG_TRY(frag_cft_parser_array(p, &frag_cft_initial_blocks, index, v->initial_blocks,
-				       &dev->initial_blocks, err));
-	dev->initial = (struct frag_initial_state){ .segments = dev->initial_segments,
-						    .segments_count = v->initial_segments,
-						    .blocks = dev->initial_blocks,
-						    .blocks_count = v->initial_blocks };
+	for (unsigned i = 0; i < FRAG_CFT_BEFORE; i++)
+		FRAG_TRY(read_part(p, index, &frag_cft_before[i], err));
+	dev->initial.segments = dev->initial_segments;
+	dev->initial.blocks = dev->initial_blocks;
 	wrong = frag_cft_check_device(dev);
-	if (wrong)
-		return frag_cft_bad(err, p->offset, "device %u: %s", dev->ordinal, wrong);
-	return 0;
+	return wrong ? frag_cft_bad(err, p->offset, "device %u: %s", dev->ordinal, wrong) : 0;
 }
 
 static int read_devices(struct frag_cft_parser *p, uint32_t count, struct frag_err *err)
@@ -400,36 +352,103 @@ static int read_devices(struct frag_cft_parser *p, uint32_t count, struct frag_e
 
 int frag_cft_parser_open(struct frag_cft_parser *p, struct frag_input *in, struct frag_err *err)
 {
+	FRAG_AUTO_FREE char *cards = NULL;
 	struct frag_cft_head_values head;
 	const char *wrong;
 
 	memset(p, 0, sizeof(*p));
 	p->in = in;
 	FRAG_TRY(frag_cft_unpacker_init(&p->unpacker, err));
-	FRAG_TRY(grow_payload(p, FRAG_CFT_BATCH, err));
+	p->payload = frag_host_alloc(FRAG_CFT_PAYLOAD_MAX); /* untouched, it costs nothing */
 	p->scratch = frag_host_alloc(FRAG_CFT_BATCH * sizeof(*p->scratch));
 	p->coder = frag_host_alloc(sizeof(*p->coder));
 	p->trace = frag_host_calloc(1, sizeof(*p->trace));
-	FRAG_CHECK_ALLOC(p->scratch && p->coder && p->trace, "trace", err);
+	FRAG_CHECK_ALLOC(p->payload && p->scratch && p->coder && p->trace, "trace", err);
 	FRAG_TRY(read_preamble(p, err));
-	FRAG_TRY(read_head(p, &head, err));
+	FRAG_TRY(read_head(p, &head, &cards, err));
 	FRAG_TRY(read_strings(p, head.strings_count, err));
 	FRAG_TRY(read_stacks(p, &head.trace.stacks, err));
 	wrong = frag_cft_check_head(p->trace);
 	if (wrong)
 		return frag_cft_bad(err, p->offset, "%s", wrong);
 	FRAG_TRY(read_devices(p, head.trace.devs_count, err));
-	wrong = p->version >= 5 ? frag_cft_cards_read(p->cards, p->trace) : NULL;
+	wrong = p->version >= 5 ? frag_cft_cards_read(cards, p->trace) : NULL;
 	if (wrong)
 		return frag_cft_bad(err, FRAG_CFT_PREAMBLE, "%s", wrong);
 	settle_releases(p->trace);
-	return 0;
+	return p->trace->devs_count ? 0 : read_end(p, err);
+}
+
+/* ---- events, and what is behind them ------------------------------------------- */
+
+int frag_cft_parser_events(struct frag_cft_parser *p, struct frag_event *out, frag_addr_t *addrs,
+			   size_t *count, struct frag_err *err)
+{
+	struct frag_trace_dev *dev = &p->trace->devs[p->dev];
+	size_t n;
+
+	FRAG_TRY(next_block(p, FRAG_CFT_EVENTS, p->dev, dev->events_count - p->handed, err));
+	n = *count = p->block.count;
+	if (out && !p->model.recent)
+		FRAG_TRY(frag_cft_model_init(&p->model, p->trace, dev, err));
+	if (out)
+		FRAG_TRY(frag_cft_unpack_events(p->coder, &p->model, &p->unpacker, n, out, err)
+				 ?: frag_cft_unpack_end(&p->unpacker, err));
+	p->events += n;
+	p->handed += n;
+	if (!p->declared[p->dev].has_addrs)
+		return 0;
+	FRAG_TRY(next_block(p, FRAG_CFT_ADDRS, p->dev, n, err));
+	if (p->block.count != n)
+		return frag_cft_bad(err, p->offset, "%u addresses for %zu events", p->block.count,
+				    n);
+	if (!addrs)
+		return 0;
+	return frag_cft_unpack_addrs(p->coder, &p->unpacker, out, n, addrs, err)
+		       ?: frag_cft_unpack_end(&p->unpacker, err);
+}
+
+int frag_cft_parser_seen(struct frag_cft_parser *p, uint64_t left, struct frag_evidence *out,
+			 size_t *count, struct frag_err *err)
+{
+	FRAG_TRY(next_block(p, FRAG_CFT_SEEN, p->dev, left, err));
+	*count = p->block.count;
+	p->seen_handed += *count;
+	return frag_cft_unpack_records(&frag_cft_seen, out, *count, p->scratch, &p->unpacker, err)
+		       ?: frag_cft_unpack_end(&p->unpacker, err);
+}
+
+int frag_cft_parser_leave(struct frag_cft_parser *p, bool keep, struct frag_err *err)
+{
+	struct frag_trace_dev *dev = &p->trace->devs[p->dev];
+	const char *wrong;
+
+	if (p->handed < dev->initial.blocks_count)
+		return frag_cft_bad(err, p->offset, "fewer events than initial blocks");
+	for (unsigned i = 0; i < FRAG_CFT_AFTER; i++) {
+		const struct frag_cft_part *part = &frag_cft_after[i];
+		uint64_t left = *frag_cft_part_count(part, &p->declared[p->dev].dev);
+
+		if (keep)
+			FRAG_TRY(read_part(p, p->dev, part, err));
+		if (part->records == &frag_cft_seen)
+			left -= p->seen_handed;
+		for (; !keep && left; left -= p->block.count)
+			FRAG_TRY(next_block(p, part->records->type, p->dev, left, err));
+	}
+	wrong = frag_cft_check_evidence(dev);
+	if (wrong)
+		return frag_cft_bad(err, p->offset, "device %u: %s", dev->ordinal, wrong);
+	frag_cft_model_release(&p->model);
+	p->handed = p->seen_handed = 0;
+	return ++p->dev == p->trace->devs_count ? read_end(p, err) : 0;
 }
 
 void frag_cft_parser_release(struct frag_cft_parser *p)
 {
 	frag_trace_destroy(p->trace);
-	FRAG_FREE(p->declared, p->payload, p->scratch, p->cards, p->coder);
+	FRAG_FREE(p->declared, p->payload, p->scratch, p->coder);
+	frag_cft_model_release(&p->model);
 	frag_cft_unpacker_release(&p->unpacker);
 	memset(p, 0, sizeof(*p));
 }

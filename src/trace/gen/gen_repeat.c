@@ -12,11 +12,11 @@
 
 #include "base/interrupt.h"
 #include "base/term.h"
-#include "trace/cft/cft_write.h"
+#include "trace/cft/cft.h"
 
-#define TIME_END (1ull << 40) /* of an event's time, in microseconds */
-#define BATCH 4096u
-#define COUNTED 3u /* rounds */
+#define TIME_END (1ull << 40)	   /* of an event's time, in microseconds */
+#define ROOM (2u * FRAG_CFT_BATCH) /* events that wait for a block */
+#define COUNTED 3u		   /* rounds */
 
 enum life { LIFE_NONE, LIFE_LIVE, LIFE_WAITING, LIFE_VOID };
 
@@ -37,32 +37,48 @@ struct maker {
 	uint32_t *given;
 	uint32_t given_count, used;
 	uint64_t shift_us;
-	/* out */
-	frag_event_sink_fn sink; /* NULL: only counted */
-	void *ctx;
-	struct frag_event batch[BATCH];
-	size_t batch_count;
-	uint64_t made;
+	struct frag_event *waiting; /* [ROOM] */
+	size_t waiting_count;
+	uint64_t made;	    /* without those that wait */
+	struct output *out; /* NULL: only counted */
 };
 
-static int flush(struct maker *m, struct frag_err *err)
-{
-	int rc = m->sink && m->batch_count ? m->sink(m->ctx, m->batch, m->batch_count, err) : 0;
+struct output {
+	struct frag_cft_writer *writer;
+	uint32_t dev; /* an index */
+	struct frag_progress *progress;
+	uint64_t done, total;
+};
 
-	m->made += m->batch_count;
-	m->batch_count = 0;
-	return rc;
+/* Hands events over: all of them at the end of a device. */
+static int flush(struct maker *m, bool end, struct frag_err *err)
+{
+	struct output *o = m->out;
+	size_t taken = m->waiting_count;
+
+	if (o) {
+		FRAG_TRY(frag_cft_put_events(o->writer, o->dev, m->waiting, NULL, m->waiting_count,
+					     end, &taken, err));
+		o->done += taken;
+		frag_progress_update(o->progress, o->done, o->total);
+		if (frag_interrupted())
+			return frag_fail(err, FRAG_EINTR, "interrupted");
+	}
+	m->made += taken;
+	m->waiting_count -= taken;
+	memmove(m->waiting, m->waiting + taken, m->waiting_count * sizeof(*m->waiting));
+	return 0;
 }
 
 /* e, but with this slot and the time of the round. */
 static int put(struct maker *m, const struct frag_event *e, uint32_t slot, struct frag_err *err)
 {
-	struct frag_event *out = &m->batch[m->batch_count++];
+	struct frag_event *out = &m->waiting[m->waiting_count++];
 
 	*out = *e;
 	out->slot = slot;
 	out->time_us = e->time_us + m->shift_us;
-	return m->batch_count == BATCH ? flush(m, err) : 0;
+	return m->waiting_count == ROOM ? flush(m, false, err) : 0;
 }
 
 static uint32_t take_slot(struct maker *m)
@@ -167,29 +183,25 @@ static int do_rounds(struct maker *m, uint64_t times, uint64_t period_us, struct
 	}
 	m->shift_us = (times - 1) * period_us;
 	FRAG_TRY(do_events(m, m->window->to, m->dev->events_count, err));
-	return flush(m, err);
+	return flush(m, true, err);
 }
 
 /* One device. *made: its events, *slots: the most live at a time. */
-static int make(const struct frag_repeat *r, uint32_t d, uint64_t times, frag_event_sink_fn sink,
-		void *ctx, uint64_t *made, uint32_t *slots, struct frag_err *err)
+static int make(const struct frag_repeat *r, uint32_t d, uint64_t times, struct output *out,
+		uint64_t *made, uint32_t *slots, struct frag_err *err)
 {
-	FRAG_AUTO_FREE struct maker *m = NULL;
+	struct maker m = { .window = &r->windows[d], .dev = &r->trace->devs[d], .out = out };
 	int rc;
 
-	FRAG_TRY_CALLOC(m, 1, "repeated trace", err);
-	m->window = &r->windows[d];
-	m->dev = &r->trace->devs[d];
-	m->sink = sink;
-	m->ctx = ctx;
-	m->now = frag_host_calloc(m->dev->slots_count, sizeof(*m->now));
-	m->moved = frag_host_calloc(m->window->carried_count, sizeof(*m->moved));
-	m->given = frag_host_calloc(m->dev->slots_count, sizeof(*m->given));
-	rc = m->now && m->moved && m->given ? do_rounds(m, times, r->period_us, err)
-					    : frag_fail_nomem(err, "repeated trace");
-	*made = m->made;
-	*slots = m->used;
-	FRAG_FREE(m->now, m->moved, m->given);
+	m.now = frag_host_calloc(m.dev->slots_count, sizeof(*m.now));
+	m.moved = frag_host_calloc(m.window->carried_count, sizeof(*m.moved));
+	m.given = frag_host_calloc(m.dev->slots_count, sizeof(*m.given));
+	m.waiting = frag_host_alloc(ROOM * sizeof(*m.waiting));
+	rc = m.now && m.moved && m.given && m.waiting ? do_rounds(&m, times, r->period_us, err)
+						      : frag_fail_nomem(err, "repeated trace");
+	*made = m.made;
+	*slots = m.used;
+	FRAG_FREE(m.now, m.moved, m.given, m.waiting);
 	return rc;
 }
 
@@ -289,7 +301,7 @@ static int plan(struct frag_repeat *r, const struct frag_repeat_options *opt, st
 	}
 	for (uint32_t d = 0; d < r->trace->devs_count; d++)
 		for (unsigned i = 0; i < COUNTED; i++)
-			FRAG_TRY(make(r, d, i + 1, NULL, NULL, &c[d].made[i], &c[d].slots[i], err));
+			FRAG_TRY(make(r, d, i + 1, NULL, &c[d].made[i], &c[d].slots[i], err));
 	r->times = opt->times;
 	if (!r->times)
 		FRAG_TRY(times_for(r, c, opt->events, err));
@@ -320,51 +332,27 @@ void frag_repeat_release(struct frag_repeat *r)
 	*r = (struct frag_repeat){ 0 };
 }
 
-int frag_repeat_run(const struct frag_repeat *r, frag_event_sink_fn sink, void *ctx,
-		    struct frag_err *err)
+/* ---- a file, written while it is made ---- */
+
+static int put_made(void *ctx, struct frag_cft_writer *w, struct frag_err *err)
 {
-	for (uint32_t d = 0; d < r->trace->devs_count; d++) {
+	const struct frag_repeat *r = ctx;
+	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
+	struct output out = { .writer = w, .progress = &progress, .total = r->events };
+
+	frag_progress_begin(&progress, "writing");
+	for (; out.dev < r->trace->devs_count; out.dev++) {
+		const struct frag_trace_dev *head = &r->head.devs[out.dev];
 		uint64_t made;
 		uint32_t slots;
 
-		FRAG_TRY(make(r, d, r->times, sink, ctx, &made, &slots, err));
-		FRAG_ASSERT(made == r->head.devs[d].events_count &&
-			    slots == r->head.devs[d].slots_count);
+		FRAG_TRY(make(r, out.dev, r->times, &out, &made, &slots, err));
+		FRAG_ASSERT(made == head->events_count && slots == head->slots_count);
 	}
 	return 0;
 }
 
-/* ---- a file, written while it is made ---- */
-
-struct output {
-	struct frag_cft_stream *stream;
-	struct frag_progress progress;
-	uint64_t done, total;
-};
-
-static int put_events(void *ctx, const struct frag_event *events, size_t count,
-		      struct frag_err *err)
-{
-	struct output *o = ctx;
-
-	o->done += count;
-	frag_progress_update(&o->progress, o->done, o->total);
-	if (frag_interrupted())
-		return frag_fail(err, FRAG_EINTR, "interrupted");
-	return frag_cft_stream_put(o->stream, events, count, err);
-}
-
 int frag_repeat_write(const struct frag_repeat *r, const char *path, struct frag_err *err)
 {
-	struct output out = { .total = r->events };
-	int rc;
-
-	FRAG_TRY(frag_cft_stream_open(path, &r->head, &out.stream, err));
-	frag_progress_begin(&out.progress, "writing");
-	rc = frag_repeat_run(r, put_events, &out, err);
-	frag_progress_end(&out.progress);
-	if (!rc)
-		return frag_cft_stream_close(out.stream, err);
-	frag_cft_stream_abort(out.stream);
-	return rc;
+	return frag_cft_write_made(&r->head, path, put_made, (void *)r, err);
 }

@@ -59,12 +59,6 @@ int frag_repeat_init(struct frag_repeat *r, const struct frag_trace *trace,
 		     const struct frag_repeat_options *opt, struct frag_err *err);
 void frag_repeat_release(struct frag_repeat *r);
 
-/* Gets the events in order, device by device. A result other than 0 ends the run and is its own. */
-typedef int (*frag_event_sink_fn)(void *ctx, const struct frag_event *events, size_t count,
-				  struct frag_err *err);
-/* Generates the events. Memory: the blocks of one round. */
-int frag_repeat_run(const struct frag_repeat *r, frag_event_sink_fn sink, void *ctx,
-		    struct frag_err *err);
 /* Into a .cft, complete or absent; "-": stdout. Errors: FRAG_EOUTPUT, FRAG_EINTR, FRAG_ENOMEM. */
 int frag_repeat_write(const struct frag_repeat *r, const char *path, struct frag_err *err);
 

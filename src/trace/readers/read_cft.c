@@ -3,7 +3,7 @@
 #include <frag/trace.h>
 
 #include "trace/build/build.h"
-#include "trace/cft/cft_parse.h"
+#include "trace/cft/cft.h"
 #include "trace/trace_options.h"
 
 static int probe(const unsigned char *bytes, size_t len)
@@ -11,70 +11,33 @@ static int probe(const unsigned char *bytes, size_t len)
 	return frag_cft_is_magic(bytes, len) ? 100 : 0;
 }
 
-/* Events and their addresses lie block by block one after the other. */
-static int read_events(struct frag_cft_parser *p, uint32_t index, struct frag_cft_model *model,
-		       struct frag_err *err)
+static int read_events(struct frag_cft_parser *p, struct frag_err *err)
 {
-	struct frag_trace_dev *dev = &p->trace->devs[index];
-	uint64_t declared = dev->events_count, n;
-	size_t cap = 0, addrs_cap = 0;
+	struct frag_trace_dev *dev = &p->trace->devs[p->dev];
+	bool has_addrs = p->declared[p->dev].has_addrs;
+	uint64_t declared = dev->events_count;
+	size_t cap = 0, addrs_cap = 0, n;
 
+	if (has_addrs && !declared) /* recorded, but of nothing: so that it is written again */
+		FRAG_TRY_CALLOC(dev->addrs, 1, "trace", err);
 	for (uint64_t have = 0; have < declared; have += n) {
-		FRAG_TRY(frag_cft_parser_next(p, FRAG_CFT_EVENTS, index, declared - have, err));
-		n = p->block.count;
+		n = FRAG_MIN(declared - have, (uint64_t)FRAG_CFT_BATCH);
 		FRAG_TRY(frag_cft_grow(&dev->events, &cap, have + n, declared, sizeof(*dev->events),
 				       err));
-		FRAG_TRY(frag_cft_parser_events(p, model, dev->events + have, err));
-		if (!p->declared[index].has_addrs)
-			continue;
-		FRAG_TRY(frag_cft_parser_next(p, FRAG_CFT_ADDRS, index, n, err));
-		FRAG_TRY(frag_cft_grow(&dev->addrs, &addrs_cap, have + n, declared,
-				       sizeof(*dev->addrs), err));
-		if (p->block.count != n)
-			return frag_cft_bad(err, p->offset, "%u addresses for %llu events",
-					    p->block.count, (unsigned long long)n);
-		FRAG_TRY(frag_cft_unpack_addrs(p->coder, &p->unpacker, dev->events + have, n,
-					       dev->addrs + have, err));
-		FRAG_TRY(frag_cft_unpack_end(&p->unpacker, err));
+		if (has_addrs)
+			FRAG_TRY(frag_cft_grow(&dev->addrs, &addrs_cap, have + n, declared,
+					       sizeof(*dev->addrs), err));
+		FRAG_TRY(frag_cft_parser_events(p, dev->events + have,
+						has_addrs ? dev->addrs + have : NULL, &n, err));
 	}
-	if (model->events < dev->initial.blocks_count)
-		return frag_cft_bad(err, p->offset, "fewer events than initial blocks");
 	return 0;
-}
-
-/* What the recorder saw, and the final snapshot. */
-static int read_evidence(struct frag_cft_parser *p, uint32_t index, struct frag_err *err)
-{
-	const struct frag_trace_dev *declared = &p->declared[index].dev;
-	struct frag_trace_dev *dev = &p->trace->devs[index];
-	const char *wrong;
-
-	FRAG_TRY(frag_cft_parser_array(p, &frag_cft_seen, index, declared->seen_count, &dev->seen,
-				       err));
-	FRAG_TRY(frag_cft_parser_array(p, &frag_cft_final_segments, index,
-				       declared->final_segments_count, &dev->final_segments, err));
-	FRAG_TRY(frag_cft_parser_array(p, &frag_cft_final_blocks, index,
-				       declared->final_blocks_count, &dev->final_blocks, err));
-	dev->seen_count = declared->seen_count;
-	dev->final_segments_count = declared->final_segments_count;
-	dev->final_blocks_count = declared->final_blocks_count;
-	wrong = frag_cft_check_evidence(dev);
-	return wrong ? frag_cft_bad(err, p->offset, "device %u: %s", dev->ordinal, wrong) : 0;
 }
 
 static int read_all(struct frag_cft_parser *p, struct frag_err *err)
 {
-	for (uint32_t d = 0; d < p->trace->devs_count; d++) {
-		struct frag_cft_model model;
-		int rc = frag_cft_model_init(&model, p->trace, &p->trace->devs[d], err);
-
-		if (!rc)
-			rc = read_events(p, d, &model, err);
-		frag_cft_model_release(&model);
-		FRAG_TRY(rc);
-		FRAG_TRY(read_evidence(p, d, err));
-	}
-	return frag_cft_parser_end(p, err);
+	while (p->dev < p->trace->devs_count)
+		FRAG_TRY(read_events(p, err) ?: frag_cft_parser_leave(p, true, err));
+	return 0;
 }
 
 /* Leaves only the device of that ordinal. */

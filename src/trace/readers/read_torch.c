@@ -271,7 +271,8 @@ static int read_parts(struct frag_torch *t, frag_pv root, struct slice **slices,
 				 "this pickle is neither a snapshot (a dict) nor "
 				 "a list of segments");
 	settings = top ? frag_node_get(top, FRAG_W_ALLOCATOR_SETTINGS) : FRAG_PV_NONE;
-	frag_torch_note_file(&t->seen, top, frag_pickle_node(t->pickle, settings));
+	frag_torch_note(&t->seen, FRAG_TORCH_OF_FILE, top ? top->pairs : NULL,
+			top ? top->count : 0);
 	FRAG_TRY(frag_torch_read_settings(t, settings));
 	if (top) {
 		segments = frag_node_get(top, FRAG_W_SEGMENTS);
@@ -343,7 +344,6 @@ static int read_input(struct frag_torch *t, struct frag_input *in)
 
 static int prepare(struct frag_torch *t, const char *options)
 {
-	static const struct frag_shape_ops shapes = { frag_torch_shape, frag_torch_take_rows };
 	uint16_t index;
 
 	FRAG_TRY(frag_trace_options_parse(options, &t->options, t->err));
@@ -353,10 +353,7 @@ static int prepare(struct frag_torch *t, const char *options)
 	FRAG_TRY(frag_torch_stream(t, 0, &index)); /* every zeroed entry has a stream */
 	FRAG_TRY(FRAG_GROW(t->pools, 0, t->pools_cap, "pools", t->err));
 	t->pools[t->pools_count++] = (struct frag_pool_id){ 0, 0 };
-	FRAG_TRY(frag_pickle_create(words, FRAG_ARRAY_LEN(words), frag_torch_take_entry, t,
-				    &t->pickle, t->err));
-	frag_pickle_set_shapes(t->pickle, &shapes);
-	return 0;
+	return frag_pickle_create(words, FRAG_ARRAY_LEN(words), t, &t->pickle, t->err);
 }
 
 static int read_torch(struct frag_input *in, const char *options, struct frag_trace **out,

@@ -4,10 +4,12 @@
  * as the unpickler has read them. A free_completed that directly follows its
  * free_requested (the common case) shares its record.
  */
+#include <frag/torch.h>
+
 #include "trace/pages.h"
 #include "torch_parts.h"
 
-/* Values of one entry by word number; all entry keys lie below FRAG_W_ALLOC. */
+/* All keys of entries lie below it. */
 #define ENTRY_KEYS FRAG_W_ALLOC
 #define RECORD_MAX (1u << 30)
 
@@ -23,124 +25,68 @@ static const uint8_t actions[FRAG_W_COUNT] = {
 	[FRAG_W_SNAPSHOT] = FRAG_RAW_SNAPSHOT,
 };
 
-static inline bool as_u64(const struct frag_torch *t, frag_pv v, uint64_t *out)
-{
-	if (FRAG_LIKELY((v & 7) == FRAG_PV_INT && (int64_t)v >= 0)) {
-		*out = v >> 3;
-		return true;
-	}
-	return frag_pickle_u64(t->pickle, v, out);
-}
-
-/* The fields of an entry, written to memory at once in whole words. */
-struct fields {
-	uint64_t addr, bytes, time_us;
-	uint32_t stack;
-	uint16_t stream, pool;
-	uint8_t action;
+/* Columns of a row. What an entry lacks is 0, its frames and pool are NONE. */
+enum { COL_ADDR, COL_SIZE, COL_STREAM, COL_TIME, COL_ACTION, COL_FRAMES, COL_POOL };
+static const struct frag_row empty_row = {
+	.v = { [COL_FRAMES] = FRAG_PV_NONE, [COL_POOL] = FRAG_PV_NONE }
+};
+static const uint8_t column_of[ENTRY_KEYS] = {
+	[FRAG_W_NOTHING_] = FRAG_COLUMN_UNWANTED,
+	[FRAG_W_ACTION] = COL_ACTION,
+	[FRAG_W_ADDR] = COL_ADDR,
+	[FRAG_W_DEVICE_FREE] = COL_ADDR,
+	[FRAG_W_SIZE] = COL_SIZE,
+	[FRAG_W_STREAM] = COL_STREAM,
+	[FRAG_W_TIME_US] = COL_TIME,
+	[FRAG_W_FRAMES] = COL_FRAMES,
+	[FRAG_W_POOL_ID] = COL_POOL,
 };
 
-static inline struct frag_raw_entry entry_of(const struct fields *f)
+/* Is the key of a pair one of an entry? */
+static inline bool is_entry_key(frag_pv key)
 {
-	return (struct frag_raw_entry){ .addr = f->addr,
-					.bytes = f->bytes,
-					.when = FRAG_RAW_WHEN(f->time_us, f->action),
-					.stack = f->stack,
-					.stream = f->stream,
-					.pool = f->pool };
+	return frag_pv_tag(key) == FRAG_PV_STR && key >> 3 < ENTRY_KEYS;
 }
 
-/* Action, time and rare fields. as_u64 has a variable of its own, so *f can stay in registers. */
-static inline int fill_others(struct frag_torch *t, const frag_pv *v, unsigned seen,
-			      struct fields *f)
+/* 1: the entry of a row; 0: a value of the wrong kind; or an error. */
+static int entry_of(struct frag_torch *t, const frag_pv *v, struct frag_raw_entry *e)
 {
-	uint64_t n;
-	uint32_t word;
+	uint64_t n[COL_TIME + 1], word = v[COL_ACTION] >> 3;
 
-	if (seen & 1u << FRAG_W_ACTION) {
-		if (frag_pv_tag(v[FRAG_W_ACTION]) != FRAG_PV_STR)
+	for (unsigned c = 0; c <= COL_TIME; c++) {
+		n[c] = v[c] >> 3;
+		if (FRAG_UNLIKELY(v[c] & (1ull << 63 | 7)) &&
+		    !frag_pickle_u64(t->pickle, v[c], &n[c]))
 			return 0;
-		word = frag_pv_index(v[FRAG_W_ACTION]);
-		f->action = word < FRAG_W_COUNT ? actions[word] : FRAG_RAW_OTHER;
 	}
-	if (seen & 1u << FRAG_W_TIME_US) {
-		if (!as_u64(t, v[FRAG_W_TIME_US], &n))
-			return 0;
-		f->time_us = FRAG_MIN(n, FRAG_RAW_TIME_MAX);
-	}
-	if (FRAG_UNLIKELY(seen & 1u << FRAG_W_FRAMES) &&
-	    frag_pv_tag(v[FRAG_W_FRAMES]) == FRAG_PV_LIST) {
-		f->stack = frag_pv_index(v[FRAG_W_FRAMES]) + 1;
+	if (frag_pv_tag(v[COL_ACTION]) != FRAG_PV_STR)
+		return 0;
+	*e = (struct frag_raw_entry){ .addr = n[COL_ADDR],
+				      .bytes = n[COL_SIZE],
+				      .when = FRAG_RAW_WHEN(
+					      FRAG_MIN(n[COL_TIME], FRAG_RAW_TIME_MAX),
+					      word < FRAG_W_COUNT ? actions[word] : FRAG_RAW_OTHER),
+				      .pool = FRAG_RAW_NO_POOL };
+	if (frag_pv_tag(v[COL_FRAMES]) == FRAG_PV_LIST) {
+		e->stack = frag_pv_index(v[COL_FRAMES]) + 1;
 		t->has_stacks = true;
 	}
-	if (FRAG_UNLIKELY(seen & 1u << FRAG_W_POOL_ID)) {
-		uint16_t pool;
-
-		FRAG_TRY(frag_torch_pool(t, v[FRAG_W_POOL_ID], &pool));
-		f->pool = pool;
-	}
+	FRAG_TRY(frag_torch_stream(t, n[COL_STREAM], &e->stream));
+	if (v[COL_POOL] != FRAG_PV_NONE)
+		FRAG_TRY(frag_torch_pool(t, v[COL_POOL], &e->pool));
 	return 1;
 }
 
-/* Stores the values v[k] for which bit k of seen is set in f. 0: a value of the wrong kind. */
-static inline int fill(struct frag_torch *t, const frag_pv *v, unsigned seen, struct fields *f)
-{
-	uint64_t n;
-
-	if (seen & 1u << FRAG_W_ADDR) {
-		if (!as_u64(t, v[FRAG_W_ADDR], &n))
-			return 0;
-		f->addr = n;
-	}
-	if (FRAG_UNLIKELY(seen & 1u << FRAG_W_DEVICE_FREE)) {
-		if (!as_u64(t, v[FRAG_W_DEVICE_FREE], &n))
-			return 0;
-		f->addr = n;
-	}
-	if (seen & 1u << FRAG_W_SIZE) {
-		if (!as_u64(t, v[FRAG_W_SIZE], &n))
-			return 0;
-		f->bytes = n;
-	}
-	if (seen & 1u << FRAG_W_STREAM) {
-		uint16_t stream = 0;
-
-		if (!as_u64(t, v[FRAG_W_STREAM], &n))
-			return 0;
-		if (FRAG_LIKELY(n == t->last_stream))
-			stream = t->last_stream_index;
-		else
-			FRAG_TRY(frag_torch_stream(t, n, &stream));
-		f->stream = stream;
-	}
-	return fill_others(t, v, seen, f);
-}
-
-static inline unsigned gather(const frag_pv *pairs, size_t n, frag_pv *v)
-{
-	unsigned seen = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		uint64_t key = pairs[2 * i] >> 3;
-
-		if (frag_pv_tag(pairs[2 * i]) == FRAG_PV_STR && key < ENTRY_KEYS) {
-			v[key] = pairs[2 * i + 1];
-			seen |= 1u << key;
-		}
-	}
-	return seen;
-}
-
 /* A completion that belongs to the request before it? Two dicts, one record. */
-static inline bool folds(const struct frag_torch *t, const struct fields *f)
+static inline bool folds(const struct frag_torch *t, const struct frag_raw_entry *e)
 {
 	const struct frag_raw_entry *before;
 
-	if (f->action != FRAG_RAW_FREE_COMPLETED || t->entries_count <= t->fold_from)
+	if (e->action != FRAG_RAW_FREE_COMPLETED || t->entries_count <= t->fold_from)
 		return false;
 	before = &t->entries[t->entries_count - 1];
-	return before->action == FRAG_RAW_FREE_REQUESTED && before->addr == f->addr &&
-	       before->stream == f->stream;
+	return before->action == FRAG_RAW_FREE_REQUESTED && before->addr == e->addr &&
+	       before->stream == e->stream;
 }
 
 static int grow_entries(struct frag_torch *t)
@@ -155,14 +101,23 @@ static int grow_entries(struct frag_torch *t)
 	return 0;
 }
 
-static inline int new_entry(struct frag_torch *t, const frag_pv *v, unsigned seen, uint32_t *record)
+int frag_torch_take_entry(struct frag_torch *t, const frag_pv *pairs, size_t n, uint32_t *record)
 {
-	struct fields f = { .pool = FRAG_RAW_NO_POOL };
-	int rc = fill(t, v, seen, &f);
+	struct frag_row row = empty_row;
+	struct frag_raw_entry e;
+	int rc;
 
-	if (FRAG_UNLIKELY(rc != 1))
+	for (size_t i = 0; i < n; i++)
+		if (is_entry_key(pairs[2 * i]))
+			row.v[column_of[pairs[2 * i] >> 3]] = pairs[2 * i + 1];
+	if (!row.v[COL_ACTION])
+		return 0;
+	if (FRAG_UNLIKELY(!t->entries_count))
+		frag_torch_note(&t->seen, FRAG_TORCH_OF_ENTRY, pairs, n);
+	rc = entry_of(t, row.v, &e);
+	if (rc != 1)
 		return rc;
-	if (folds(t, &f)) {
+	if (folds(t, &e)) {
 		t->entries[t->entries_count - 1].action = FRAG_RAW_FREE;
 		*record = (uint32_t)t->entries_count - 1;
 		return 1;
@@ -173,75 +128,27 @@ static inline int new_entry(struct frag_torch *t, const frag_pv *v, unsigned see
 		FRAG_TRY(grow_entries(t));
 	}
 	*record = (uint32_t)t->entries_count;
-	t->entries[t->entries_count++] = entry_of(&f);
+	t->entries[t->entries_count++] = e;
 	return 1;
-}
-
-/* Items in several batches: no known writer does that, but a pickle may. */
-static int change_entry(struct frag_torch *t, const frag_pv *v, unsigned seen, uint32_t record)
-{
-	struct frag_raw_entry *e = &t->entries[record];
-	struct fields f = { e->addr,   e->bytes, e->time_us,	    e->stack,
-			    e->stream, e->pool,	 (uint8_t)e->action };
-	int rc;
-
-	if (e->action == FRAG_RAW_FREE)
-		return 0; /* it is two already */
-	rc = fill(t, v, seen, &f);
-	if (rc == 1)
-		*e = entry_of(&f);
-	return rc;
-}
-
-int frag_torch_take_entry(void *ctx, const frag_pv *pairs, size_t n, uint32_t *record,
-			  struct frag_err *err)
-{
-	struct frag_torch *t = ctx;
-	frag_pv v[ENTRY_KEYS];
-	unsigned seen = gather(pairs, n, v);
-
-	(void)err; /* the same as t->err */
-	if (FRAG_UNLIKELY(!t->entries_count && seen & 1u << FRAG_W_ACTION))
-		frag_torch_note_entry(&t->seen, pairs, n);
-	if (FRAG_UNLIKELY(*record != UINT32_MAX))
-		return change_entry(t, v, seen, *record);
-	if (!(seen & 1u << FRAG_W_ACTION))
-		return 0;
-	return new_entry(t, v, seen, record);
 }
 
 /* ---- entries of a known shape ----------------------------------------------------- */
 
-enum { COL_ADDR, COL_SIZE, COL_STREAM, COL_TIME, COL_ACTION, COL_FRAMES, COL_POOL };
-
-int frag_torch_shape(void *ctx, unsigned shape, const frag_pv *pairs, size_t n, uint8_t *column,
-		     struct frag_row *row)
+bool frag_torch_shape(const frag_pv *pairs, size_t n, uint8_t *column, struct frag_row *row)
 {
-	static const uint8_t column_of[ENTRY_KEYS] = {
-		[FRAG_W_NOTHING_] = FRAG_COLUMN_UNWANTED,
-		[FRAG_W_ACTION] = COL_ACTION,
-		[FRAG_W_ADDR] = COL_ADDR,
-		[FRAG_W_SIZE] = COL_SIZE,
-		[FRAG_W_STREAM] = COL_STREAM,
-		[FRAG_W_TIME_US] = COL_TIME,
-		[FRAG_W_FRAMES] = COL_FRAMES,
-		[FRAG_W_POOL_ID] = COL_POOL,
-	};
 	unsigned seen = 0;
 
-	(void)ctx;
-	(void)shape;
 	for (size_t i = 0; i < n; i++) {
 		uint64_t key = pairs[2 * i] >> 3;
 
-		if (frag_pv_tag(pairs[2 * i]) != FRAG_PV_STR || key >= ENTRY_KEYS)
+		if (!is_entry_key(pairs[2 * i]))
 			continue;
 		if (seen & 1u << key)
-			return 0; /* which one counts depends on their order */
+			return false; /* which one counts depends on their order */
 		seen |= 1u << key;
 		column[i] = column_of[key];
 	}
-	row->v[COL_FRAMES] = row->v[COL_POOL] = FRAG_PV_NONE;
+	*row = empty_row;
 	/* an oom is too rare to be worth a second way */
 	return seen & 1u << FRAG_W_ACTION && !(seen & 1u << FRAG_W_DEVICE_FREE);
 }
@@ -270,20 +177,18 @@ static struct tail tail_of(const struct frag_torch *t)
 			      .action = e->addr >> 60 ? FRAG_RAW_OTHER : (unsigned)e->action };
 }
 
-/* The same as take_entry and new_entry. A completion that folds into the request before it is
+/* The same as frag_torch_take_entry. A completion that folds into the request before it is
  * written, but not counted: no branch depends on what the program does next, and no row waits for
  * the previous one to be written. */
-int frag_torch_take_rows(void *ctx, unsigned shape, const struct frag_row *rows, unsigned n,
+int frag_torch_take_rows(struct frag_torch *t, const struct frag_row *rows, unsigned n,
 			 uint32_t *records)
 {
-	struct frag_torch *t = ctx;
 	uint16_t stream = 0, pool = FRAG_RAW_NO_POOL;
 	frag_pv pool_value = FRAG_PV_NONE, stream_value = FRAG_PV_NONE;
 	uint32_t stacks = 0, next = (uint32_t)t->entries_count;
 	struct tail before;
 	unsigned i;
 
-	(void)shape;
 	_Static_assert(FRAG_RAW_FREE_REQUESTED - FRAG_RAW_FREE == 1, "one less is both");
 	if (!t->entries_count)
 		return 0;
@@ -335,8 +240,6 @@ int frag_torch_take_rows(void *ctx, unsigned shape, const struct frag_row *rows,
 int frag_torch_entry(struct frag_torch *t, frag_pv item, size_t at, uint32_t *record)
 {
 	const struct frag_pickle_node *node;
-	frag_pv v[ENTRY_KEYS];
-	unsigned seen;
 	int rc;
 
 	*record = frag_pickle_record(t->pickle, item);
@@ -345,16 +248,67 @@ int frag_torch_entry(struct frag_torch *t, frag_pv item, size_t at, uint32_t *re
 	node = frag_pickle_node(t->pickle, item);
 	if (!node)
 		return frag_fail_at(t->err, FRAG_EINPUT, at, "trace entry %zu is not a dict", at);
-	seen = gather(node->pairs, node->count, v);
-	if (!(seen & 1u << FRAG_W_ACTION))
+	if (frag_node_get(node, FRAG_W_ACTION) == FRAG_PV_HOLE)
 		return frag_fail_at(t->err, FRAG_EINPUT, at, "trace entry %zu has no action", at);
-	if (!t->entries_count)
-		frag_torch_note_entry(&t->seen, node->pairs, node->count);
 	if (frag_pickle_note(t->pickle, item, 1))
 		return frag_fail_at(t->err, FRAG_EINPUT, at, "trace entry %zu is listed twice", at);
-	rc = new_entry(t, v, seen, record);
+	rc = frag_torch_take_entry(t, node->pairs, node->count, record);
 	if (!rc)
 		rc = frag_fail_at(t->err, FRAG_EINPUT, at,
 				  "trace entry %zu has a value of the wrong kind", at);
-	return rc < 0 ? rc : 0;
+	return FRAG_MIN(rc, 0);
+}
+
+/* ---- which release of PyTorch wrote the file --------------------------------------
+ *
+ * The file does not name it, but releases added keys: a key that is there sets the oldest possible
+ * release, a key that is missing the newest. Releases that added no key cannot be told apart (2.10
+ * and 2.11, for example), unless the settings use a key that only the newer one knows. */
+
+/* In order: the release that brought a mark, and where it is. */
+#define SETTINGS_THERE (1u << 1)
+static const struct {
+	unsigned since;
+	enum frag_torch_place of;
+	uint32_t word;
+} marks[] = {
+	{ FRAG_TORCH(2, 2), FRAG_TORCH_OF_ENTRY, FRAG_W_TIME_US },
+	{ FRAG_TORCH(2, 3), FRAG_TORCH_OF_FILE, FRAG_W_NOTHING_ }, /* settings that say something */
+	{ FRAG_TORCH(2, 5), FRAG_TORCH_OF_FILE, FRAG_W_EXTERNAL_ANNOTATIONS },
+	{ FRAG_TORCH(2, 8), FRAG_TORCH_OF_ENTRY, FRAG_W_COMPILE_CONTEXT },
+	{ FRAG_TORCH(2, 9), FRAG_TORCH_OF_SETTINGS, FRAG_W_STREAM_REUSE },
+	{ FRAG_TORCH(2, 10), FRAG_TORCH_OF_ENTRY, FRAG_W_USER_METADATA },
+	{ FRAG_TORCH(2, 12), FRAG_TORCH_OF_ENTRY, FRAG_W_POOL_ID },
+	{ FRAG_TORCH(2, 13), FRAG_TORCH_OF_SETTINGS, FRAG_W_MAX_ROUND_THRESHOLD },
+	{ FRAG_TORCH(2, 14), FRAG_TORCH_OF_FILE, FRAG_W_HOST_SEGMENTS },
+	{ FRAG_TORCH(2, 14), FRAG_TORCH_OF_FILE, FRAG_W_HOST_TRACES },
+};
+
+void frag_torch_note(struct frag_torch_seen *seen, enum frag_torch_place of, const frag_pv *pairs,
+		     size_t n)
+{
+	seen->looked |= 1u << of;
+	seen->there |= of == FRAG_TORCH_OF_SETTINGS ? SETTINGS_THERE : 0;
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < FRAG_ARRAY_LEN(marks); k++)
+			if (marks[k].of == of &&
+			    pairs[2 * i] == ((frag_pv)marks[k].word << 3 | FRAG_PV_STR))
+				seen->there |= 1u << k;
+}
+
+void frag_torch_releases(const struct frag_torch_seen *seen, const char *conf, unsigned *first,
+			 unsigned *last)
+{
+	*first = FRAG_TORCH_OLDEST;
+	*last = FRAG_TORCH_NEWEST;
+	for (size_t k = 0; k < FRAG_ARRAY_LEN(marks); k++)
+		if (seen->there >> k & 1)
+			*first = marks[k].since;
+	/* a missing mark means nothing if a later one is there */
+	for (size_t k = FRAG_ARRAY_LEN(marks); k-- > 0 && marks[k].since > *first;)
+		if (seen->looked >> marks[k].of & 1)
+			*last = marks[k].since - 1;
+	/* a release refuses settings that it does not know */
+	if (conf && frag_torch_conf_since(conf) <= *last)
+		*first = FRAG_MAX(*first, frag_torch_conf_since(conf));
 }

@@ -284,6 +284,7 @@ int frag_torch_read_settings(struct frag_torch *t, frag_pv v)
 	set->limit_bytes = UINT64_MAX;
 	if (node && node->count) {
 		set->present = true;
+		frag_torch_note(&t->seen, FRAG_TORCH_OF_SETTINGS, node->pairs, node->count);
 		conf = frag_pickle_text(t->pickle, frag_node_get(node, FRAG_W_CONF), NULL);
 		if (!conf)
 			conf = frag_pickle_text(t->pickle, frag_node_get(node, FRAG_W_CONF_NEW),

@@ -85,11 +85,10 @@ struct frag_torch_mark {
 	uint32_t order; /* of arrival, for a stable sort */
 };
 
-/* What shows which release of PyTorch wrote a file. */
+/* Marks of the releases of PyTorch; see torch_entries.c. */
+enum frag_torch_place { FRAG_TORCH_OF_FILE, FRAG_TORCH_OF_SETTINGS, FRAG_TORCH_OF_ENTRY };
 struct frag_torch_seen {
-	bool entries; /* there are entries; the next four: keys of the first */
-	bool time_us, compile_context, user_metadata, pool_id;
-	bool annotations, settings, stream_reuse, round_threshold, host;
+	uint32_t there, looked; /* marks; places */
 };
 
 struct frag_torch {
@@ -125,7 +124,7 @@ struct frag_torch {
 
 	bool segments_listed;
 	struct frag_trace_options options;
-	struct frag_torch_seen seen; /* see torch_marks.c */
+	struct frag_torch_seen seen;
 };
 
 /* For the reader registry; the table is made from the file names. */
@@ -136,23 +135,14 @@ int frag_torch_stream(struct frag_torch *t, uint64_t handle, uint16_t *index);
 /* Dense index of a pool id given as a tuple (int, int); anything else is the default pool. */
 int frag_torch_pool(struct frag_torch *t, frag_pv id, uint16_t *index);
 
-/* torch_marks.c: notes what an entry shows; what the file shows, once; then the first and the last release that write
- * such files (*first 0: older than all known ones). conf: the settings as text, or NULL. */
-void frag_torch_note_entry(struct frag_torch_seen *m, const frag_pv *pairs, size_t n);
-void frag_torch_note_file(struct frag_torch_seen *m, const struct frag_pickle_node *top,
-			  const struct frag_pickle_node *settings);
-void frag_torch_releases(const struct frag_torch_seen *m, const char *conf, unsigned *first,
+/* Notes what the file, its settings (if it has any) or an entry shows; then the first and the last
+ * release that write such files. conf: the settings as text, or NULL. */
+void frag_torch_note(struct frag_torch_seen *seen, enum frag_torch_place of, const frag_pv *pairs,
+		     size_t n);
+void frag_torch_releases(const struct frag_torch_seen *seen, const char *conf, unsigned *first,
 			 unsigned *last);
 
-/* The unpickler's hook: is this dict a trace entry? ctx: struct frag_torch. */
-int frag_torch_take_entry(void *ctx, const frag_pv *pairs, size_t n, uint32_t *record,
-			  struct frag_err *err);
-/* The same for dicts that repeat: struct frag_shape_ops. */
-int frag_torch_shape(void *ctx, unsigned shape, const frag_pv *pairs, size_t n, uint8_t *column,
-		     struct frag_row *row);
-int frag_torch_take_rows(void *ctx, unsigned shape, const struct frag_row *rows, unsigned n,
-			 uint32_t *records);
-/* Record of item number `at` of a trace; dicts that the hook did not take are read here. */
+/* Record of item number `at` of a trace; dicts that were not taken are read here. */
 int frag_torch_entry(struct frag_torch *t, frag_pv item, size_t at, uint32_t *record);
 
 int frag_torch_read_segments(struct frag_torch *t, frag_pv list);

@@ -24,15 +24,15 @@ static int alloc_parts(struct frag_pickle *p, const char *const *words, size_t w
 	return 0;
 }
 
-int frag_pickle_create(const char *const *words, size_t words_count, frag_record_fn fn, void *ctx,
+int frag_pickle_create(const char *const *words, size_t words_count, struct frag_torch *torch,
 		       struct frag_pickle **out, struct frag_err *err)
 {
 	struct frag_pickle *p;
 	int rc;
 
 	FRAG_TRY_CALLOC(p, 1, "pickle", err);
-	p->fn = fn;
-	p->ctx = ctx;
+	p->torch = torch;
+	p->text = "";
 	p->err = err;
 	rc = alloc_parts(p, words, words_count);
 	p->err = NULL;
@@ -41,11 +41,6 @@ int frag_pickle_create(const char *const *words, size_t words_count, frag_record
 	else
 		*out = p;
 	return rc;
-}
-
-void frag_pickle_set_shapes(struct frag_pickle *p, const struct frag_shape_ops *ops)
-{
-	p->shapes = ops;
 }
 
 static void drop_machine(struct frag_pickle *p)
@@ -62,17 +57,10 @@ void frag_pickle_destroy(struct frag_pickle *p)
 	if (!p)
 		return;
 	for (size_t i = 0; i < p->lists_count; i++)
-		if (p->lists[i].cap)
-			frag_host_free(p->lists[i].items);
-	while (p->small_items) {
-		struct frag_pickle_items *next = p->small_items->next;
-
-		frag_host_free(p->small_items);
-		p->small_items = next;
-	}
+		frag_host_free(p->lists[i].items);
 	for (size_t i = 0; i < p->nodes_count; i++)
 		frag_host_free(p->nodes[i].pairs);
-	FRAG_FREE(p->lists, p->nodes, p->dicts, p->bigs, p->floats);
+	FRAG_FREE(p->lists, p->nodes, p->dicts, p->bigs);
 	frag_strings_destroy(p->strings);
 	drop_machine(p);
 	frag_host_free(p);
@@ -168,7 +156,7 @@ bool frag_pickle_i64(const struct frag_pickle *p, frag_pv v, int64_t *out)
 	if (frag_pv_tag(v) != FRAG_PV_BIG)
 		return false;
 	b = &p->bigs[frag_pv_index(v)];
-	if (b->kind == FRAG_BIG_HUGE || (b->kind == FRAG_BIG_POSITIVE && b->value > INT64_MAX))
+	if (b->kind >= FRAG_BIG_HUGE || (b->kind == FRAG_BIG_POSITIVE && b->value > INT64_MAX))
 		return false;
 	*out = (int64_t)b->value;
 	return true;
@@ -192,8 +180,8 @@ bool frag_pickle_f64(const struct frag_pickle *p, frag_pv v, double *out)
 {
 	int64_t i;
 
-	if (frag_pv_tag(v) == FRAG_PV_FLOAT) {
-		*out = p->floats[frag_pv_index(v)];
+	if (frag_pv_tag(v) == FRAG_PV_BIG && p->bigs[frag_pv_index(v)].kind == FRAG_BIG_FLOAT) {
+		memcpy(out, &p->bigs[frag_pv_index(v)].value, sizeof(*out));
 		return true;
 	}
 	if (!frag_pickle_i64(p, v, &i))

@@ -9,8 +9,8 @@
  * object once.
  *
  * Records. A snapshot is a million small dicts of one shape. When the first items are put into a
- * new dict, the hook may store them in a record of its own; the dict then costs 4 bytes here. All
- * other dicts keep their pairs.
+ * new dict, torch_entries.c may store them in a record of its own; the dict then costs 4 bytes here,
+ * and takes no more items. All other dicts keep their pairs.
  *
  * Ownership: the pickle is the caller's and owns everything reached from it.
  */
@@ -30,8 +30,7 @@ enum frag_pv_tag {
 	FRAG_PV_LIST,
 	FRAG_PV_DICT,
 	FRAG_PV_TUPLE,
-	FRAG_PV_BIG, /* an integer that does not fit 61 bits */
-	FRAG_PV_FLOAT,
+	FRAG_PV_BIG,   /* an integer that does not fit 61 bits, or a float */
 	FRAG_PV_CONST, /* one of the four below */
 };
 #define FRAG_PV_NONE ((frag_pv)FRAG_PV_CONST)
@@ -50,10 +49,10 @@ static inline uint32_t frag_pv_index(frag_pv v)
 	return (uint32_t)(v >> 3);
 }
 
-struct frag_pickle_list {    /* and tuple */
-	uint32_t *items;     /* values, all of which fit 32 bits here */
-	uint32_t count, cap; /* cap 0: the items lie among those of other lists */
-	uint32_t note;	     /* the reader's, 0 at first */
+struct frag_pickle_list { /* and tuple */
+	uint32_t *items;  /* values, all of which fit 32 bits here */
+	uint32_t count, cap;
+	uint32_t note; /* the reader's, 0 at first */
 };
 
 struct frag_pickle_node {
@@ -63,42 +62,33 @@ struct frag_pickle_node {
 };
 
 /*
- * Takes n pairs put into dict; *record is UINT32_MAX for a new dict, else the
- * number given before. Returns 1 and *record (below 2^30) if it took them, 0
- * to have the pairs kept, or an error. Keys and values are borrowed.
+ * Records of torch_entries.c. take_entry takes n pairs that were put into a new dict, which are
+ * borrowed: 1 and *record (below 2^30), 0 to have the pairs kept, or an error.
  */
-typedef int (*frag_record_fn)(void *ctx, const frag_pv *pairs, size_t n, uint32_t *record,
-			      struct frag_err *err);
-
+struct frag_torch;
+int frag_torch_take_entry(struct frag_torch *t, const frag_pv *pairs, size_t n, uint32_t *record);
 /*
- * A faster way for dicts with the same keys: rows of values. `prepare` gets such a dict under a
- * number below FRAG_SHAPES_MAX (again, if the number is reused) and assigns a column to the value
- * of each pair; it returns 0 to decline such dicts. `take` then gets rows, and returns how many it
- * took from the front, with a record for each, or an error. Rows that it does not take are read the
- * slow way.
+ * A faster way for dicts with the same keys: rows of values. shape assigns a column to the value of
+ * each pair of such a dict (UNWANTED before); *row: what columns without a pair hold. False declines
+ * such dicts. take_rows returns how many it took from the front, with a record for each, or an
+ * error. Rows that it does not take are read the slow way.
  */
-#define FRAG_SHAPES_MAX 16u
 #define FRAG_COLUMNS 8u
 #define FRAG_COLUMN_UNWANTED (FRAG_COLUMNS - 1)
 struct frag_row {
-	frag_pv v[FRAG_COLUMNS]; /* those without a pair hold what `prepare` put there */
+	frag_pv v[FRAG_COLUMNS];
 };
-struct frag_shape_ops {
-	/* column: n of them, UNWANTED before; *row: zero before. 1, 0 or an error. */
-	int (*prepare)(void *ctx, unsigned shape, const frag_pv *pairs, size_t n, uint8_t *column,
-		       struct frag_row *row);
-	int (*take)(void *ctx, unsigned shape, const struct frag_row *rows, unsigned n,
-		    uint32_t *records);
-};
+bool frag_torch_shape(const frag_pv *pairs, size_t n, uint8_t *column, struct frag_row *row);
+int frag_torch_take_rows(struct frag_torch *t, const struct frag_row *rows, unsigned n,
+			 uint32_t *records);
 
 struct frag_pickle;
 
-/* Empty pickle; words[i] get the string index 1 + i, so that keys can be told by number. */
-int frag_pickle_create(const char *const *words, size_t words_count, frag_record_fn fn, void *ctx,
+/* Empty pickle; words[i] get the string index 1 + i, so that keys can be told by number. torch: takes
+ * records; NULL: all dicts keep their pairs. */
+int frag_pickle_create(const char *const *words, size_t words_count, struct frag_torch *torch,
 		       struct frag_pickle **out, struct frag_err *err);
 void frag_pickle_destroy(struct frag_pickle *p); /* NULL is allowed */
-/* pre: before frag_pickle_read; with the ctx of frag_pickle_create. */
-void frag_pickle_set_shapes(struct frag_pickle *p, const struct frag_shape_ops *ops);
 /* Reads up to STOP, the end of the input. Once per pickle. Errors: FRAG_EINPUT with the offset. */
 int frag_pickle_read(struct frag_pickle *p, struct frag_input *in, frag_pv *root,
 		     struct frag_err *err);

@@ -24,29 +24,17 @@
 #define FRAG_PICKLE_MARKS_MAX 1000u		  /* nesting of real files: below 10 */
 #define FRAG_PICKLE_OBJECTS_MAX ((size_t)1 << 29) /* an index and a tag fit 32 bits */
 #define FRAG_PICKLE_TEXT_MAX ((size_t)16 << 20)
-#define FRAG_PICKLE_SMALL_TEXTS 256u
 
 enum { FRAG_DICT_EMPTY, FRAG_DICT_RECORD, FRAG_DICT_NODE };
 #define FRAG_DICT_OF(kind, index) ((uint32_t)(kind) << 30 | (index))
 #define FRAG_DICT_KIND(d) ((d) >> 30)
 #define FRAG_DICT_INDEX(d) ((d) & ((1u << 30) - 1))
 
-enum frag_big_kind { FRAG_BIG_POSITIVE, FRAG_BIG_NEGATIVE, FRAG_BIG_HUGE };
+enum frag_big_kind { FRAG_BIG_POSITIVE, FRAG_BIG_NEGATIVE, FRAG_BIG_HUGE, FRAG_BIG_FLOAT };
 struct frag_big {
-	uint64_t value; /* two's complement; nothing for HUGE */
+	uint64_t value; /* two's complement; nothing for HUGE; the bits of a FLOAT */
 	enum frag_big_kind kind;
 };
-
-/* Texts of up to 8 bytes, found without hashing: "N/A" comes once per event. */
-struct frag_small_text {
-	uint64_t bytes;
-	uint32_t len, index;
-};
-
-static inline size_t frag_small_text_home(uint64_t bytes)
-{
-	return (bytes * 0x9e3779b97f4a7c15ull >> 56) % FRAG_PICKLE_SMALL_TEXTS;
-}
 
 /*
  * Templates of dicts that repeat: unpickle_template.c learns them, unpickle_match.c applies them. A
@@ -54,7 +42,7 @@ static inline size_t frag_small_text_home(uint64_t bytes)
  * It is compiled into parts: bytes to compare under a mask that excludes values of known width. A
  * value of varying width ends a part.
  */
-#define FRAG_TEMPLATES FRAG_SHAPES_MAX
+#define FRAG_TEMPLATES 16u
 #define FRAG_TEMPLATE_BYTES 200u /* of a sample */
 #define FRAG_TEMPLATE_PAIRS 16u
 #define FRAG_TEMPLATE_PARTS (FRAG_TEMPLATE_PAIRS + 1)
@@ -119,14 +107,6 @@ struct frag_templates {
 	size_t memo_at; /* of that dict */
 };
 
-/* Items of short lists. */
-#define FRAG_PICKLE_SMALL_LIST 64u
-struct frag_pickle_items {
-	struct frag_pickle_items *next;
-	size_t used;
-	uint32_t items[16384];
-};
-
 struct frag_pickle {
 	struct frag_input *in;
 	const unsigned char *safe; /* an item may start below here; NULL: look first */
@@ -136,22 +116,20 @@ struct frag_pickle {
 	uint32_t *marks, *mark_top, *marks_end; /* stack positions */
 
 	struct frag_pickle_list *lists;
-	struct frag_pickle_items *small_items;
 	struct frag_pickle_node *nodes;
 	uint32_t *dicts; /* FRAG_DICT_OF */
 	struct frag_big *bigs;
-	double *floats;
 	size_t lists_count, lists_cap, nodes_count, nodes_cap, dicts_count, dicts_cap;
-	size_t bigs_count, bigs_cap, floats_count, floats_cap;
+	size_t bigs_count, bigs_cap;
 
 	struct frag_strings *strings;
-	struct frag_small_text small[FRAG_PICKLE_SMALL_TEXTS];
+	const char *text; /* the last one that was not fetched; "" at first */
+	size_t text_len;
+	uint32_t text_index;
 	frag_pv pair[2], pair_value; /* last tuple of two integers, shared when it repeats */
 
 	struct frag_templates templates;
-	frag_record_fn fn;
-	const struct frag_shape_ops *shapes; /* NULL: none */
-	void *ctx;
+	struct frag_torch *torch; /* NULL: no records */
 	struct frag_err *err;
 };
 
@@ -214,6 +192,9 @@ int frag_pickle_refuse(struct frag_pickle *p, unsigned op);
 /* ---- objects ------------------------------------------------------------------ */
 
 int frag_pickle_grow_stack(struct frag_pickle *p);
+/* Doubles an array of objects, of which a file has at most one per `bytes`. */
+int frag_pickle_grow(struct frag_pickle *p, void *array_ptr, size_t *cap, size_t unit,
+		     unsigned bytes);
 /* FRAG_EINPUT if there is more than one object per `bytes` bytes read, which no writer makes.
  * 65,536 are always allowed. Checked when an array grows. */
 int frag_pickle_believe(struct frag_pickle *p, size_t count, unsigned bytes);
@@ -247,7 +228,6 @@ static inline int frag_pickle_pack(struct frag_pickle *p, frag_pv v, uint32_t *o
 /* n bytes, two's complement; 8 bytes are readable at b whatever n is. */
 int frag_pickle_push_long(struct frag_pickle *p, const unsigned char *b, size_t n);
 int frag_pickle_push_float(struct frag_pickle *p, const unsigned char *b);
-/* n <= 255, bytes in the window. */
 int frag_pickle_push_text(struct frag_pickle *p, const unsigned char *b, size_t n);
 /* n bytes that begin at in->cur and may cross the window. */
 int frag_pickle_push_long_text(struct frag_pickle *p, uint64_t n);
@@ -259,13 +239,12 @@ int frag_pickle_make_tuple(struct frag_pickle *p, size_t n);
 int frag_pickle_set_items(struct frag_pickle *p, frag_pv target, const frag_pv *pairs,
 			  ptrdiff_t values);
 
-/* Makes a template of the dict that just became a record. pre: in->cur is after it. Errors: those
- * of the shape's functions. */
-int frag_template_learn(struct frag_pickle *p);
+/* Makes a template of the dict that just became a record. pre: in->cur is after it. */
+void frag_template_learn(struct frag_pickle *p);
 /*
  * Reads the dicts from the '}' at *cur on for as long as they match a template and lie in the
  * window. Their values go on the stack at *top; both move on. Returns how many dicts it read, or an
- * error of the shape's functions.
+ * error of frag_torch_take_rows.
  */
 int frag_template_take(struct frag_pickle *p, const unsigned char **cur, frag_pv **top);
 /* The template has changed: rows prepared for it are no longer valid. */

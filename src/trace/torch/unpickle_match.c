@@ -314,8 +314,7 @@ int frag_template_take(struct frag_pickle *p, const unsigned char **cur, frag_pv
 		if (!t)
 			break;
 		p->in->cur = b->at[b->count]; /* for messages */
-		n = p->shapes->take(p->ctx, (unsigned)(t - p->templates.list), b->rows, b->count,
-				    b->records);
+		n = frag_torch_take_rows(p->torch, b->rows, b->count, b->records);
 		if (FRAG_UNLIKELY(n < 0))
 			return n;
 		push_dicts(p, t, b, (unsigned)n, *top);

@@ -68,19 +68,17 @@ int frag_pickle_believe(struct frag_pickle *p, size_t count, unsigned bytes)
 	return frag_pickle_broken(p, "implausibly many objects");
 }
 
-/* Doubles an array of objects, of which a file has at most one per `bytes`. */
-static int grow_objects(struct frag_pickle *p, void *array_ptr, size_t *cap, size_t unit,
-			unsigned bytes)
+int frag_pickle_grow(struct frag_pickle *p, void *array_ptr, size_t *cap, size_t unit,
+		     unsigned bytes)
 {
 	size_t want = *cap ? *cap * 2 : 256;
 	void *old, *new;
 
 	FRAG_TRY(frag_pickle_believe(p, *cap, bytes));
-
 	if (want > FRAG_PICKLE_OBJECTS_MAX)
 		return frag_pickle_broken(p, "implausibly many objects");
 	memcpy(&old, array_ptr, sizeof(old));
-	new = frag_host_realloc(old, want, unit);
+	new = frag_pages_grow(old, *cap, want, unit);
 	FRAG_CHECK_ALLOC(new, "pickle", p->err);
 	memcpy(array_ptr, &new, sizeof(new));
 	*cap = want;
@@ -108,7 +106,7 @@ int frag_pickle_add_big(struct frag_pickle *p, uint64_t value, enum frag_big_kin
 			uint64_t *index)
 {
 	if (p->bigs_count == p->bigs_cap)
-		FRAG_TRY(grow_objects(p, &p->bigs, &p->bigs_cap, sizeof(*p->bigs), 8));
+		FRAG_TRY(frag_pickle_grow(p, &p->bigs, &p->bigs_cap, sizeof(*p->bigs), 8));
 	p->bigs[p->bigs_count].value = value;
 	p->bigs[p->bigs_count].kind = kind;
 	*index = p->bigs_count++;
@@ -152,40 +150,20 @@ int frag_pickle_push_float(struct frag_pickle *p, const unsigned char *b)
 {
 	uint64_t bits;
 
-	if (p->floats_count == p->floats_cap)
-		FRAG_TRY(grow_objects(p, &p->floats, &p->floats_cap, sizeof(*p->floats), 8));
 	memcpy(&bits, b, 8);
-	bits = __builtin_bswap64(bits);
-	memcpy(&p->floats[p->floats_count], &bits, 8);
-	return frag_pickle_push(p, frag_pv_of(FRAG_PV_FLOAT, p->floats_count++));
-}
-
-static int push_hashed(struct frag_pickle *p, const unsigned char *b, size_t n)
-{
-	uint32_t index;
-
-	FRAG_TRY(frag_strings_intern(p->strings, (const char *)b, n, &index, p->err));
-	return frag_pickle_push(p, frag_pv_of(FRAG_PV_STR, index));
+	return push_big(p, __builtin_bswap64(bits), FRAG_BIG_FLOAT);
 }
 
 int frag_pickle_push_text(struct frag_pickle *p, const unsigned char *b, size_t n)
 {
-	struct frag_small_text *s;
-	uint64_t bytes;
-
-	if (n > 8)
-		return push_hashed(p, b, n);
-	if (!n)
-		return frag_pickle_push(p, frag_pv_of(FRAG_PV_STR, 0));
-	memcpy(&bytes, b, 8);
-	bytes &= ~0ull >> (64 - 8 * n);
-	s = &p->small[frag_small_text_home(bytes)];
-	if (FRAG_UNLIKELY(s->bytes != bytes || s->len != n)) {
-		FRAG_TRY(frag_strings_intern(p->strings, (const char *)b, n, &s->index, p->err));
-		s->bytes = bytes;
-		s->len = (uint32_t)n;
+	/* "N/A" comes once per event */
+	if (n != p->text_len || memcmp(b, p->text, n)) {
+		FRAG_TRY(frag_strings_intern(p->strings, (const char *)b, n, &p->text_index,
+					     p->err));
+		p->text_len = n;
+		p->text = frag_strings_get(p->strings, p->text_index);
 	}
-	return frag_pickle_push(p, frag_pv_of(FRAG_PV_STR, s->index));
+	return frag_pickle_push(p, frag_pv_of(FRAG_PV_STR, p->text_index));
 }
 
 /* BINUNICODE and BINUNICODE8: the text may cross the window. */
@@ -220,7 +198,7 @@ int frag_pickle_push_long_text(struct frag_pickle *p, uint64_t n)
 		FRAG_TRY(frag_input_read(p->in, text + have, cap - have, p->err));
 		have = cap;
 	}
-	return push_hashed(p, text, (size_t)n);
+	return frag_pickle_push_text(p, text, (size_t)n);
 }
 
 /* ---- containers --------------------------------------------------------------- */
@@ -228,30 +206,13 @@ int frag_pickle_push_long_text(struct frag_pickle *p, uint64_t n)
 int frag_pickle_new_list(struct frag_pickle *p, enum frag_pv_tag tag, frag_pv *out)
 {
 	if (p->lists_count == p->lists_cap)
-		FRAG_TRY(grow_objects(p, &p->lists, &p->lists_cap, sizeof(*p->lists), 6));
+		FRAG_TRY(frag_pickle_grow(p, &p->lists, &p->lists_cap, sizeof(*p->lists), 6));
 	p->lists[p->lists_count] = (struct frag_pickle_list){ 0 };
 	*out = frag_pv_of(tag, p->lists_count++);
 	return 0;
 }
 
-/* Room for a short list among others: most lists are stacks of frames, and there are many. */
-static int small_items(struct frag_pickle *p, struct frag_pickle_list *l, size_t n)
-{
-	struct frag_pickle_items *chunk = p->small_items;
-
-	if (!chunk || chunk->used + n > FRAG_ARRAY_LEN(chunk->items)) {
-		chunk = frag_host_alloc(sizeof(*chunk));
-		FRAG_CHECK_ALLOC(chunk, "pickle list", p->err);
-		chunk->next = p->small_items;
-		chunk->used = 0;
-		p->small_items = chunk;
-	}
-	l->items = chunk->items + chunk->used;
-	chunk->used += n;
-	return 0;
-}
-
-/* Room for n more items: a list of its own, if it lay among others before. */
+/* Room for n more items. */
 static int grow_items(struct frag_pickle *p, struct frag_pickle_list *l, size_t n)
 {
 	size_t cap = FRAG_MAX(l->count + n, (size_t)l->cap * 2);
@@ -259,10 +220,8 @@ static int grow_items(struct frag_pickle *p, struct frag_pickle_list *l, size_t 
 
 	if (cap > UINT32_MAX)
 		return frag_pickle_broken(p, "implausibly long list");
-	more = frag_pages_grow(l->cap ? l->items : NULL, l->cap, cap, sizeof(*more));
+	more = frag_pages_grow(l->items, l->cap, cap, sizeof(*more));
 	FRAG_CHECK_ALLOC(more, "pickle list", p->err);
-	if (!l->cap && l->count)
-		memcpy(more, l->items, l->count * sizeof(*more));
 	l->items = more;
 	l->cap = (uint32_t)cap;
 	return 0;
@@ -271,9 +230,7 @@ static int grow_items(struct frag_pickle *p, struct frag_pickle_list *l, size_t 
 static int list_extend(struct frag_pickle *p, struct frag_pickle_list *l, const frag_pv *items,
 		       size_t n)
 {
-	if (!l->count && !l->cap && n <= FRAG_PICKLE_SMALL_LIST)
-		FRAG_TRY(small_items(p, l, n));
-	else if (l->count + n > l->cap)
+	if (l->count + n > l->cap)
 		FRAG_TRY(grow_items(p, l, n));
 	for (size_t i = 0; i < n; i++)
 		FRAG_TRY(frag_pickle_pack(p, items[i], &l->items[l->count + i]));
@@ -315,7 +272,8 @@ static int node_extend(struct frag_pickle *p, uint32_t *dict, const frag_pv *pai
 
 	if (FRAG_DICT_KIND(*dict) == FRAG_DICT_EMPTY) {
 		if (p->nodes_count == p->nodes_cap)
-			FRAG_TRY(grow_objects(p, &p->nodes, &p->nodes_cap, sizeof(*p->nodes), 12));
+			FRAG_TRY(frag_pickle_grow(p, &p->nodes, &p->nodes_cap, sizeof(*p->nodes),
+						  12));
 		p->nodes[p->nodes_count] = (struct frag_pickle_node){ 0 };
 		*dict = FRAG_DICT_OF(FRAG_DICT_NODE, (uint32_t)p->nodes_count++);
 	}
@@ -340,7 +298,7 @@ int frag_pickle_set_items(struct frag_pickle *p, frag_pv target, const frag_pv *
 			  ptrdiff_t values)
 {
 	size_t n = (size_t)values / 2;
-	uint32_t *dict, record = UINT32_MAX;
+	uint32_t *dict, record;
 	int rc = 0;
 
 	if (FRAG_UNLIKELY(frag_pv_tag(target) != FRAG_PV_DICT))
@@ -351,18 +309,13 @@ int frag_pickle_set_items(struct frag_pickle *p, frag_pv target, const frag_pv *
 		return 0;
 	dict = &p->dicts[frag_pv_index(target)];
 	if (FRAG_DICT_KIND(*dict) == FRAG_DICT_RECORD)
-		record = FRAG_DICT_INDEX(*dict);
-	if (FRAG_LIKELY(p->fn && FRAG_DICT_KIND(*dict) != FRAG_DICT_NODE)) {
-		rc = p->fn(p->ctx, pairs, n, &record, p->err);
-		if (FRAG_LIKELY(rc == 1)) {
+		return frag_pickle_broken(p, "a trace entry is given more items");
+	if (FRAG_LIKELY(p->torch && FRAG_DICT_KIND(*dict) == FRAG_DICT_EMPTY)) {
+		rc = frag_torch_take_entry(p->torch, pairs, n, &record);
+		if (FRAG_LIKELY(rc == 1))
 			*dict = FRAG_DICT_OF(FRAG_DICT_RECORD, record);
-			return 0;
-		}
-		if (rc < 0)
-			return rc;
-		if (FRAG_DICT_KIND(*dict) == FRAG_DICT_RECORD)
-			return frag_pickle_broken(p, "a trace entry is given items of the wrong "
-						     "kind");
+		if (rc)
+			return FRAG_MIN(rc, 0);
 	}
 	return node_extend(p, dict, pairs, n);
 }

@@ -150,7 +150,7 @@ static int set_many(struct frag_pickle *p)
 	p->top = from;
 	if (p->templates.dict_at && from[-1] == p->templates.dict &&
 	    FRAG_DICT_KIND(p->dicts[frag_pv_index(from[-1])]) == FRAG_DICT_RECORD)
-		return frag_template_learn(p);
+		frag_template_learn(p);
 	return 0;
 }
 
@@ -162,25 +162,10 @@ static int push_list(struct frag_pickle *p, enum frag_pv_tag tag)
 	return frag_pickle_push(p, v);
 }
 
-static int grow_dicts(struct frag_pickle *p)
-{
-	size_t cap = p->dicts_cap ? p->dicts_cap * 2 : 256;
-	uint32_t *dicts;
-
-	if (cap > FRAG_PICKLE_OBJECTS_MAX)
-		return frag_pickle_broken(p, "implausibly many objects");
-	FRAG_TRY(frag_pickle_believe(p, p->dicts_cap, 4));
-	dicts = frag_pages_grow(p->dicts, p->dicts_cap, cap, sizeof(*dicts));
-	FRAG_CHECK_ALLOC(dicts, "pickle", p->err);
-	p->dicts = dicts;
-	p->dicts_cap = cap;
-	return 0;
-}
-
 static int push_dict(struct frag_pickle *p)
 {
 	if (p->dicts_count == p->dicts_cap)
-		FRAG_TRY(grow_dicts(p));
+		FRAG_TRY(frag_pickle_grow(p, &p->dicts, &p->dicts_cap, sizeof(*p->dicts), 4));
 	p->dicts[p->dicts_count] = FRAG_DICT_OF(FRAG_DICT_EMPTY, 0);
 	return frag_pickle_push(p, frag_pv_of(FRAG_PV_DICT, p->dicts_count++));
 }
@@ -308,24 +293,6 @@ static int refill(struct frag_pickle *p)
 	return 0;
 }
 
-/* A text of up to 8 bytes that was seen before. */
-static inline bool short_text(const struct frag_pickle *p, const unsigned char **cur, frag_pv *v)
-{
-	unsigned n = **cur;
-	uint64_t bytes = frag_le64(*cur + 1);
-	const struct frag_small_text *s;
-
-	if (FRAG_UNLIKELY(n - 1 > 7))
-		return false;
-	bytes &= ~0ull >> (64 - 8 * n);
-	s = &p->small[frag_small_text_home(bytes)];
-	if (FRAG_UNLIKELY(s->bytes != bytes || s->len != n))
-		return false;
-	*v = frag_pv_of(FRAG_PV_STR, s->index);
-	*cur += 1 + n;
-	return true;
-}
-
 /* What the memo holds at `index`, HOLE if nothing. */
 static inline frag_pv remembered(const struct frag_pickle *p, size_t index)
 {
@@ -375,40 +342,6 @@ static inline __attribute__((always_inline)) void number_after(const unsigned ch
 		++*top;
 }
 
-/* A fresh text or dict: its value is packed as it is. */
-static inline __attribute__((always_inline)) void
-memoize_fresh(struct frag_pickle *p, const unsigned char **cur, const frag_pv *top)
-{
-	if (**cur == 0x94 && FRAG_LIKELY(p->memo_top != p->memo_end)) {
-		*p->memo_top++ = (uint32_t)top[-1];
-		++*cur;
-	}
-}
-
-/* A dict by a template, or an empty one. False: there is no room for it. */
-static inline __attribute__((always_inline)) bool
-empty_dict(struct frag_pickle *p, const unsigned char **cur, frag_pv **top, int *rc)
-{
-	*rc = try_templates(p, cur, top);
-	if (*rc)
-		return true;
-	if (FRAG_UNLIKELY(p->dicts_count == p->dicts_cap))
-		return false;
-	p->dicts[p->dicts_count] = FRAG_DICT_OF(FRAG_DICT_EMPTY, 0);
-	*(*top)++ = frag_pv_of(FRAG_PV_DICT, p->dicts_count++);
-	memoize_fresh(p, cur, *top);
-	return true;
-}
-
-static inline __attribute__((always_inline)) bool set_mark(struct frag_pickle *p, frag_pv *top)
-{
-	if (FRAG_UNLIKELY(p->mark_top == p->marks_end))
-		return false;
-	*p->mark_top++ = (uint32_t)(top - p->stack);
-	p->base = top;
-	return true;
-}
-
 static int __attribute__((cold)) hole(struct frag_pickle *p, const unsigned char *cur)
 {
 	p->in->cur = cur;
@@ -434,7 +367,7 @@ int frag_pickle_run(struct frag_pickle *p)
 	int rc = 0;
 
 	p->safe = NULL;
-	p->templates.off = !p->fn || !p->shapes;
+	p->templates.off = !p->torch;
 	while (rc >= 0 && rc != STOPPED) {
 		if (FRAG_UNLIKELY(cur >= p->safe || top > p->stack_end - FRAG_PICKLE_STACK_ROOM))
 			FRAG_TRY(refill_at(p, &cur, &top));
@@ -459,18 +392,9 @@ int frag_pickle_run(struct frag_pickle *p)
 				goto other;
 			top++;
 			break;
-		case 0x8c: /* SHORT_BINUNICODE */
-			if (!short_text(p, &cur, top))
-				goto other;
-			top++;
-			memoize_fresh(p, &cur, top);
-			break;
 		case '}': /* EMPTY_DICT */
-			if (FRAG_UNLIKELY(!empty_dict(p, &cur, &top, &rc)))
-				goto other;
-			break;
-		case '(': /* MARK */
-			if (FRAG_UNLIKELY(!set_mark(p, top)))
+			rc = try_templates(p, &cur, &top);
+			if (FRAG_UNLIKELY(!rc))
 				goto other;
 			break;
 		other:

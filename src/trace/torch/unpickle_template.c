@@ -252,45 +252,32 @@ static bool widen(struct frag_template *t, const struct frag_template *n)
 	return true;
 }
 
-/* Asks for the columns and assigns the values to them: 1, 0 if the hook declines, or an error. */
-static int prepare(struct learner *l, unsigned number)
+/* Replaces the oldest template by the new one, unless its rows are not wanted. */
+static void add(struct frag_pickle *p, struct learner *l)
 {
+	struct frag_templates *ts = &p->templates;
+	unsigned number = ts->count % FRAG_TEMPLATES;
 	struct frag_template *t = l->t;
 	uint8_t column[FRAG_TEMPLATE_PAIRS];
-	int rc;
 
 	memset(column, FRAG_COLUMN_UNWANTED, sizeof(column));
-	rc = l->p->shapes->prepare(l->p->ctx, number, l->pairs, l->pairs_count, column, &t->row);
-	for (unsigned i = 0; rc == 1 && i < l->pairs_count; i++) {
+	if (!frag_torch_shape(l->pairs, l->pairs_count, column, &t->row))
+		return;
+	for (unsigned i = 0; i < l->pairs_count; i++) {
 		if (l->value_of[i] == FRAG_TEMPLATE_NONE)
 			t->row.v[column[i]] = l->pairs[2 * i + 1];
 		else
 			t->values[l->value_of[i]].column = column[i];
 	}
-	return rc;
-}
-
-/* Replaces the oldest template by the new one. */
-static int add(struct frag_pickle *p, struct learner *l)
-{
-	struct frag_templates *ts = &p->templates;
-	unsigned number = ts->count % FRAG_TEMPLATES;
-	int rc;
-
-	ts->list[number].parts_count = 0;
-	rc = prepare(l, number);
-	if (rc != 1)
-		return rc;
 	frag_template_changed(p, number);
-	ts->list[number] = *l->t;
+	ts->list[number] = *t;
 	compile(&ts->list[number]);
 	if (ts->count++)
 		ts->list[ts->last].next = (uint8_t)number;
 	ts->last = number;
-	return 0;
 }
 
-int frag_template_learn(struct frag_pickle *p)
+void frag_template_learn(struct frag_pickle *p)
 {
 	struct frag_templates *ts = &p->templates;
 	struct frag_template new = { 0 };
@@ -302,16 +289,16 @@ int frag_template_learn(struct frag_pickle *p)
 			     .memo = p->memo + ts->memo_at };
 
 	if (!ts->dict_at || ts->off)
-		return 0;
+		return;
 	/* where nothing repeats, do not look any longer */
 	ts->off = ++ts->misses > 4096 && ts->misses > ts->hits;
 	if (!take_apart(&l))
-		return 0;
+		return;
 	for (unsigned i = 0; i < FRAG_MIN(ts->count, FRAG_TEMPLATES); i++) {
 		if (!widen(&ts->list[i], &new))
 			continue;
 		ts->last = i;
-		return 0;
+		return;
 	}
-	return add(p, &l);
+	add(p, &l);
 }

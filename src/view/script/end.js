@@ -27,7 +27,7 @@ addEventListener('hashchange', () => { if (location.hash && location.hash !== li
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { drawBands(); redraw(); });
 redraw();
 /* for tests and for the console */
-root.view = { head, ui, choose, goTo, zoom, redraw, columnsOf, stateAt, endOf, hit, showBlock, rangeOf: withRange, towers: () => flameBoxes, pictureOf, rowsOf: i => ROWS[i](), csvOf: i => csvOf(ROWS[i]()), get state() { return state; }, get seen() { return seen; }, get flame() { return flameTop; }, draw, weights, get worker() { return worker !== null; } };
+root.view = { head, ui, choose, goTo, zoom, redraw, columnsOf, stateAt, endOf, hit, showBlock, rangeOf: withRange, towers: () => flameBoxes, pictureOf, rowsOf: i => ROWS[i](), csvOf: i => csvOf(ROWS[i]()), get state() { return state; }, get seen() { return seen; }, get flame() { return flameTop; }, draw, weights };
 root.dataset.ready = '1';
 })().catch(error => {
 	const root = document.getElementById('live');

@@ -1,64 +1,8 @@
 /* ---- lanes: the pyramid, marks, losses ---- */
 
-/* Blob i as reading() takes it. */
-async function raw(i)
-{
-	const element = document.getElementById('b' + i);
-	if (element)
-		return { text: element.textContent, packed: element.type.endsWith('zlib') };
-	if (!root.dataset.served)
-		return null;
-	const answer = await fetch('b/' + i);
-	if (!answer.ok)
-		throw new Error('cufrag view is not running any more');
-	return { bytes: new Uint8Array(await answer.arrayBuffer()), packed: answer.headers.get('content-type').endsWith('zlib') };
-}
-const { blob, columns, ...local } = reading(raw);
-const head = JSON.parse(new TextDecoder().decode(await blob(root.dataset.head)));
-local.open(head);
+const head = JSON.parse(new TextDecoder().decode(await blob(root.dataset.head))), files = head.files;
 
 const trouble = error => { said.textContent = error.message; };
-
-/* Questions go to the worker; where the browser lets none run, they are answered here. */
-const asked = new Map();
-let worker = null, questions = 0;
-function withoutWorker()
-{
-	worker?.terminate();
-	worker = null;
-	for (const { what, of, done, fail } of asked.values())
-		local[what](...of).then(done, fail);
-	asked.clear();
-}
-function ask(what, ...of)
-{
-	if (!worker)
-		return local[what](...of);
-	return new Promise((done, fail) => {
-		asked.set(++questions, { what, of, done, fail });
-		worker.postMessage({ id: questions, what, of });
-	});
-}
-try {
-	const program = new Blob(['"use strict";(' + working + ')(' + reading + ')'], { type: 'text/javascript' }), address = URL.createObjectURL(program);
-	worker = new Worker(address);
-	worker.onerror = event => { event.preventDefault(); withoutWorker(); };
-	worker.onmessage = ({ data }) => {
-		if (data.want !== undefined) {
-			raw(data.want).then(found => worker?.postMessage({ blob: data.want, raw: found }), withoutWorker);
-			return;
-		}
-		const question = asked.get(data.id);
-		asked.delete(data.id);
-		if (data.error)
-			question?.fail(new Error(data.error));
-		else
-			question?.done(data.value);
-	};
-	ask('open', { lanes: head.lanes, files: head.files }).then(() => URL.revokeObjectURL(address));
-} catch {
-	withoutWorker();
-}
 
 function texts(bytes)
 {
@@ -111,7 +55,6 @@ async function openLane(lane, number)
 	lane.cache = new Map();
 }
 
-const files = head.files;
 /* Names and stacks of a recording, read when they are first shown. */
 function names(lane)
 {
@@ -134,30 +77,15 @@ const siteName = (file, stack) => file.siteNames?.[file.siteOf[stack]] || '(no s
 
 /* What a timeline draws of pieces (the oldest forgotten); undefined: being read; null: not here. */
 const PIECES = 24;
-const pieceOf = (lane, event) => Math.floor(event / lane.piece_events);
 function pieceNow(lane, k)
 {
 	const found = lane.cache.get(k) || { };
 	if (!lane.cache.delete(k))
-		ask('drawn', lane.number, k).then(v => { found.value = v; redraw(); }, trouble);
+		piece(lane, k).then(p => { found.value = p && { first: p.first, n: p.n, us: p.us, series: p.series }; redraw(); }, trouble);
 	lane.cache.set(k, found);
 	if (lane.cache.size > PIECES)
 		lane.cache.delete(lane.cache.keys().next().value);
 	return found.value;
-}
-
-async function stateAt(lane, event)
-{
-	const { columns: c, ...state } = await ask('state', lane.number, event);
-	const blocks = Array.from(c.slot, (_, i) => ({ slot: c.slot[i], born: c.born[i], bornUs: c.bornUs[i], bytes: c.bytes[i], stack: c.stack[i], stream: c.stream[i], pool: c.pool[i], state: c.state[i], addr: c.addr[i], granted: c.granted[i] }));
-	return { ...state, blocks, largest: state.largest.map(i => blocks[i]) };
-}
-const endOf = (lane, block, event) => ask('endOf', lane.number, block, event);
-/* Bytes by stack at a moment, or on average over [from, to); a later turn ends an earlier one. */
-async function weights(lane, at, span, turn)
-{
-	const found = await ask('weights', lane.number, at, span, turn);
-	return Object.assign(new Map(found.of), { sampled: found.sampled });
 }
 
 /* ---- events and pixels ---- */

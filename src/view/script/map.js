@@ -127,8 +127,6 @@ async function showBlock(at)
 	if (b !== chosen)
 		return;
 	const when = e => 'event ' + grouped(e[0]) + ', ' + duration(e[1]);
-	if (end.next)
-		fact('then served', 'its place goes to ' + size(end.next.granted) + ' at event ' + grouped(end.next.born) + ', ' + duration(end.next.bornUs) + ', for ' + siteName(file, end.next.stack));
 	freed.textContent = end.requested && end.completed ? when(end.requested) + '; then another stream, which the recording does not name, keeps it waiting for ' + duration(end.completed[1] - end.requested[1]) + ', until ' + when(end.completed) :
 		end.completed ? when(end.completed) : end.requested ? when(end.requested) + '; another stream still uses it at the end' : 'not in this recording';
 	detail.dataset.block = b.born;

@@ -19,9 +19,11 @@ layout --vary '{a}=1' --where "$(printf '1+%.0s' $(seq 600))a" -- sh program '{a
 layout --vary '{a}=1' --where "$(printf '(%.0s' $(seq 100))a" -- sh program '{a}' | sed 's/((*/(/'
 files
 # deep nesting, and a link, are files like others
-{ printf '{"b":'; head -c 100000 /dev/zero | tr '\0' '['; head -c 100000 /dev/zero | tr '\0' ']'; printf ', "a": 1}'; } > deep.json
+nested() { printf '{"b":'; head -c $1 /dev/zero | tr '\0' '['; head -c $1 /dev/zero | tr '\0' ']'; printf ', "a": 1}'; }
+nested 1000 > deep.json; nested 100000 > deeper.json
 ln -s deep.json link.json
 layout --vary '{a}=7' --set 'link.json:a={a}' -- sh program link.json
+layout --vary '{a}=7' --set 'deeper.json:a={a}' -- sh program deeper.json
 tail -c 12 "$XDG_CACHE_HOME"/cufrag/configurations/*.json; tail -c 12 deep.json; echo
 # braces within braces, blanks and quotes
 cat > words << 'END'

@@ -24,14 +24,12 @@ monitor growth --count 3 --csv /dev/full | tail -n 1
 monitor growth --count 3 --textfile none/there.prom | tail -n 1
 { FAKE_NVML=growth "$CUFRAG" monitor --interval 100ms --count 8 --csv pipe.csv; echo "exit $?" >&2; } | true
 wc -l < pipe.csv
-# what the driver keeps for itself; instances come and go; a process dies; the clock of the day jumps
+# what the driver keeps for itself; instances come and go; a process dies
 monitor reserved --count 1
 monitor mig --count 3 --csv mig.csv
 cut -d, -f 2-5 mig.csv
 monitor mig --count 1 --json | grep -o '"instance":[^,]*'
 monitor dies --count 3 | grep -o 'pid.*'
-library clock.so "$DATA/fake_nvml.c" -DCLOCK
-FAKE_NVML=growth ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=$PWD/clock.so "$CUFRAG" monitor --interval 20ms --count 4 > jump.txt; wc -l < jump.txt
 # a log of a watch is an input of diagnose
 monitor eight --count 30 --csv eight.csv > out8.txt
 "$CUFRAG" diagnose eight.csv | head -n 4

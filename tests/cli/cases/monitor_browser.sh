@@ -11,7 +11,6 @@ soon answers "${url}live.json" '"cards"'
 grep -o 'memory 10.00 GiB of 100.00 GiB, 10.0 %' dom.txt | head -n 1
 grep -oE '>&lt;img src=x onerror=alert\(1\)&gt; "train".py 300<' dom.txt | head -n 1
 grep -c '<img' dom.txt
-grep -o 'aria-label="driver.s figure in the last [0-9]* samples: at most 30.00 GiB"' dom.txt | sed 's/last [0-9]*/last N/'
 grep -o '<polyline class="[a-z]*"' dom.txt | sort -u
 grep 'CONSOLE' console.txt
 kill $pid $victim

@@ -104,7 +104,6 @@ for columns in 60, 200, 100:
 t.type("T")
 check("no choice", t.wait_for("choose a process first"))
 t.type("\t")  # the first row: alpha
-check("its curve", t.wait_for("^pid %d, last [0-9]+ s, at most 30 GiB" % pids[1]))
 t.type("T")
 check("the question", t.wait_for("SIGTERM to pid %d of [a-z]+, no GPU open\\?" % pids[1]))
 t.type("n")

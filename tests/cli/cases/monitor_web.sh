@@ -25,7 +25,6 @@ live = json.load(urllib.request.urlopen(base + "live.json", timeout=60))
 card = live["cards"][0]
 process = [p for p in card["processes"] if p["pid"] == int(victim)][0]
 print(process["command"], process["used_bytes"] >> 30, live["interval_ms"])
-print(process["curve"][-1], None not in process["curve"])
 print([(c["looks"], len(c["used"]), c["used"][-1], c["busy"][-1]) for c in card["curves"]])
 END
 kill $pid $victim

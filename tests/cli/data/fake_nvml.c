@@ -1,28 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A made-up libnvidia-ml.so.1 for the tests of monitor: FAKE_NVML names the scenario, a look is a step of it. With
- * -DOLD one of a driver before 510; with -DCLOCK, preloaded, a clock of the day that jumps an hour forward at the
- * third look at it.
+ * -DOLD one of a driver before 510.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef CLOCK
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
-int clock_gettime(clockid_t which, struct timespec *out)
-{
-	static int looks;
-	int rc = (int)syscall(SYS_clock_gettime, which, out);
-
-	if (which == CLOCK_REALTIME && ++looks >= 3)
-		out->tv_sec += 3600;
-	return rc;
-}
-#else
 #define GIB (1ull << 30)
 
 struct memory {
@@ -148,4 +132,3 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void *card, unsigned *count, struct 
 	}
 	return 0;
 }
-#endif

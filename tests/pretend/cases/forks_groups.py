@@ -1,4 +1,4 @@
-"""Roles are taken from a layout with the same groups, or where all ranks are alike: KIND."""
+"""Roles are taken from a layout with the same groups: KIND."""
 import inspect
 from support.ranks import begin, dist, rank, torch, world
 from support.small import cuda, sys

@@ -7,7 +7,7 @@ import sys
 import torch
 from torch import nn
 
-# case: accelerate_ddp accelerate_fsdp2 lightning_ddp lightning_fsdp deepspeed_1 deepspeed_2 deepspeed_3 \
+# case: lightning_ddp lightning_fsdp deepspeed_1 deepspeed_2 deepspeed_3 \
 #   deepspeed_adam deepspeed_pipeline torchao_adam trl_sft trl_dpo trl_grpo trl_lora megatron_tp megatron_pipeline
 # python: framework(case.partition("_")[0], *["peft"] * (case == "trl_lora"))
 # it comes as source: pip compiles it for a quarter of an hour
@@ -23,18 +23,6 @@ def layers(count=3):
 
 def batch():
     return torch.randn(4, 64, WIDTH, device=card)
-
-def accelerate(kind):
-    from accelerate import Accelerator, FullyShardedDataParallelPlugin as Plugin
-    wrapped = dict(auto_wrap_policy="transformer_based_wrap", transformer_cls_names_to_wrap=["TransformerEncoderLayer"])
-    plugin = Plugin(fsdp_version=2, **wrapped) if kind == "fsdp2" else None
-    accelerator, net = Accelerator(mixed_precision="bf16", fsdp_plugin=plugin), nn.Sequential(*layers())
-    net, optimizer = accelerator.prepare(net, torch.optim.AdamW(net.parameters()))
-    for _ in range(STEPS):
-        accelerator.backward(net(batch()).square().mean())
-        accelerator.clip_grad_norm_(net.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
 
 def lightning(strategy):
     import lightning.pytorch

@@ -12,10 +12,6 @@ from support.small import blocks, cuda, nn, sys, torch, train
 # needs: package triton
 # python: hide("compiled", ".*(triton|_dynamo)")
 
-# case: sharded
-# needs: torch>=2.6
-# python: hide("sharded", r".*distributed\.(tensor|device_mesh)", "--ranks 0 --world 2")
-
 # case: advice
 # run: HIDDEN=torch.nn.modules.module.Module._call_impl PYTHONPATH=support/hidden advise --changes sgd -- plain
 # match: ^sgd .* tried\b
@@ -61,17 +57,6 @@ def ranks():
     dist.all_reduce(cuda.ones(4), group=group)
     dist.all_reduce(torch.ones(4), group=cpu)
     train(nn.parallel.DistributedDataParallel(net()), 64, 256)
-    dist.destroy_process_group()
-
-def sharded():
-    import torch.distributed as dist
-    from torch.distributed.fsdp import fully_shard
-    dist.init_process_group("nccl")
-    model = net()
-    for block in model:
-        fully_shard(block)
-    fully_shard(model)
-    train(model, 64, 256)
     dist.destroy_process_group()
 
 if sys.argv[1] == "compiled":

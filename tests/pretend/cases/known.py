@@ -35,14 +35,6 @@ numbers = torch.arange(9).cuda()
 print("masked", numbers[numbers > 3].tolist())
 # expect: masked [4, 5, 6, 7, 8]
 
-grew = []
-for x in (torch.zeros(2, 3000, dtype=torch.long), torch.arange(6000).view(2, 3000) % 3):
-    x = x.cuda()
-    before = torch.cuda.memory_stats()["requested_bytes.all.allocated"]
-    x.mode()
-    grew.append(torch.cuda.memory_stats()["requested_bytes.all.allocated"] - before)
-print("mode", grew[1] - grew[0])  # of each row, two more keys of 8 bytes, counts of 4, and 8 to find the largest
-# expect: mode 64
 many = [cuda.zeros(32 << 20, dtype=torch.long) for _ in range(10)]  # too many
 del many
 edges = (torch.arange(5_000_000) % 1000).cuda()

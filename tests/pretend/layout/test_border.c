@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which layouts run: the same answers as a grid, with fewer runs; contradictions are found and end the assumptions. */
+/* Which layouts run: the same answers as a grid, with fewer runs. Cards, contradictions and failures: tests/cli/cases/layout.sh. */
 #include "test.h"
 
-#include <string.h>
-
 #include "pretend/layout/border.h"
-#include "lib/random.h"
 
 #define SIDE 16u
 
@@ -35,7 +32,7 @@ static size_t search(struct frag_border *b, uint64_t (*fits)(const struct frag_b
 
 	while ((i = frag_border_next(b)) != SIZE_MAX) {
 		assert_false(b->points[i].ran);
-		frag_border_decide(b, i, fits(&b->points[i]), 0);
+		frag_border_decide(b, i, fits(&b->points[i]));
 		runs++;
 	}
 	return runs;
@@ -57,115 +54,6 @@ TEST(the_border_is_that_of_a_grid)
 		frag_border_checked(&b, i, truth(&points[i]));
 	assert_int_equal(b.checked, 9);
 	assert_int_equal(b.wrong, 0);
-}
-
-/* A line of 64 and three cards: three bisections of six runs each, which share some. */
-static uint64_t of_line(const struct frag_border_point *p)
-{
-	return (p->level[0] < 9) | (uint64_t)(p->level[0] < 20) << 1 |
-	       (uint64_t)(p->level[0] < 50) << 2;
-}
-
-TEST(each_card_is_bisected)
-{
-	struct frag_border_point points[64] = { 0 };
-	struct frag_border b = { .points = points, .count = 64, .axes = 1, .cards = 7 };
-
-	for (size_t i = 0; i < b.count; i++)
-		points[i].level[0] = (uint16_t)i;
-	assert_true(search(&b, of_line) <= 18);
-	for (size_t k = 0; k < b.count; k++)
-		assert_int_equal(points[k].fits, of_line(&points[k]));
-}
-
-/* Two lines of eight; along the second level memory is only expected to rise. One card: the border lies at 4. */
-static void make_expected(struct frag_border *b, struct frag_border_point *points)
-{
-	*b = (struct frag_border){
-		.points = points, .count = 16, .axes = 2, .cards = 1, .expected = 2
-	};
-	for (size_t i = 0; i < b->count; i++)
-		points[i] = (struct frag_border_point){ .level = { (uint16_t)(i % 8),
-								   (uint16_t)(i / 8) } };
-}
-
-TEST(what_is_only_expected_counts_far_from_the_border)
-{
-	struct frag_border_point points[16];
-	struct frag_border b;
-
-	make_expected(&b, points);
-	frag_border_decide(&b, 11, 1, 0); /* it fits, but only just */
-	assert_int_equal(points[10].decided, 1);
-	assert_int_equal(points[3].decided, 0);
-	frag_border_decide(&b, 9, 1, 1);
-	assert_int_equal(points[1].decided, 1);
-	assert_int_equal(points[1].fits, 1);
-	assert_int_equal(points[2].decided, 0);
-	frag_border_decide(&b, 6, 0, 1); /* it does not fit, nor do those above */
-	assert_int_equal(points[15].decided, 1);
-	assert_int_equal(points[15].fits, 0);
-	assert_int_equal(points[13].decided, 0);
-}
-
-TEST(an_expectation_that_fails_decides_nothing_any_more)
-{
-	struct frag_border_point points[16];
-	struct frag_border b;
-
-	make_expected(&b, points);
-	points[0].elsewhere = points[0].decided = 1;
-	frag_border_decide(&b, 10, 1, 1);
-	assert_int_equal(points[2].decided, 1);
-	frag_border_expect_nothing(&b);
-	assert_int_equal(points[0].decided, 1);
-	assert_int_equal(points[2].decided, 0);
-	assert_int_equal(points[9].decided, 1);
-	frag_border_decide(&b, 5, 0, 1);
-	assert_int_equal(points[13].decided, 0);
-	assert_int_equal(points[6].decided, 1);
-	assert_true(frag_border_expected_below(&b, 2, 10));
-	assert_false(frag_border_expected_below(&b, 10, 2));
-	assert_false(frag_border_expected_below(&b, 1, 10));
-}
-
-/* Of all but those in the first row. */
-static uint64_t odd(const struct frag_border_point *p)
-{
-	return p->level[0] ? truth(p) : 0;
-}
-
-TEST(a_contradiction_ends_the_assumptions_of_its_group)
-{
-	struct frag_border_point points[2 * SIDE * SIDE];
-	struct frag_border b;
-	size_t i = 0;
-
-	make(&b, points);
-	search(&b, odd);
-	while (!b.wrong && (i = frag_border_check(&b, 1000, 7)) != SIZE_MAX)
-		frag_border_checked(&b, i, odd(&points[i]));
-	assert_int_equal(b.wrong, 1);
-	search(&b, odd);
-	for (size_t k = 0, group = points[i].group; k < b.count; k++)
-		if (points[k].group == group) {
-			assert_true(points[k].ran);
-			assert_int_equal(points[k].fits, odd(&points[k]));
-		}
-}
-
-TEST(what_fails_for_a_reason_of_its_own_says_nothing_of_others)
-{
-	struct frag_border_point points[2 * SIDE * SIDE];
-	struct frag_border b;
-	size_t i;
-
-	make(&b, points);
-	i = frag_border_next(&b);
-	frag_border_fail(&b, i);
-	search(&b, truth);
-	for (size_t k = 0; k < b.count; k++)
-		assert_int_equal(points[k].fits, k == i ? 0 : truth(&points[k]));
 }
 
 #define LONG 1000u
@@ -215,43 +103,8 @@ TEST(no_group_is_left_alone_at_the_end)
 		for (size_t k = 0; k < b.count; k++)
 			left[points[k].group] += points[k].decided != b.cards;
 		assert_int_equal(points[i].group, left[1] > left[0]);
-		frag_border_decide(&b, i, truth(&points[i]), 0);
+		frag_border_decide(&b, i, truth(&points[i]));
 	}
-}
-
-/* As processes do it: several at a time, which end in any order. Counts those that ran. */
-static size_t search_at_once(struct frag_border *b, unsigned jobs, uint64_t seed)
-{
-	size_t running[8], n = 0, ran = 0, i;
-
-	for (;;) {
-		while (n < jobs && (i = frag_border_next(b)) != SIZE_MAX) {
-			b->points[i].running = true;
-			running[n++] = i;
-		}
-		if (!n)
-			return ran;
-		i = frag_random(&seed) % n;
-		frag_border_decide(b, running[i], truth(&b->points[running[i]]), 0);
-		running[i] = running[--n];
-		ran++;
-	}
-}
-
-TEST(which_points_run_does_not_depend_on_how_long_each_takes)
-{
-	struct frag_border_point first[2 * SIDE * SIDE], points[2 * SIDE * SIDE];
-	struct frag_border b;
-
-	for (unsigned jobs = 1; jobs <= 8; jobs++)
-		for (uint64_t seed = 0; seed < 50; seed++) {
-			make(&b, points);
-			b.at_once = (jobs + 1) / 2;
-			assert_true(search_at_once(&b, jobs, seed) < 2 * SIDE * SIDE / 4);
-			if (!seed)
-				memcpy(first, points, sizeof(first));
-			assert_memory_equal(first, points, sizeof(first));
-		}
 }
 
 /* What runs beside another splits what that one leaves open: a line in three, in four ... */

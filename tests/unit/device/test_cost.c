@@ -12,7 +12,7 @@ static uint64_t builtin(unsigned item, uint64_t bytes)
 	return frag_cost_ns(frag_cost_builtin(), item, bytes);
 }
 
-/* The built-in profiles are the committed ones; scripts/build/cost_inc.sh takes them in. */
+/* The built-in profiles are the committed ones; scripts/build/cost_inc.py takes them in. */
 static void committed(const char *card)
 {
 	const struct frag_cost *own = frag_cost_of(card);

@@ -7,7 +7,6 @@ where (CASES_REWRITE=1 writes that again). Lines that begin with "!" go in front
 
     !options device=0   the reader's options
     !escapes            the file holds C's escapes
-    !attack             and every cut, flipped byte and failing allocation (pickles)
 
 Pickles are written as text, in the words of three dialects: Python's protocol 4, its protocol 2,
 and libtorch:
@@ -204,7 +203,7 @@ def answer_sidecar(driver, call, _):
     return said(driver, "sidecar")
 
 
-def snapshot(driver, body, options, attack):
+def snapshot(driver, body, options):
     """However it is written, it reads the same; libtorch remembers no lists and dicts. Where an
     error is differs."""
     answers = []
@@ -212,20 +211,43 @@ def snapshot(driver, body, options, attack):
         put(Pickle(dialect, body).data)
         answers.append(re.sub(r"at \d+: ", "at 0: ", said(driver, "snapshot", options), count=1))
         assert not re.match(r"at \d", answers[-1]) or "'snapshot'" in answers[-1], answers[-1]
-        if attack:
-            assert driver.ask("attack", int(dialect == PYTHON))[0] == 0
     assert len(set(answers)) == 1, answers
     return answers[0]
 
 
 def answer_snapshot(driver, text):
-    options, found, body = directives(text)
-    return snapshot(driver, body, options, "!attack" in found)
+    options, _, body = directives(text)
+    return snapshot(driver, body, options)
 
 
 def answer_snapshot_line(driver, call, _):
     options, bar, body = call.partition(" | ")
-    return snapshot(driver, body if bar else call, options if bar else "", False)
+    return snapshot(driver, body if bar else call, options if bar else "")
+
+
+MARKS = {"time_us": "time_us T0", "compile_context": "compile_context N/A", "user_metadata": 'user_metadata ""',
+         "pool_id": "pool_id ( 0 0 )", "annotations": "external_annotations [ ]", "host": "host_traces [ ]",
+         "settings": "max_split_size -1", "reuse": "graph_capture_record_stream_reuse false",
+         "threshold": "max_round_threshold 1"}
+
+
+def answer_release(driver, call, _):
+    words, _, conf = call.partition(" conf ")
+    words = words.split()
+
+    def marks(*names):
+        return " ".join(MARKS[n] for n in names if n in words)
+
+    entry = marks("time_us", "compile_context", "user_metadata", "pool_id")
+    entry = f"{{ action alloc addr S0 size 512 stream 0 {entry} }}" if "entries" in words else ""
+    settings = marks("settings", "reuse", "threshold") + (f" PYTORCH_CUDA_ALLOC_CONF {conf}" if conf else "")
+    read = snapshot(
+        driver, f"{{ device_traces [ [ {entry} ] ] segments [ " +
+        ("" if entry else "@segment 0 S1 2M small 0 0 @block S1 2M 0 inactive ] } ") + "] " +
+        (f"allocator_settings {{ {settings} }} " if "settings" in words else "") +
+        marks("annotations", "host") + " }", "")
+    found = re.search("torch ([0-9.]+ to [0-9.]+)", read)
+    return found[1] if found else read
 
 
 def unpickled(driver, data):
@@ -487,7 +509,8 @@ FILES = {"readers/csv": in_parts(answer_file), "readers/jsonl": in_parts(answer_
          "readers/refused": in_lines(answer_line), "readers/sidecar": in_lines(answer_sidecar),
          "readers/torch": in_parts(answer_snapshot),
          "readers/torch_refused": in_lines(answer_snapshot_line),
-         "unpickle": in_lines(answer_unpickle), "entries": in_lines(answer_entry)}
+         "unpickle": in_lines(answer_unpickle), "entries": in_lines(answer_entry),
+         "releases": in_lines(answer_release)}
 
 
 if __name__ == "__main__":

@@ -227,8 +227,6 @@ static void verify_shuffled(const char *path, uint32_t dev, unsigned *by_address
 		if (frag_verify_card(trace, dev, device, &h200, UINT64_MAX, NULL, &r, &test_err))
 			fail_msg("%s: %s", path, test_err.msg);
 		assert_int_equal(r.cause, r.identical ? FRAG_CAUSE_NONE : FRAG_CAUSE_ADDRESSES);
-		if (!r.identical)
-			assert_non_null(strstr(r.cause_text, "a tie that addresses decide: "));
 		*by_addresses += !r.identical;
 	}
 }

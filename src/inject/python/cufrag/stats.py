@@ -39,6 +39,11 @@ class Call(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("count", U64), ("failed", U64), ("bytes", U64), ("ns", U64)]
 
 
+class Counter(ctypes.Structure):
+    """struct frag_live_counter"""
+    _fields_ = [("name", ctypes.c_char * 64), ("value", I64)]
+
+
 def read(library, device):
     """struct frag_live_stats of a device; all zero where it was not used yet."""
     stats = Stats(size=ctypes.sizeof(Stats))
@@ -48,18 +53,13 @@ def read(library, device):
 
 def calls(library, device):
     """{name: {count, failed, bytes, ns}} of the driver's calls."""
-    found, row = {}, Call()
-    while library.frag_live_call(int(device), len(found), ctypes.byref(row)) == 0:
-        found[row.name.decode()] = {k: getattr(row, k) for k in ("count", "failed", "bytes", "ns")}
-    return found
+    return {row.name.decode(): {k: getattr(row, k) for k in ("count", "failed", "bytes", "ns")}
+            for row in rows(library.frag_live_calls, Call, device)}
 
 
 def counters(library, device):
     """The policy's own statistics."""
-    found = {}
-    kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, I64)
-    library.frag_live_counters(int(device), kind(lambda _, name, value: found.__setitem__(name.decode(), value)), None)
-    return found
+    return {row.name.decode(): row.value for row in rows(library.frag_live_counters, Counter, device)}
 
 
 def rows(function, kind, device):

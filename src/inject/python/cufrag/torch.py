@@ -19,7 +19,7 @@ from typing import Any, Dict, Optional
 from . import answers, stats
 
 LIBRARY = "libcufrag_torch.so"
-ABI = 2
+ABI = 3
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -114,7 +114,7 @@ def put_in(torch):
     memory = torch.cuda.memory
     wrapped = memory.CUDAPluggableAllocator(_path, "frag_live_alloc", "frag_live_free")
     inner = wrapped.allocator()
-    hooks = {"set_init_fn": "frag_live_init", "set_reset_fn": "frag_live_reset",
+    hooks = {"set_reset_fn": "frag_live_reset",
              "set_memory_fraction_fn": "frag_live_fraction", "set_base_alloc_fn": "frag_live_base",
              "set_record_stream_fn": "frag_live_record_stream", "set_release_pool": "frag_live_release_pool"}
     if hasattr(inner, "set_begin_allocate_stream_to_pool"):  # 2.1, 2.2

@@ -12,7 +12,7 @@ A change is a file NAME.py of this folder, found there, with
     def most(seen):           the change has a number, {n} in its sentence: 2 unless that is not enough for a card, at most this; may be missing
     def install(torch, seen): makes the change, by hooks; before the program uses the card. seen.number is that number, or 0
 
-The C side (src/pretend/advise/trials.c) sets CUFRAG_TRIALS for the run as it is, and CUFRAG_CHANGES, "NAME+NAME=4", for a run with changes.
+The C side (src/pretend/advise/trial.c) sets CUFRAG_TRIALS for the run as it is, and CUFRAG_CHANGES, "NAME+NAME=4", for a run with changes.
 At the end each process writes PID.advise beside its recording.
 """
 import importlib

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors that a variable keeps over steps go to the host, without their graphs."""
-import ast
+import re
 import sys
 
 from .seen import tensors_in, wrap
@@ -8,20 +8,12 @@ from .seen import tensors_in, wrap
 
 def line_of(name, path):
     """Where the file adds to the variable."""
+    adds = re.compile(r".*(?<![.\w]){0}(\s*([-+*/|&]=|=[^=].*\b{0}\b)|\.(append|extend|insert)\()".format(re.escape(name)))
     try:
-        tree = ast.parse(open(path).read())
-    except (OSError, TypeError, SyntaxError, ValueError):
+        with open(path) as f:
+            return next(("%s:%d" % (path, n) for n, line in enumerate(f, 1) if adds.match(line)), path)
+    except (OSError, TypeError, ValueError):
         return ""
-    for node in ast.walk(tree):
-        call = node.func if isinstance(node, ast.Call) else None
-        if isinstance(call, ast.Attribute) and call.attr in ("append", "extend", "insert") and getattr(call.value, "id", "") == name:
-            return "%s:%d" % (path, node.lineno)
-        if isinstance(node, ast.AugAssign) and getattr(node.target, "id", "") == name:
-            return "%s:%d" % (path, node.lineno)
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == name and any(
-                getattr(n, "id", "") == name for n in ast.walk(node.value)):
-            return "%s:%d" % (path, node.lineno)
-    return path
 
 
 def applies(seen):

@@ -1,0 +1,23 @@
+# The same command with one thread and with several writes the same bytes. Under ThreadSanitizer (make tsan) a race ends the
+# program with a status of its own.
+export TSAN_OPTIONS="${TSAN_OPTIONS:-halt_on_error=1}"
+# same COMMAND ARGUMENT...: its JSON, without the command line and the number of threads
+same() {
+	for n in 1 5 $([ -n "$FRAG_TEST_QUICK" ] || echo 2); do
+		"$CUFRAG" "$@" --threads $n --json $n > out 2>&1 || { echo "$*, $n threads: exit $?"; tail -n 40 out; }
+		sed -i 's/"command_line": .*//; s/"threads": .*//' $n
+		cmp 1 $n || { echo "$*: $n threads"; diff 1 $n | head -n 20; }
+	done
+}
+ln -s "$TRACES" traces
+same compare traces/seeddemo.default.cft traces/mempool.default.cft traces/streams.default.cft --policies all --on-oom=skip --no-host
+same compare traces/modelpar.default.cft --no-host # two devices
+same compare traces/gnn.default.cft --policy native --no-host # more threads than policies
+# the reading thread and the replaying one
+same replay traces/varlen.default.cft --policy pytorch --stream --no-host
+same compare traces/modelpar.default.cft --policies 'pytorch;buddy;async' --stream --no-host
+same fit traces/gnn.default.cft
+same tune traces/gnn.default.cft
+# charts are drawn at the same time
+! command -v gnuplot > none || "$CUFRAG" compare traces/gnn.default.cft --no-host --threads 4 --out report > out 2>&1 || tail -n 40 out
+! command -v gnuplot > none || [ -s report/report.html ] || echo 'no report'
