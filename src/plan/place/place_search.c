@@ -13,7 +13,6 @@
 #include <frag/clock.h>
 
 #include "place.h"
-#include "place_tree.h"
 
 #define BUFFERS_MAX 6000u /* bounds the depth of the tree, which is walked by recursion */
 #define TURNS 9u	  /* orders per round: the static ones, then these with random changes */

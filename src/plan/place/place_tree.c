@@ -16,7 +16,6 @@
  * placed first, a section with too much waste ends a branch, and the static orders.
  */
 #include "place.h"
-#include "place_tree.h"
 
 #include <string.h>
 
@@ -24,7 +23,6 @@
 
 #include "lib/bisect.h"
 #include "lib/grow.h"
-#include "plan/edges.h"
 
 #define CLOCK_EVERY 32u /* nodes between two checks of the clock */
 #define NONE UINT32_MAX
