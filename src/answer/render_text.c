@@ -62,9 +62,9 @@ static void add_heading(const char *text, unsigned columns, bool color, struct f
 	frag_text_add_lines(&lines, "", "", text, columns);
 	out->failed |= lines.failed;
 	frag_text_add(out, out->len ? "\n" : "");
-	frag_text_add(out, frag_term_style(color, "bold"));
+	frag_text_add(out, color ? "\033[1m" : "");
 	frag_text_addn(out, frag_text_str(&lines), lines.len ? lines.len - 1 : 0);
-	frag_text_addf(out, "%s\n", frag_term_style(color, "off"));
+	frag_text_addf(out, "%s\n", color ? "\033[0m" : "");
 }
 
 /* What the first line of a sentence begins with, and those that follow. */

@@ -2,6 +2,7 @@
 /* Tasks over threads; see parallel.h. The calling thread watches and reports. */
 #include "parallel.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <time.h>
 
@@ -15,9 +16,6 @@ struct crew {
 	struct frag_ticks *ticks;
 	bool own_ticks;
 	_Atomic size_t next;
-	pthread_mutex_t lock; /* protects `live` */
-	pthread_cond_t changed;
-	size_t live;
 };
 
 static void *work(void *arg)
@@ -33,10 +31,6 @@ static void *work(void *arg)
 		if (c->own_ticks)
 			atomic_fetch_add(&c->ticks->done, 1);
 	}
-	pthread_mutex_lock(&c->lock);
-	c->live--;
-	pthread_cond_signal(&c->changed);
-	pthread_mutex_unlock(&c->lock);
 	return NULL;
 }
 
@@ -48,22 +42,17 @@ static void report(const struct crew *c)
 		c->watch->progress(c->watch->ctx, FRAG_MIN(done, c->ticks->total), c->ticks->total);
 }
 
-static void watch_crew(struct crew *c)
+static void join(const struct crew *c, pthread_t thread)
 {
-	pthread_mutex_lock(&c->lock);
-	while (c->live) {
-		struct timespec until;
+	struct timespec until;
 
+	do {
+		report(c);
 		clock_gettime(CLOCK_REALTIME, &until);
 		until.tv_nsec += WATCH_EVERY_NS;
-		if (until.tv_nsec >= 1000000000) {
-			until.tv_nsec -= 1000000000;
-			until.tv_sec++;
-		}
-		pthread_cond_timedwait(&c->changed, &c->lock, &until);
-		report(c);
-	}
-	pthread_mutex_unlock(&c->lock);
+		until.tv_sec += until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+	} while (pthread_timedjoin_np(thread, NULL, &until) == ETIMEDOUT);
 }
 
 int frag_parallel(size_t count, unsigned threads, void (*task)(void *ctx, size_t i), void *ctx,
@@ -82,22 +71,13 @@ int frag_parallel(size_t count, unsigned threads, void (*task)(void *ctx, size_t
 	size_t started = 0;
 
 	FRAG_TRY_CALLOC(crew, wanted, "threads", err);
-	pthread_mutex_init(&c.lock, NULL);
-	pthread_cond_init(&c.changed, NULL);
-	c.live = wanted;
 	while (started < wanted && !pthread_create(&crew[started], NULL, work, &c))
 		started++;
-	pthread_mutex_lock(&c.lock);
-	c.live -= wanted - started;
-	c.live += started == 0;
-	pthread_mutex_unlock(&c.lock);
 	if (!started)
 		work(&c);
-	watch_crew(&c);
 	for (size_t i = 0; i < started; i++)
-		pthread_join(crew[i], NULL);
-	pthread_cond_destroy(&c.changed);
-	pthread_mutex_destroy(&c.lock);
+		join(&c, crew[i]);
+	report(&c);
 	frag_host_free(crew);
 	if (begun)
 		*begun = FRAG_MIN(atomic_load(&c.next), count);

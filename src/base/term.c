@@ -32,22 +32,6 @@ bool frag_term_color(enum frag_color mode, FILE *to)
 	return !(no && *no) && !dumb() && isatty(fileno(to));
 }
 
-const char *frag_term_style(bool color, const char *style)
-{
-	static const struct {
-		const char *name, *code;
-	} styles[] = {
-		{ "off", "\033[0m" },	{ "bold", "\033[1m" },	 { "dim", "\033[2m" },
-		{ "red", "\033[31m" },	{ "green", "\033[32m" }, { "yellow", "\033[33m" },
-		{ "blue", "\033[34m" },
-	};
-
-	for (size_t i = 0; color && i < FRAG_ARRAY_LEN(styles); i++)
-		if (!strcmp(styles[i].name, style))
-			return styles[i].code;
-	return "";
-}
-
 unsigned frag_term_columns(FILE *to)
 {
 	struct winsize size;

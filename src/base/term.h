@@ -13,8 +13,6 @@ enum frag_color { FRAG_COLOR_AUTO, FRAG_COLOR_ALWAYS, FRAG_COLOR_NEVER };
 
 /* auto: colour on a terminal, unless TERM is "dumb" or NO_COLOR is set. */
 bool frag_term_color(enum frag_color mode, FILE *to);
-/* Escape sequence of a style (bold, red, green, yellow, dim, off), or "" without colour. */
-const char *frag_term_style(bool color, const char *style);
 /* Columns of the terminal behind `to`; 80 if it is not a terminal. */
 unsigned frag_term_columns(FILE *to);
 /* Columns for a table: of the terminal behind `to`, else COLUMNS; 0 = unlimited. */

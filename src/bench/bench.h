@@ -18,7 +18,7 @@
 #include "recording/target.h"
 #include "compare/session.h"
 
-/* One call at one size: all samples, sorted by frag_bench_sort. */
+/* One call at one size: all samples, sorted. */
 struct frag_bench_row {
 	const char *item; /* the call, or a case of it */
 	uint64_t bytes;
@@ -41,10 +41,6 @@ int frag_bench_open(struct frag_bench *b, const struct frag_session_host *host,
 		    const struct frag_limit *limit, struct frag_err *err);
 /* Closes it. */
 void frag_bench_release(struct frag_bench *b);
-/* Errors: FRAG_ENOMEM. */
-int frag_bench_add(struct frag_bench *b, const char *item, uint64_t bytes, uint32_t handles,
-		   uint64_t ns, struct frag_err *err);
-void frag_bench_sort(struct frag_bench *b);
 /* q in 0..1 of a sorted row. */
 uint64_t frag_bench_quantile(const struct frag_bench_row *r, double q);
 /* All driver calls that the device has, twice: a warm-up and the measurement. */

@@ -232,17 +232,6 @@ static void show_policies(struct frag_bench_policies *b, struct bench_row *data)
 			   "percentiles: medians of %u passes",
 			   FRAG_VERSION, b->passes);
 	frag_answer_table(a, &policy_row_shape, b->rows, b->rows_count);
-	for (size_t i = 0; i < b->rows_count; i++) {
-		const struct class_row *classes = b->rows[i].classes.rows;
-
-		for (size_t k = 0; k < b->rows[i].classes.count; k++)
-			frag_answer_remark(a,
-					   "%s, %s, %s: %llu allocs a pass, p50 %llu, p99 %llu, "
-					   "p99.9 %llu ns",
-					   b->rows[i].trace, b->rows[i].policy, classes[k].class,
-					   LLU(classes[k].allocs_count), LLU(classes[k].p50_ns),
-					   LLU(classes[k].p99_ns), LLU(classes[k].p999_ns));
-	}
 }
 
 int frag_bench_policies_answer(struct frag_bench_policies *b, char *const *paths, size_t count,

@@ -38,8 +38,8 @@ static struct frag_bench_row *row_of(struct frag_bench *b, const char *item, uin
 	return &b->rows[b->rows_count++];
 }
 
-int frag_bench_add(struct frag_bench *b, const char *item, uint64_t bytes, uint32_t handles,
-		   uint64_t ns, struct frag_err *err)
+static int add_sample(struct frag_bench *b, const char *item, uint64_t bytes, uint32_t handles,
+		      uint64_t ns, struct frag_err *err)
 {
 	struct frag_bench_row *r;
 
@@ -52,7 +52,7 @@ int frag_bench_add(struct frag_bench *b, const char *item, uint64_t bytes, uint3
 	return 0;
 }
 
-void frag_bench_sort(struct frag_bench *b)
+static void sort_samples(struct frag_bench *b)
 {
 	for (size_t i = 0; i < b->rows_count; i++)
 		qsort(b->rows[i].ns, b->rows[i].count, sizeof(uint64_t), frag_compare_u64);
@@ -95,8 +95,8 @@ void frag_bench_release(struct frag_bench *b)
 		if (rc_ == FRAG_OOM) \
 			return frag_fail(err, FRAG_EDEVICE, "%s: out of memory", (item)); \
 		FRAG_TRY(rc_); \
-		FRAG_TRY(frag_bench_add((b), (item), (bytes), (handles), \
-					(b)->dev->driver_ns - before_, err)); \
+		FRAG_TRY(add_sample((b), (item), (bytes), (handles), \
+				    (b)->dev->driver_ns - before_, err)); \
 	} while (0)
 
 /* ---- cudaMalloc -------------------------------------------------------------------- */
@@ -336,6 +336,6 @@ int frag_bench_calls(struct frag_bench *b, struct frag_err *err)
 	b->warm = true;
 	b->repeats = repeats;
 	FRAG_TRY(calls(b, err));
-	frag_bench_sort(b);
+	sort_samples(b);
 	return 0;
 }

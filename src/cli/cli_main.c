@@ -167,28 +167,10 @@ static bool is_script(const char *path)
 	return n > 3 && !strcmp(path + n - 3, ".py");
 }
 
-/* The interpreter of the environment that is active, where there is one. */
-static char *python(void)
-{
-	static char names[][8] = { "python", "python3" };
-	const char *dir = getenv("PATH");
-
-	while (dir && *dir) {
-		size_t n = strcspn(dir, ":");
-		char path[4096];
-
-		snprintf(path, sizeof(path), "%.*s/%s", (int)n, dir, names[0]);
-		if (!access(path, X_OK))
-			return names[0];
-		dir += n + (dir[n] == ':');
-	}
-	return names[1];
-}
-
-/* cufrag train.py --batch 8: cufrag fit --brief -- python train.py --batch 8 */
+/* cufrag train.py --batch 8: cufrag fit --brief -- python3 train.py --batch 8 */
 static int run_script(int argc, char **argv)
 {
-	static char words[][10] = { "fit", "--brief", "--" };
+	static char words[][10] = { "fit", "--brief", "--", "python3" };
 	FRAG_AUTO_FREE char **line =
 		frag_host_calloc((size_t)argc + FRAG_ARRAY_LEN(words) + 2, sizeof(*line));
 	struct frag_err err = { 0 };
@@ -198,7 +180,6 @@ static int run_script(int argc, char **argv)
 		return print_failure((frag_fail_nomem(&err, "command line"), &err));
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(words); i++)
 		line[n++] = words[i];
-	line[n++] = python();
 	for (int i = 1; i < argc; i++)
 		line[n++] = argv[i];
 	return run_command(frag_commands_find("fit"), n, line);

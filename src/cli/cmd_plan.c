@@ -106,7 +106,6 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	if (o->steps.slack > 0)
 		o->steps.slack /= 100;
 	o->seed = cli->target.seed;
-	o->threads = cli->threads;
 	FRAG_TRY(frag_recordings_open(&units, cli->operands, cli->operands_count, &cli->target, 0,
 				      err));
 	FRAG_TRY_CALLOC(list, units.units_count, "plan", err);

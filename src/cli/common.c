@@ -65,7 +65,9 @@ void frag_cli_note_text(const void *cli, const char *text)
 	frag_cli_note(cli, "%s", text);
 }
 
-void frag_cli_detail(const struct frag_cli *cli, const char *fmt, ...)
+/* Only with --verbose: what was settled, found or taken for granted. */
+static void __attribute__((format(printf, 2, 3)))
+detail(const struct frag_cli *cli, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -234,23 +236,23 @@ void frag_cli_settle_tell(const struct frag_cli *cli, const struct frag_trace *t
 	const struct frag_trace_settings *set = &trace->settings;
 	char text[600];
 
-	frag_cli_detail(cli, "'%s': format %s, %u %s, settings %s", trace->name, trace->format,
-			trace->devs_count, trace->devs_count == 1 ? "device" : "devices",
-			!set->present		  ? "not recorded"
-			: set->conf && *set->conf ? set->conf
-						  : "the defaults");
+	detail(cli, "'%s': format %s, %u %s, settings %s", trace->name, trace->format,
+	       trace->devs_count, trace->devs_count == 1 ? "device" : "devices",
+	       !set->present		 ? "not recorded"
+	       : set->conf && *set->conf ? set->conf
+					 : "the defaults");
 	if (set->torch_last)
-		frag_cli_detail(cli, "recorded by PyTorch %u.%u to %u.%u, as far as the file tells",
-				set->torch_first / 100, set->torch_first % 100,
-				set->torch_last / 100, set->torch_last % 100);
+		detail(cli, "recorded by PyTorch %u.%u to %u.%u, as far as the file tells",
+		       set->torch_first / 100, set->torch_first % 100, set->torch_last / 100,
+		       set->torch_last % 100);
 	for (uint32_t d = 0; d < trace->devs_count; d++) {
 		const struct frag_trace_dev *dev = &trace->devs[d];
 
 		if (!dev->has_evidence)
-			frag_cli_detail(cli, "device %u: no segments recorded, nothing to check",
-					dev->ordinal);
+			detail(cli, "device %u: no segments recorded, nothing to check",
+			       dev->ordinal);
 		else if (dev->settled.checked)
-			frag_cli_detail(cli, "device %u: %s", dev->ordinal,
-					frag_settled_text(&dev->settled, text, sizeof(text)));
+			detail(cli, "device %u: %s", dev->ordinal,
+			       frag_settled_text(&dev->settled, text, sizeof(text)));
 	}
 }

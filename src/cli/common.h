@@ -98,9 +98,6 @@ int frag_cli_fail(const struct frag_cli *cli, const struct frag_err *err);
 /* "cufrag CMD: text" on stderr, for what is worth knowing but no failure; not with --quiet. */
 void frag_cli_note(const struct frag_cli *cli, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* The same, only with --verbose: what was settled, found or taken for granted. */
-void frag_cli_detail(const struct frag_cli *cli, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
 
 /* "reading run.pickle" as a line of progress, until frag_progress_end. name may be NULL. */
 void frag_cli_show(struct frag_progress *p, const char *what, const char *name);

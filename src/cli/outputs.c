@@ -2,14 +2,12 @@
 /*
  * Outputs that would destroy something: `--json a.pickle b.pickle` is a slip of the fingers, and a
  * recording cannot be made again. Files are told apart by device and inode, those that are not
- * there yet by folder and name.
+ * there yet by name.
  */
 #include "common.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,8 +20,7 @@ struct output {
 	const struct frag_arg *row;
 	const char *path;
 	bool there;
-	struct stat st;	      /* there */
-	char place[PATH_MAX]; /* not there: its folder, resolved, and its name */
+	struct stat st; /* there */
 };
 
 static bool is_stdout(const char *path)
@@ -31,25 +28,15 @@ static bool is_stdout(const char *path)
 	return !strcmp(path, "-");
 }
 
-static void look_at(struct output *o)
-{
-	const char *slash = strrchr(o->path, '/');
-	char folder[PATH_MAX], resolved[PATH_MAX];
-
-	o->there = !stat(o->path, &o->st);
-	if (o->there || strlen(o->path) >= sizeof(folder))
-		return;
-	memcpy(folder, o->path, strlen(o->path) + 1);
-	folder[!slash ? 0 : slash == o->path ? 1 : slash - o->path] = '\0';
-	if (realpath(*folder ? folder : ".", resolved) &&
-	    strlen(resolved) + strlen(o->path) + 2 < sizeof(o->place))
-		snprintf(o->place, sizeof(o->place), "%.*s/%.*s", (int)strlen(resolved), resolved,
-			 (int)strlen(o->path), slash ? slash + 1 : o->path);
-}
-
 static bool same_file(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && S_ISREG(a->st_mode);
+}
+
+/* Without "./" in front. */
+static const char *plain(const char *path)
+{
+	return strncmp(path, "./", 2) ? path : plain(path + 2);
 }
 
 static bool same_output(const struct output *a, const struct output *b)
@@ -58,7 +45,7 @@ static bool same_output(const struct output *a, const struct output *b)
 		return is_stdout(a->path) && is_stdout(b->path);
 	if (a->there || b->there)
 		return a->there && b->there && same_file(&a->st, &b->st);
-	return *a->place && !strcmp(a->place, b->place);
+	return !strcmp(plain(a->path), plain(b->path));
 }
 
 /* "a pickle", …: an existing file that cannot be made again; NULL: none. */
@@ -142,10 +129,9 @@ static int check_one(const struct frag_cli *cli, const struct frag_arg_table *ta
 int frag_outputs_check(const struct frag_cli *cli, const struct frag_arg_table *tables,
 		       struct frag_err *err)
 {
-	FRAG_AUTO_FREE struct output *all = NULL;
+	struct output all[OUTPUTS_MAX];
 	size_t n = 0;
 
-	FRAG_TRY_CALLOC(all, OUTPUTS_MAX, "outputs", err);
 	for (const struct frag_arg_table *t = tables; t->rows; t++) {
 		for (const struct frag_arg *a = t->rows; a->type != FRAG_ARG_END; a++) {
 			const char *path = a->type == FRAG_ARG_TEXT && a->file != FRAG_ARG_READS
@@ -155,7 +141,8 @@ int frag_outputs_check(const struct frag_cli *cli, const struct frag_arg_table *
 			if (!path || n == OUTPUTS_MAX)
 				continue;
 			all[n] = (struct output){ .row = a, .path = path };
-			look_at(&all[n++]);
+			all[n].there = !stat(path, &all[n].st);
+			n++;
 		}
 	}
 	for (size_t i = 0; i < n; i++)

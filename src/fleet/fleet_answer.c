@@ -394,16 +394,6 @@ static void say_method(struct frag_answer *a, const struct frag_fleet *f)
 				f->estimates == 1 ? "it needs" : "they need");
 	frag_answer_say(a, "not known here: compute, bandwidth, how jobs on one card slow each "
 			   "other down, and memory outside of the allocator except the context");
-	frag_answer_heading(a, "How it was done");
-	frag_answer_last(a)->page_only = true;
-	frag_answer_say(a,
-			"Every rank was replayed on a simulated card under every setting of the "
-			"sweep. A job needs the peak reserved memory of its worst rank. A card "
-			"fits if %.0f %% of it stays free beside the context. Sharing packs ranks "
-			"by first fit decreasing, ranks of one job on different cards, each with a "
-			"context of its own: either all peaks at once, or at the recorded times.",
-			100 * f->headroom.ratio);
-	frag_answer_last(a)->page_only = true;
 }
 
 static int fill(struct plan *p, const struct frag_fleet *f, struct frag_answer *a,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Results of a sweep read: CSV, counts, rows for the plan of a fleet. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/outfile.h"
@@ -53,23 +52,19 @@ int frag_store_csv(struct frag_store *s, const char *path, struct frag_err *err)
 
 int frag_store_count(struct frag_store *s, struct frag_store_counts *out, struct frag_err *err)
 {
-	static const char *const sql[] = {
-		"SELECT count(*) FROM traces",
-		"SELECT count(*) FROM items",
-		"SELECT count(*) FROM items WHERE status='completed'",
-		"SELECT count(*) FROM items WHERE status='refused'",
-		"SELECT count(*) FROM traces WHERE error IS NOT NULL",
-	};
+	static const char sql[] =
+		"SELECT (SELECT count(*) FROM traces), count(*), total(status='completed'), "
+		"total(status='refused'), (SELECT count(*) FROM traces WHERE error IS NOT NULL) "
+		"FROM items";
+	FRAG_AUTO(frag_db_finalize) sqlite3_stmt *q = NULL;
 	uint64_t *const to[] = { &out->traces, &out->items, &out->completed, &out->refused,
 				 &out->failed };
 
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(sql); i++) {
-		char text[32];
-
-		if (frag_db_text(s, sql[i], text, sizeof(text)))
-			return frag_db_fail(s, FRAG_EOUTPUT, err);
-		*to[i] = strtoull(text, NULL, 10);
-	}
+	FRAG_TRY(frag_db_prepare(s, sql, FRAG_EOUTPUT, &q, err));
+	if (sqlite3_step(q) != SQLITE_ROW)
+		return frag_db_fail(s, FRAG_EOUTPUT, err);
+	for (int i = 0; i < (int)FRAG_ARRAY_LEN(to); i++)
+		*to[i] = (uint64_t)sqlite3_column_int64(q, i);
 	return 0;
 }
 

@@ -24,7 +24,7 @@ struct course {
 	int rank, ranks_count;
 	size_t *rank_task;    /* [ranks_count], NOTHING = idle */
 	unsigned char *tries; /* [files.count] */
-	size_t *again, again_count, next, done;
+	size_t next, done;
 	size_t skipped, passed; /* there already; in a folder and no trace */
 	struct frag_progress progress;
 };
@@ -43,8 +43,6 @@ static size_t next_task(struct course *c)
 {
 	if (frag_interrupted())
 		return NOTHING;
-	if (c->again_count)
-		return c->again[--c->again_count];
 	while (c->next < c->s->files.count) {
 		size_t task = c->next++;
 
@@ -56,17 +54,17 @@ static size_t next_task(struct course *c)
 	return NOTHING;
 }
 
-/* A trace without an answer: once more, or it has failed. */
+/* A trace without an answer: once more? Else it has failed. */
+static bool try_again(struct course *c, size_t task)
+{
+	return !frag_interrupted() && ++c->tries[task] < TRIES;
+}
+
 static int give_up(struct course *c, size_t task, const char *why, struct frag_err *err)
 {
-	json_auto_t *answer = NULL;
+	json_auto_t *answer = json_pack("{s:s, s:s, s:s}", "path", c->s->files.list[task].path,
+					"trace", "", "error", why);
 
-	if (++c->tries[task] < TRIES) {
-		c->again[c->again_count++] = task;
-		return 0;
-	}
-	answer = json_pack("{s:s, s:s, s:s}", "path", c->s->files.list[task].path, "trace", "",
-			   "error", why);
 	FRAG_CHECK_ALLOC(answer, "results", err);
 	c->done++;
 	return frag_store_put(c->store, answer, err);
@@ -105,6 +103,8 @@ static int look_at_worker(struct course *c, struct frag_sweep_worker *w, struct 
 
 	if (!rc)
 		return 0;
+	if (rc < 0 && try_again(c, task))
+		return frag_sweep_worker_start(w, c->s, task, c->s->files.list[task].path, err);
 	if (rc < 0)
 		return give_up(c, task, why, err);
 	answer = FRAG_GIVE(w->answer);
@@ -128,16 +128,21 @@ static void wait_for_workers(struct course *c, unsigned us)
 
 /* ---- other ranks ------------------------------------------------------------------------ */
 
+static int give_rank(struct course *c, int r, size_t task, struct frag_err *err)
+{
+	c->rank_task[r] = task;
+	return frag_sweep_rank_give(c->ranks, r, task, c->s->files.list[task].path)
+		       ? frag_fail(err, FRAG_EOUTPUT, "rank %d cannot be reached", r)
+		       : 0;
+}
+
 static int feed_ranks(struct course *c, struct frag_err *err)
 {
 	for (int r = 1; r < c->ranks_count; r++) {
 		size_t task = c->rank_task[r] == NOTHING ? next_task(c) : NOTHING;
 
-		if (task == NOTHING)
-			continue;
-		if (frag_sweep_rank_give(c->ranks, r, task, c->s->files.list[task].path))
-			return frag_fail(err, FRAG_EOUTPUT, "rank %d cannot be reached", r);
-		c->rank_task[r] = task;
+		if (task != NOTHING)
+			FRAG_TRY(give_rank(c, r, task, err));
 	}
 	return 0;
 }
@@ -154,6 +159,8 @@ static int look_at_ranks(struct course *c, bool *came, struct frag_err *err)
 	if (!*came)
 		return 0;
 	if (rank > 0 && rank < c->ranks_count && c->rank_task[rank] == task) {
+		if (failed && try_again(c, task))
+			return give_rank(c, rank, task, err);
 		c->rank_task[rank] = NOTHING;
 		FRAG_TRY(feed_ranks(c, err));
 		FRAG_TRY(failed ? give_up(c, task, text, err) : take_answer(c, task, text, err));
@@ -195,7 +202,7 @@ static int hand_out(struct course *c, struct frag_err *err)
 		}
 		for (size_t i = 0; i < c->workers_count; i++)
 			FRAG_TRY(look_at_worker(c, &c->workers[i], err));
-	} while (!frag_interrupted() && (busy(c) || c->again_count || c->next < total));
+	} while (!frag_interrupted() && (busy(c) || c->next < total));
 	return 0;
 }
 
@@ -270,7 +277,6 @@ static int sweep(struct course *c, struct frag_err *err)
 	int rc;
 
 	FRAG_TRY_CALLOC(c->tries, s->files.count + 1, "sweep", err);
-	FRAG_TRY_CALLOC(c->again, s->files.count + 1, "sweep", err);
 	FRAG_TRY(question_of(s, &question, err));
 	FRAG_TRY(frag_store_note(c->store, "question", question.s, err));
 	FRAG_TRY(note_shard(c, err));
@@ -355,6 +361,6 @@ int frag_sweep_run(struct frag_sweep *s, struct frag_answer *a, struct frag_rows
 		frag_sweep_worker_end(&c.workers[i]);
 	if (c.ranks && c.ranks_count)
 		c.ranks->stop();
-	FRAG_FREE(c.rank_task, c.workers, c.again, c.tries);
+	FRAG_FREE(c.rank_task, c.workers, c.tries);
 	return rc;
 }

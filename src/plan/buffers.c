@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Buffers of a trace, and the largest load. */
-#include "plan/edges.h"
+#include "place/place.h"
 
 #include <stdlib.h>
 

@@ -109,7 +109,6 @@ static int search(struct frag_placing *p, struct work *w, uint64_t spent_ns, str
 		.budget_ns = budget_ns(w->o) - FRAG_MIN(budget_ns(w->o), spent_ns),
 		.nodes_max = w->o->nodes,
 		.seed = w->o->seed,
-		.threads = w->o->threads,
 		.watch = begin_work(w, p, "branch and bound"),
 	};
 	uint64_t begin = frag_clock_ns(), height = p->best;

@@ -25,7 +25,6 @@ struct frag_placing_options {
 	double time_s;	       /* for improving and searching */
 	uint64_t nodes;	       /* of the search; 0 = any number */
 	uint64_t seed;	       /* of the search */
-	unsigned threads;      /* of the search */
 	const char *placement; /* file for the lowest placement, or NULL */
 	/* a plan of the steps goes into this file; NULL = none. watch, budget: not used */
 	const char *plan;

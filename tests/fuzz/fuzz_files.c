@@ -11,7 +11,6 @@
 #include "explain/diff/diff.h"
 #include "fleet/fleet.h"
 #include "fleet/results.h"
-#include "fleet/results_internal.h"
 #include "planned/plan_text.h"
 #include "recording/estimate.h"
 #include "fuzz.h"

@@ -222,8 +222,8 @@ int frag_place_improve(const struct frag_buffers *b, const struct frag_improve_o
  * Branch and bound: finds a placement of at most the target. On entry offsets and *height hold a
  * placement (*height UINT64_MAX: none), on return the lowest one found. *answer: FOUND, NONE
  * (proved: no placement is as low as the target), or GAVE_UP (a budget, the watch, more than 6,000
- * buffers). Unless time ends the search, the answer is the same for any number of threads, on any
- * machine. nodes: search nodes of all attempts that count. Errors: FRAG_ENOMEM.
+ * buffers). Unless time ends the search, the answer is the same on any machine. nodes: search nodes
+ * of all attempts. Errors: FRAG_ENOMEM.
  */
 enum frag_search_answer { FRAG_SEARCH_FOUND, FRAG_SEARCH_NONE, FRAG_SEARCH_GAVE_UP };
 struct frag_search_options {
@@ -231,7 +231,6 @@ struct frag_search_options {
 	uint64_t budget_ns;		/* wall clock */
 	uint64_t nodes_max;		/* no round begins after this many nodes; 0 = unlimited */
 	uint64_t seed;			/* for the random orders */
-	unsigned threads;		/* 0 = 1 */
 	const struct frag_watch *watch; /* may be NULL */
 };
 int frag_place_search(const struct frag_buffers *b, const struct frag_search_options *opt,

@@ -425,8 +425,6 @@ int frag_fit_cards_answer(const struct frag_fit_cards *f, struct frag_answer *a,
 	frag_answer_gap(a);
 	frag_answer_table(a, &policy_shape, fit->results.rows, fit->results.count);
 	chart(f, a);
-	for (size_t r = 0; r < f->rows_count; r++)
-		frag_fit_say_price(f, &f->rows[r], a);
 	frag_answer_gap(a);
 	frag_answer_table(a, &gpu_shape, fit->gpus.rows, fit->gpus.count);
 	frag_answer_gap(a);

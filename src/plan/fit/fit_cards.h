@@ -88,12 +88,10 @@ size_t frag_fit_card(const struct frag_fit_cards *f, size_t row, bool others);
 /* For the time that was recorded, a card for each device; NaN = not known. */
 double frag_fit_job_price(const struct frag_fit_cards *f, const struct frag_gpu *gpu);
 
-/* What the answer says beside its tables (fit_sentences.c). price: what the smallest card costs, and what a limit that is
- * a fraction of it leaves to the process; rows: how far smallest cards are apart, what fails on all, and sizes above the smallest that fail. */
+/* What the answer says beside its tables (fit_sentences.c): how it was searched; what fails on all
+ * cards, and sizes above the smallest that fail. */
 const char *frag_fit_row_name(const struct frag_fit_row *row);
 void frag_fit_remarks(const struct frag_fit_cards *f, struct frag_answer *a);
-void frag_fit_say_price(const struct frag_fit_cards *f, const struct frag_fit_row *row,
-			struct frag_answer *a);
 void frag_fit_say_rows(const struct frag_fit_cards *f, struct frag_answer *a);
 /* Of the command, also of --vary. */
 extern const struct frag_shape frag_fit_shape;

@@ -48,38 +48,6 @@ void frag_fit_remarks(const struct frag_fit_cards *f, struct frag_answer *a)
 				   (unsigned long long)refused);
 }
 
-void frag_fit_say_price(const struct frag_fit_cards *f, const struct frag_fit_row *row,
-			struct frag_answer *a)
-{
-	const struct frag_fit *fit = &row->tasks[row->worst].fit;
-	uint64_t share = frag_limit_bytes(&f->target->limit, row->min_bytes);
-	bool limited = share < row->min_bytes;
-
-	if (!row->complete || !row->possible || (!fit->min_retries_count && !limited))
-		return;
-	frag_answer_say(
-		a, "with %s, a card of %s%s refuses nothing, after %llu %s and %s in the driver",
-		frag_fit_row_name(row), FRAG_BYTES(row->min_bytes),
-		limited ? frag_answer_print(a, " (the process may have %s of it)",
-					    FRAG_BYTES(share))
-			: "",
-		(unsigned long long)fit->min_retries_count,
-		fit->min_retries_count == 1 ? "retry" : "retries", FRAG_NS(fit->min_driver_ns));
-}
-
-static void say_spread(const struct frag_fit_cards *f, const struct frag_fit_row *row,
-		       struct frag_answer *a)
-{
-	uint64_t low = UINT64_MAX;
-
-	for (size_t i = 0; i < f->units.units_count; i++)
-		low = FRAG_MIN(low, row->tasks[i].fit.min_capacity_bytes);
-	if (f->units.units_count > 1 && row->complete && row->possible)
-		frag_answer_say(a, "with %s, smallest cards of %s to %s; %s decides",
-				frag_fit_row_name(row), FRAG_BYTES(low), FRAG_BYTES(row->min_bytes),
-				f->units.units[row->worst].label);
-}
-
 /* What no card helps against. */
 static void say_never(const struct frag_fit_cards *f, const struct frag_fit_row *row,
 		      struct frag_answer *a)
@@ -134,8 +102,6 @@ static void say_search(const struct frag_fit_cards *f, const struct frag_fit_row
 
 void frag_fit_say_rows(const struct frag_fit_cards *f, struct frag_answer *a)
 {
-	for (size_t r = 0; r < f->rows_count; r++)
-		say_spread(f, &f->rows[r], a);
 	for (size_t r = 0; r < f->rows_count; r++)
 		say_never(f, &f->rows[r], a);
 	for (size_t r = 0; r < f->rows_count; r++)

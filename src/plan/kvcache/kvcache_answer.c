@@ -96,19 +96,11 @@ static void conclude_replay(const struct kvcache *x, struct frag_answer *a)
 						       "request is preempted",
 						       "requests are preempted"),
 				     frag_answer_count(a, x->preemptions_count, "time", "times"));
-	if (x->preemptions_count)
-		frag_answer_say(
-			a, "%s processed again because of it",
-			frag_answer_count(a, x->recomputed_tokens_count, "token is", "tokens are"));
 	if (x->too_long_count)
 		frag_answer_warn(
 			a, "%s left out: the whole cache does not hold %s",
 			frag_answer_count(a, x->too_long_count, "request is", "requests are"),
 			x->too_long_count == 1 ? "it" : "one of them");
-	if (x->peak_waiting_count)
-		frag_answer_say(a, "up to %s at a time",
-				frag_answer_count(a, x->peak_waiting_count, "request waits",
-						  "requests wait"));
 }
 
 static void draw(const struct kvcache *x, struct frag_answer *a)

@@ -63,9 +63,14 @@ static int count_conflicts(const struct frag_buffers *b, struct key *keys, struc
 	return 0;
 }
 
-/* All buffers in the given order: order[count] of buffer numbers, owned by the caller. */
-static int make_order(const struct frag_buffers *b, enum frag_order order, uint32_t *out,
-		      struct frag_err *err)
+/* 1, or with a state a random number between 1 and 4/3. */
+static double blur(uint64_t *state)
+{
+	return state ? 1.0 + (double)(frag_random(state) >> 40) / (double)(1 << 24) / 3.0 : 1;
+}
+
+int frag_place_order(const struct frag_buffers *b, enum frag_order order, uint64_t *random,
+		     uint32_t *out, struct frag_err *err)
 {
 	FRAG_AUTO_FREE struct key *keys = NULL;
 	int rc = 0;
@@ -85,6 +90,8 @@ static int make_order(const struct frag_buffers *b, enum frag_order order, uint3
 	}
 	if (order == FRAG_ORDER_CONFLICTS)
 		rc = count_conflicts(b, keys, err);
+	for (size_t i = 0; i < b->count; i++)
+		keys[i].first *= blur(random);
 	qsort(keys, b->count, sizeof(*keys), compare_keys);
 	for (size_t i = 0; i < b->count; i++)
 		out[i] = keys[i].index;
@@ -127,7 +134,7 @@ int frag_place_greedy(const struct frag_buffers *b, enum frag_order order, enum 
 	int rc;
 
 	FRAG_TRY_CALLOC(list, b->count + 1, "placement", err);
-	rc = make_order(b, order, list, err)
+	rc = frag_place_order(b, order, NULL, list, err)
 		     ?: frag_placer_init(&p, b, offsets, err)
 				?: place_in_order(&p, list, rule, watch, err);
 	frag_placer_release(&p);
@@ -176,7 +183,7 @@ static int try_greedy(struct climb *c, struct frag_err *err)
 	for (unsigned k = 0; k < FRAG_ORDER_COUNT * FRAG_GAP_TOP; k++) {
 		if (k && over(c))
 			return 0;
-		FRAG_TRY(make_order(c->b, k / FRAG_GAP_TOP, c->tried, err));
+		FRAG_TRY(frag_place_order(c->b, k / FRAG_GAP_TOP, NULL, c->tried, err));
 		FRAG_TRY(place_in_order(&c->p, c->tried, k % FRAG_GAP_TOP, NULL, err));
 		keep_below(c, c->height);
 	}

@@ -15,17 +15,14 @@
  * Three ideas are MiniMalloc's (google/minimalloc, src/solver.cc; not its code): lower items are
  * placed first, a section with too much waste ends a branch, and the static orders.
  */
-#include "place_tree.h"
+#include "place.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <frag/clock.h>
 
 #include "lib/bisect.h"
 #include "lib/grow.h"
-#include "lib/random.h"
-#include "plan/edges.h"
 
 #define CLOCK_EVERY 32u /* nodes between two checks of the clock */
 #define NONE UINT32_MAX
@@ -102,48 +99,20 @@ void tree_problem_release(struct tree_problem *p)
 	FRAG_FREE(p->items, p->totals, p->within, p->at);
 }
 
-/* ---- orders ---------------------------------------------------------------------- */
-
-/* Descending by lifetime, size x lifetime, and the largest total of a section. */
-struct key {
-	double k[3];
-	uint32_t index;
-};
-
-FRAG_COMPARE(compare_keys, struct key, FRAG_ORDER(y->k[0], x->k[0]), FRAG_ORDER(y->k[1], x->k[1]),
-	     FRAG_ORDER(y->k[2], x->k[2]), FRAG_ORDER(x->index, y->index))
-
-/* 1, or with a state a random number between 1 and 4/3. */
-static double blur(uint64_t *state)
-{
-	return state ? 1.0 + (double)(frag_random(state) >> 40) / (double)(1 << 24) / 3.0 : 1;
-}
-
 /* rank[count]: place of each item. */
-static int make_rank(const struct tree_problem *p, uint64_t order, uint64_t seed, uint32_t *rank,
+static int make_rank(const struct tree_problem *p, const struct tree_attempt *a, uint32_t *rank,
 		     struct frag_err *err)
 {
-	FRAG_AUTO_FREE struct key *keys = NULL;
-	uint64_t random = (seed + 1) * 0xd1342543de82ef95ull ^ order * 0x2545f4914f6cdd1dull;
-	uint64_t *state = order < 3 ? NULL : &random;
+	static const enum frag_order orders[TREE_STATIC] = { FRAG_ORDER_LIFE, FRAG_ORDER_CONFLICTS,
+							     FRAG_ORDER_AREA };
+	FRAG_AUTO_FREE uint32_t *list = NULL;
+	uint64_t random = (a->seed + 1) * 0xd1342543de82ef95ull ^ a->order * 0x2545f4914f6cdd1dull;
 
-	FRAG_TRY_CALLOC(keys, p->b->count + 1, "placement search", err);
-	for (uint32_t i = 0; i < p->b->count; i++) {
-		const struct tree_item *it = &p->items[i];
-		double life = (double)(p->b->list[i].upper - p->b->list[i].lower);
-		double w = life * blur(state), a = life * (double)it->bytes * blur(state), t;
-		uint64_t total = 0;
-
-		for (uint32_t c = it->from; c < it->to; c++)
-			total = FRAG_MAX(total, p->totals[c]);
-		t = (double)total * blur(state);
-		keys[i] = order % 3 == 0   ? (struct key){ { w, a, t }, i }
-			  : order % 3 == 1 ? (struct key){ { t, a, w }, i }
-					   : (struct key){ { t, w, a }, i };
-	}
-	qsort(keys, p->b->count, sizeof(*keys), compare_keys);
+	FRAG_TRY_CALLOC(list, p->b->count + 1, "placement search", err);
+	FRAG_TRY(frag_place_order(p->b, orders[a->order % TREE_STATIC],
+				  a->order < TREE_STATIC ? NULL : &random, list, err));
 	for (uint32_t i = 0; i < p->b->count; i++)
-		rank[keys[i].index] = i;
+		rank[list[i]] = i;
 	return 0;
 }
 
@@ -311,7 +280,7 @@ static bool spend_node(struct tree *t, size_t depth)
 	if (a->nodes >= a->nodes_max || t->out_of_memory || depth > 2 * t->p->b->count)
 		return false;
 	return ++a->nodes % CLOCK_EVERY ||
-	       (frag_clock_ns() < a->deadline_ns && !a->cancelled(a->ctx));
+	       (frag_clock_ns() < a->deadline_ns && !frag_watch_stopped(a->watch));
 }
 
 /* placed: items so far. base: of choices that are not in use. */
@@ -366,7 +335,7 @@ int tree_attempt(const struct tree_problem *p, struct tree_attempt *a, struct fr
 	a->offsets = frag_host_calloc(n, sizeof(*a->offsets));
 	FRAG_CHECK_ALLOC(t.rank && t.ground && t.floor && t.left && a->offsets, "placement search",
 			 err);
-	FRAG_TRY(make_rank(p, a->order, a->seed, t.rank, err));
+	FRAG_TRY(make_rank(p, a, t.rank, err));
 	memcpy(t.left, p->totals, p->sections_count * sizeof(*t.left));
 	a->outcome = descend(&t, 0, 0, 0);
 	return t.out_of_memory ? frag_fail_nomem(err, "placement search") : 0;

@@ -43,11 +43,6 @@ struct tune {
 	uint64_t budget_left, rng;
 	struct frag_err err; /* error of the batch, from the first task that failed */
 	_Atomic int rc;
-	/* results of the batch: [pending][unit] */
-	struct result {
-		bool done, completed;
-		uint64_t refused, peak, ns, capacity, calls;
-	} * results;
 	bool stopped;
 };
 
@@ -149,81 +144,65 @@ static int bisect_card(struct tune *t, const struct frag_policy_spec *spec, size
 	return 0;
 }
 
-static int try_unit(struct tune *t, const struct frag_policy_spec *spec, size_t unit,
-		    struct result *r, struct frag_err *err)
+static int try_unit(struct tune *t, struct entry *e, size_t unit, struct frag_err *err)
 {
 	bool of_card = t->opt->objective == FRAG_TUNE_CARD;
 	struct frag_sim_config card = t->env->card;
 	struct frag_plan_env env = *t->env;
 	struct frag_probe p;
+	uint64_t capacity = 0;
 
 	if (of_card)
 		card.total_bytes = card.context_bytes + FRAG_GIB * 1024;
 	if (t->opt->limits)
 		env.run.limit_bytes = FRAG_MIN(env.run.limit_bytes, t->opt->limits[unit]);
-	FRAG_TRY(frag_probe_run(&env, spec, &card, t->units[unit], &p, err));
+	FRAG_TRY(frag_probe_run(&env, e->spec, &card, t->units[unit], &p, err));
 	atomic_fetch_add(&t->ticks.done, 1);
-	*r = (struct result){ false,	     of_card ? p.completed : p.ended,
-			      p.refused,     p.peak_reserved_bytes,
-			      p.driver_ns,   0,
-			      p.driver_calls };
 	if (of_card && p.completed)
-		FRAG_TRY(bisect_card(t, spec, unit, p.peak_reserved_bytes, &r->capacity, err));
+		FRAG_TRY(bisect_card(t, e->spec, unit, p.peak_reserved_bytes, &capacity, err));
+	e->t.completed &= of_card ? p.completed : p.ended;
+	e->t.refused_count += p.refused;
+	e->t.peak_reserved_bytes = FRAG_MAX(e->t.peak_reserved_bytes, p.peak_reserved_bytes);
+	e->t.capacity_bytes = FRAG_MAX(e->t.capacity_bytes, capacity);
+	e->t.driver_ns += p.driver_ns;
+	e->calls += p.driver_calls;
 	return 0;
 }
 
-/* Task i of the batch: entry by entry, unit by unit. A policy that cannot run on this device is a
- * setting that does not complete. */
+/* Entry i of the batch. A policy that cannot run on this device is a setting that does not
+ * complete. */
 static void run_task(void *ctx, size_t i)
 {
 	struct tune *t = ctx;
-	const struct entry *e = &t->list[t->evaluated + i / t->units_count];
+	struct entry *e = &t->list[t->evaluated + i];
 	struct frag_err err = { 0 };
-	int none = 0, rc = try_unit(t, e->spec, i % t->units_count, &t->results[i], &err);
+	int none = 0, rc = 0;
 
-	t->results[i].done = !rc || rc == FRAG_ENOTSUP;
-	if (rc && rc != FRAG_EINTR && rc != FRAG_ENOTSUP &&
-	    atomic_compare_exchange_strong(&t->rc, &none, rc))
-		t->err = err;
-}
-
-/* After an interruption, entries with a missing unit are not done. */
-static void sum_entry(const struct tune *t, struct entry *e, const struct result *r)
-{
-	e->t.completed = e->done = true;
-	for (size_t u = 0; u < t->units_count; u++) {
-		e->done &= r[u].done;
-		e->t.completed &= r[u].completed;
-		e->t.peak_reserved_bytes = FRAG_MAX(e->t.peak_reserved_bytes, r[u].peak);
-		e->t.capacity_bytes = FRAG_MAX(e->t.capacity_bytes, r[u].capacity);
-		e->t.driver_ns += r[u].ns;
-		e->t.refused_count += r[u].refused;
-		e->calls += r[u].calls;
+	e->t.completed = true;
+	for (size_t u = 0; !rc && u < t->units_count; u++) {
+		rc = try_unit(t, e, u, &err);
+		if (rc == FRAG_ENOTSUP) {
+			e->t.completed = false;
+			rc = 0;
+		}
 	}
+	e->done = !rc;
+	if (rc && rc != FRAG_EINTR && atomic_compare_exchange_strong(&t->rc, &none, rc))
+		t->err = err;
 }
 
 /* Replays the settings inserted since the last call. */
 static int evaluate(struct tune *t, struct frag_err *err)
 {
-	size_t pending = t->count - t->evaluated, begun;
-	int rc;
-
-	if (!pending || t->stopped)
+	if (t->count == t->evaluated || t->stopped)
 		return 0;
-	FRAG_TRY_CALLOC(t->results, pending * t->units_count, "tune", err);
-	rc = frag_parallel(pending * t->units_count, t->env->threads, run_task, t, &t->env->watch,
-			   &t->ticks, &begun, err);
+	FRAG_TRY(frag_parallel(t->count - t->evaluated, t->env->threads, run_task, t,
+			       &t->env->watch, &t->ticks, NULL, err));
 	t->stopped = frag_watch_stopped(&t->env->watch);
-	if (!rc && t->rc) {
-		*err = t->err;
-		rc = t->rc;
-	}
-	for (size_t i = 0; !rc && i < pending; i++)
-		sum_entry(t, &t->list[t->evaluated + i], &t->results[i * t->units_count]);
-	frag_host_free(t->results);
-	t->results = NULL;
 	t->evaluated = t->count;
-	return rc;
+	if (t->rc)
+		*err = t->err;
+	return t->rc;
 }
 
 /* < 0: a is better. */
@@ -357,34 +336,28 @@ static int compare_entries(const void *a, const void *b, void *objective)
 	return compare(a, b, *(const enum frag_tune_objective *)objective);
 }
 
+FRAG_COMPARE(by_bytes_and_time, struct frag_tune_try *,
+	     FRAG_ORDER((*x)->peak_reserved_bytes, (*y)->peak_reserved_bytes),
+	     FRAG_ORDER((*x)->driver_ns, (*y)->driver_ns), FRAG_ORDER(*x, *y))
+
 /* Ascending by reserved bytes, each with less driver time than all before it. */
 static int find_front(struct frag_tune *out, struct frag_err *err)
 {
-	size_t n = 0;
+	FRAG_AUTO_FREE const struct frag_tune_try **list = NULL;
+	uint64_t least = UINT64_MAX;
 
 	FRAG_TRY_CALLOC(out->front, out->tries_count, "tune", err);
-	for (;;) {
-		const struct frag_tune_try *last = n ? &out->tries[out->front[n - 1]] : NULL;
-		size_t best = SIZE_MAX;
-
-		for (size_t i = 0; i < out->tries_count; i++) {
-			const struct frag_tune_try *t = &out->tries[i];
-
-			if (!t->completed || t->refused_count > out->tries[0].refused_count ||
-			    (last && t->driver_ns >= last->driver_ns))
-				continue;
-			if (best == SIZE_MAX ||
-			    FRAG_ORDER(t->peak_reserved_bytes,
-				       out->tries[best].peak_reserved_bytes) < 0 ||
-			    (t->peak_reserved_bytes == out->tries[best].peak_reserved_bytes &&
-			     t->driver_ns < out->tries[best].driver_ns))
-				best = i;
-		}
-		if (best == SIZE_MAX)
-			break;
-		out->front[n++] = best;
+	FRAG_TRY_CALLOC(list, out->tries_count, "tune", err);
+	for (size_t i = 0; i < out->tries_count; i++)
+		list[i] = &out->tries[i];
+	qsort(list, out->tries_count, sizeof(*list), by_bytes_and_time);
+	for (size_t i = 0; i < out->tries_count; i++) {
+		if (!list[i]->completed || list[i]->refused_count > out->tries[0].refused_count ||
+		    list[i]->driver_ns >= least)
+			continue;
+		least = list[i]->driver_ns;
+		out->front[out->front_count++] = (size_t)(list[i] - out->tries);
 	}
-	out->front_count = n;
 	return 0;
 }
 

@@ -4,4 +4,4 @@
 "$CUFRAG" compare "$TRACES/oomcap.default.cft" --policies recorded --json - |
 	grep -E '"(is_recorded|limit_source|identical|refused_count|ooms_count|refused_again_count|recorded_peak_bytes)"' | sed 's/^ *//'
 "$CUFRAG" fit "$TRACES/oomcap.default.cft" --policies recorded 2>&1 | grep refuse
-"$CUFRAG" fit "$TRACES/gnn.default.cft" --policies recorded --limit 0.5 2>&1 | grep 'may have'
+"$CUFRAG" fit "$TRACES/gnn.default.cft" --policies recorded --limit 0.5 2>&1 | grep '^pytorch' | cut -c 1-22
