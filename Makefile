@@ -168,7 +168,7 @@ PLAIN    ?= build/release
 PLAIN_CC ?= $(if $(shell command -v gcc),gcc,$(CC))
 SO       := $(if $(filter asan tsan cov fuzz,$(BUILD)),$(PLAIN),$(OUT))
 LIVE_SO  := $(if $(wildcard src/inject/live/*.c),$(SO)/libcufrag_torch.so)
-PRETEND_LIBS := $(if $(filter 0,$(PRETEND)),,$(SO)/libcufrag_nogpu.so $(SO)/libcufrag_files.so)
+PRETEND_LIBS := $(if $(filter 0,$(PRETEND)),,$(SO)/libcufrag_pretend.so $(SO)/libcufrag_files.so)
 SHARED_LIBS := $(PRETEND_LIBS) $(SO)/libcufrag_record.so $(SO)/libcufrag_start.so $(LIVE_SO)
 
 .PHONY: all
@@ -286,7 +286,7 @@ objects_of = $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard $(1))))
 link_shared = $(Q)$(CC) $(OLD_LD) -shared $(if $(filter release,$(BUILD)),-Wl$(comma)--strip-debug) -Wl,-soname,$(@F) \
 	$(or $(LDFLAGS_$(BUILD)),-Wl$(comma)-z$(comma)defs)
 # the pretended card, with the simulated device behind it; tests load it with a sanitizer, too
-$(OUT)/libcufrag_nogpu.so: $(call objects_of,src/pretend/card/*.c src/pretend/libraries/*.c src/pretend/ranks/*.c src/pretend/talk/*.c) $(B)/libcufrag.a
+$(OUT)/libcufrag_pretend.so: $(call objects_of,src/pretend/card/*.c src/pretend/libraries/*.c src/pretend/ranks/*.c src/pretend/talk/*.c) $(B)/libcufrag.a
 	$(call say,LD,$@)
 	$(link_shared) -Wl,--exclude-libs,ALL -o $@ $^ -ldl -lpthread -lm
 ifneq ($(SO),$(OUT))
@@ -386,7 +386,7 @@ $(patsubst tests/%.c,$(B)/obj/tests/%.o,$(TEST_SRC)) $(SUPPORT_OBJ): $(B)/test_f
 .SECONDARY:
 
 .PHONY: tests-build
-tests-build: $(TEST_BIN) $(FUZZ_BIN) $(B)/cufrag $(B)/lab $(MPI_MODULE) $(if $(filter 0,$(PRETEND)),,$(OUT)/libcufrag_nogpu.so)
+tests-build: $(TEST_BIN) $(FUZZ_BIN) $(B)/cufrag $(B)/lab $(MPI_MODULE) $(if $(filter 0,$(PRETEND)),,$(OUT)/libcufrag_pretend.so)
 
 # ---- tests -----------------------------------------------------------------------
 # Another BUILD has its own folder, also when B was given.

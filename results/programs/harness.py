@@ -14,7 +14,7 @@ RESULT [rank, requests, requested bytes, peaks of requested, allocated and reser
 "all" runs one after another, each in a process of its own with LIMIT seconds (300), and writes a
 row for each rank: on this machine's cards, or with COMMAND before it, such as
 "cufrag record --no-gpu --gpu h200 -o run.cft". Jobs of several ranks run only with --ranks. Each
-is then compared with the CSV files of ../nogpu: with what a card measured, and with what cufrag
+is then compared with the CSV files of ../pretend: with what a card measured, and with what cufrag
 computed when that file was written.
 """
 import ast
@@ -74,7 +74,7 @@ def lacks(program):
 def measured(name):
     """Rows of the CSV files for a program: (file, rank, card's peaks, cufrag's peaks)."""
     rows = []
-    for path in sorted(glob.glob(os.path.join(HERE, "../nogpu/*.csv"))):
+    for path in sorted(glob.glob(os.path.join(HERE, "../pretend/*.csv"))):
         with open(path, newline="") as f:
             for row in csv.DictReader(f):
                 if name not in (row.get("program"), row.get("job")):

@@ -13,7 +13,7 @@ rm -rf "$built/deb"
 tree=$built/deb/cufrag-$version
 mkdir -p "$tree"
 cp -r Makefile README.md CHANGELOG.md LICENSE docs policies scripts src "$tree"
-cp -r --parents results/nogpu/img results/published/img "$tree"
+cp -r --parents results/pretend/img results/published/img "$tree"
 [ ! -d kernels ] || cp -r kernels "$tree"
 cp -r scripts/build/debian "$tree/debian"
 # the date of the package is that of the sources: the same sources, the same package

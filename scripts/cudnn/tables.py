@@ -3,7 +3,7 @@
 """cufrag_trees.csv and cufrag_workspaces.csv, from plans.csv.zst beside this and from nothing else.
 
     tables.py make GROW OUT            GROW: grow.c, compiled. As `make tables` does it
-    tables.py measured LIBCUDNN [STEP] how right they are about results/nogpu/convolutions.csv, which no tree was grown from
+    tables.py measured LIBCUDNN [STEP] how right they are about results/pretend/convolutions.csv, which no tree was grown from
 
 A leaf of a tree of bytes says how these are made up ("SPLITS:A:B:REST", see cufrag_trees.py). `make` ends with how right the trees are
 about the shapes that are kept aside (questions.py), by family.
@@ -287,7 +287,7 @@ def question_of(shape, name):
 def measured(library, step=1):
     """Beside what PyTorch took for every STEP-th of 2,600 convolutions on an H200, in three passes each."""
     asks, rows = planner.Planner(library, asked.H200), []
-    with open(os.path.join(HERE, "../../results/nogpu/convolutions.csv"), encoding="ascii") as f:
+    with open(os.path.join(HERE, "../../results/pretend/convolutions.csv"), encoding="ascii") as f:
         for at, row in enumerate(csv.DictReader(f)):
             q, without = question_of(row["shape"], row["pass"]), row["shape"].startswith("fp32")
             single = q.operation == trees.FILTER and q.x[0][1] > q.w[0][1] == 1 and q.x[1][1] > 1 and q.dims == 4

@@ -450,7 +450,7 @@ test_install_puts_everything_in_place() {
 		image/usr/bin/cufrag-record-torch --help > /dev/null && test -s image/usr/share/doc/cufrag/README.md &&
 		image/usr/bin/cufrag compare "$root/traces/gnn.default.cft" --policy native --out report > log 2>&1 &&
 		test -s report/report.html || { cat log >&2; return 1; }
-	XDG_CACHE_HOME=$PWD/cache image/usr/bin/cufrag run -- sh -c 'cd "$CUFRAG_NOGPU_HOME" && pwd' > said
+	XDG_CACHE_HOME=$PWD/cache image/usr/bin/cufrag run -- sh -c 'cd "$CUFRAG_PRETEND_HOME" && pwd' > said
 	expect 'what enters programs' "$(cat said)" "$PWD/image/usr/share/cufrag/inject" || return 1
 	if command -v python3 > /dev/null && nm -D image/usr/lib/cufrag/cufrag/libcufrag_torch.so > symbols && ! grep -qE '__asan|__tsan|__gcov' symbols; then
 		expect 'the package' "$(PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=image/usr/lib/cufrag python3 -c 'import cufrag; print(cufrag.torch.library().frag_live_abi())')" 3 || return 1
@@ -547,7 +547,7 @@ programs_for_a_wheel() {
 
 test_wheel_programs_start_on_glibc_2_28() {
 	programs_for_a_wheel || return
-	for file in "$wheel_programs"/cufrag "$wheel_programs"/libcufrag_{nogpu,record,start,torch}.so; do
+	for file in "$wheel_programs"/cufrag "$wheel_programs"/libcufrag_{pretend,record,start,torch}.so; do
 		objdump -T "$file" | sed -n 's/.*(GLIBC_2\.\([0-9]*\).*/\1/p' | sort -n | tail -n 1 > newest
 		[ -s newest ] && [ "$(cat newest)" -le 28 ] || { echo "$file wants glibc 2.$(cat newest)" >&2; return 1; }
 		objdump -p "$file" | awk '/NEEDED/ { print $2 }' | grep -vxE '(libc|libm|ld-linux-x86-64)\.so\.[26]|lib(pthread\.so\.0|dl\.so\.2|rt\.so\.1)' > others
@@ -586,7 +586,7 @@ test_wheel_installs_and_runs_without_a_network() {
 		env/bin/python -c 'import cufrag; assert cufrag.torch.policy() is None; assert cufrag.Kind.MARK == 6; cufrag.torch.library(); print(cufrag.torch.library_path())' > said &&
 		case $(cat said) in "$PWD"/env/*) ;; *) cat said >&2; return 1 ;; esac
 	[ $? -eq 0 ] || return
-	XDG_CACHE_HOME=$PWD/cache env/bin/cufrag run -- sh -c 'ls "$CUFRAG_NOGPU_HOME"' > said && grep -qx sitecustomize.py said || return
+	XDG_CACHE_HOME=$PWD/cache env/bin/cufrag run -- sh -c 'ls "$CUFRAG_PRETEND_HOME"' > said && grep -qx sitecustomize.py said || return
 	env/bin/python - > said <<-'END' || return
 		import cufrag
 		from importlib.metadata import files, metadata

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-PATH = os.path.abspath(os.path.join(sys.argv[1], "../../libcufrag_nogpu.so"))
+PATH = os.path.abspath(os.path.join(sys.argv[1], "../../libcufrag_pretend.so"))
 TABLE = subprocess.run(["nm", PATH], capture_output=True, check=True, text=True).stdout
 # address in the file of its functions, also of those that are not exported
 SYMBOLS = {name: int(at, 16) for at, name in re.findall(r"(?m)^(\w+) [tT] (\w+)$", TABLE)}
@@ -25,13 +25,13 @@ if SANITIZED and "LD_PRELOAD" not in os.environ:  # it has to be loaded before P
 class Library:
     def __init__(self):
         self.library, self.libc, self.found = ctypes.CDLL(PATH), ctypes.CDLL(None), {}
-        start = ctypes.cast(self.library.frag_nogpu_nothing, ctypes.c_void_p).value
-        self.base = start - SYMBOLS["frag_nogpu_nothing"]
+        start = ctypes.cast(self.library.frag_pretend_nothing, ctypes.c_void_p).value
+        self.base = start - SYMBOLS["frag_pretend_nothing"]
 
     def find(self, name):
         """An entry, another function of the card's, or one of the C library; None: none."""
         if name not in self.found:
-            at = SYMBOLS.get(("frag_nogpu" if name[0] == "1" else "frag_nogpu_") + name)
+            at = SYMBOLS.get(("frag_pretend" if name[0] == "1" else "frag_pretend_") + name)
             at = at or SYMBOLS.get(name)
             entry = ctypes.CFUNCTYPE(ctypes.c_uint64)(self.base + at) if at else \
                 getattr(self.libc, name, None)

@@ -96,7 +96,7 @@ static bool read_key(const char *folder, char *key)
 
 static int find_files(struct frag_inject_files *f, struct frag_err *err)
 {
-	char name[32] = "nogpu-";
+	char name[32] = "pretend-";
 
 	f->folder = frag_share_find("inject", NULL, "key");
 	if (!f->folder || !read_key(f->folder, name + strlen(name)))

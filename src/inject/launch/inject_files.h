@@ -4,7 +4,7 @@
  * (base/share.h), and are used there. What is made on this machine lies in the user's cache:
  *
  *	$XDG_CACHE_HOME/cufrag (~/.cache/cufrag)
- *	  nogpu-<hash of the files>/	made by cufrag_card.py, a folder for each PyTorch
+ *	  pretend-<hash of the files>/	made by cufrag_card.py, a folder for each PyTorch
  *	  recordings/			src/pretend/start/kept.c
  *	  configurations/		layout/config.h
  */

@@ -302,5 +302,5 @@ void frag_launch_python(const struct frag_inject_files *files)
 	frag_launch_prepend("PYTHONPATH", files->folder);
 	if (library)
 		frag_launch_preload(library);
-	setenv(CUFRAG_NOGPU_HOME, files->folder, 1);
+	setenv(CUFRAG_PRETEND_HOME, files->folder, 1);
 }

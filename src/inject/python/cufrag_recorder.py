@@ -51,7 +51,7 @@ def tell(text, kind="hook"):
         return
     TOLD.add(text)
     try:
-        with open(protocol.NOGPU_CALLS, "a", errors="replace") as f:
+        with open(protocol.PRETEND_CALLS, "a", errors="replace") as f:
             f.write("%s %s\n" % (kind, text))
     except OSError:  # a real card, or no room
         say("the program goes on " + text if kind == "hook" else text)
@@ -86,7 +86,7 @@ class Recorder:
 
     def before(self, package):
         """torch is in `package` and about to be loaded."""
-        if protocol.NOGPU:
+        if protocol.PRETEND:
             import cufrag_card
             self.card = cufrag_card.Card(package)
             self.card.before()
@@ -179,13 +179,13 @@ class Recorder:
             os.replace("%s.%d" % (path, os.getpid()), path)
 
     def tell_late_modules(self):
-        if protocol.NOGPU_MODULES:
-            self.tell_modules(protocol.NOGPU_MODULES + ".late")
+        if protocol.PRETEND_MODULES:
+            self.tell_modules(protocol.PRETEND_MODULES + ".late")
 
     def start(self):
         self.pid = os.getpid()  # perhaps a child, forked after loading torch but before using a card
-        if protocol.NOGPU_MODULES:
-            self.tell_modules(protocol.NOGPU_MODULES)
+        if protocol.PRETEND_MODULES:
+            self.tell_modules(protocol.PRETEND_MODULES)
         memory = self.torch.cuda.memory
         limit = protocol.RECORD_LIMIT
         if limit:

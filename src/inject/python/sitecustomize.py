@@ -7,7 +7,7 @@ card, if requested; afterwards it installs a policy (run), or starts PyTorch's o
 first use of CUDA and writes it at the end. A program without torch is left alone, and a
 sitecustomize of the user's own runs, too.
 
-Its variables, CUFRAG_RECORD, CUFRAG_RUN and CUFRAG_NOGPU first of all: src/pretend/protocol.def.
+Its variables, CUFRAG_RECORD, CUFRAG_RUN and CUFRAG_PRETEND first of all: src/pretend/protocol.def.
 """
 import os
 import sys
@@ -65,7 +65,7 @@ if os.environ.pop("CUFRAG_KEPT", None):  # started with -E or -I: its children i
         os.environ.pop(name, None)
     for name in [n for n in os.environ if n.startswith("CUFRAG_KEPT_")]:
         os.environ[name[len("CUFRAG_KEPT_"):]] = os.environ.pop(name)
-if os.environ.get("CUFRAG_NOGPU_FORKS") or os.environ.get("CUFRAG_NOGPU_MODULES"):
+if os.environ.get("CUFRAG_PRETEND_FORKS") or os.environ.get("CUFRAG_PRETEND_MODULES"):
     import cufrag_fork_server
     cufrag_fork_server.stand_in()
 if os.environ.get("CUFRAG_RECORD") or os.environ.get("CUFRAG_RUN"):

@@ -95,7 +95,7 @@ static bool is_among(const char *list, const char *folder)
 
 static void __attribute__((constructor)) start(int argc, char **argv, char **envp)
 {
-	const char *home = getenv(CUFRAG_NOGPU_HOME), *others;
+	const char *home = getenv(CUFRAG_PRETEND_HOME), *others;
 	bool without = false, isolated = false;
 	char *path;
 

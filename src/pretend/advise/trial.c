@@ -33,13 +33,13 @@ static int run_unchanged(struct frag_advising *a, struct frag_err *err)
 	FRAG_TRY(frag_launch_folder(t->folder, sizeof(t->folder), err));
 	FRAG_TRY(frag_trials_folder(a, &n, folder, err));
 	setenv(CUFRAG_TRIALS, "1", 1);
-	frag_launch_put_path(CUFRAG_NOGPU_MODULES, t->folder, "modules");
+	frag_launch_put_path(CUFRAG_PRETEND_MODULES, t->folder, "modules");
 	frag_launch_end_when(is_late, &until);
 	rc = frag_pretend_run_into(&t->launch, a->pretend, a->program.words, folder, &t->status,
 				   err);
 	frag_launch_end_when(NULL, NULL);
 	unsetenv(CUFRAG_TRIALS);
-	unsetenv(CUFRAG_NOGPU_MODULES);
+	unsetenv(CUFRAG_PRETEND_MODULES);
 	t->took_ns = frag_clock_ns() - begun;
 	if (frag_launch_interrupted())
 		return frag_fail(err, FRAG_EINTR, "interrupted");

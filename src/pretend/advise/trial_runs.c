@@ -34,7 +34,7 @@ work(const struct frag_advising *a, const char *folder, const char *changes)
 	dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
 	launch.stdout_to_stderr = false;
 	setenv(CUFRAG_CHANGES, changes, 1);
-	frag_launch_put_path(CUFRAG_NOGPU_FORKS, a->trials.folder, "ask");
+	frag_launch_put_path(CUFRAG_PRETEND_FORKS, a->trials.folder, "ask");
 	if (frag_pretend_run_into(&launch, a->pretend, a->program.words, folder, &status, &err)) {
 		fprintf(stderr, "%s\n", err.msg);
 		status = NO_STATUS;

@@ -17,33 +17,33 @@
  * threads x the excess), because kernels are not inspected and no measured kernel of PyTorch uses
  * more; 2 MiB for FP8 products; other libraries.
  */
-#include "nogpu.h"
+#include "card.h"
 
 #include <frag/device.h>
 
 static const struct {
 	uint64_t first_bytes; /* once a card */
 	uint64_t each_bytes;
-} figures[NOGPU_BESIDE_COUNT] = {
-	[NOGPU_BESIDE_KERNELS] = { 0, 0 }, /* kernels_bytes */
+} figures[PRETEND_BESIDE_COUNT] = {
+	[PRETEND_BESIDE_KERNELS] = { 0, 0 }, /* kernels_bytes */
 	/* the first matrix product takes 66 MiB, of which the handle has 64; cublasCreate reserves
 	 * their addresses */
-	[NOGPU_BESIDE_CUBLAS] = { 2 * FRAG_MIB, 0 }, /* handle_bytes */
+	[PRETEND_BESIDE_CUBLAS] = { 2 * FRAG_MIB, 0 }, /* handle_bytes */
 	/* 10 MiB, or 8 after cuBLAS; 8 for the handle of another thread, such as autograd's */
-	[NOGPU_BESIDE_CUDNN] = { 2 * FRAG_MIB, 8 * FRAG_MIB },
-	[NOGPU_BESIDE_SOLVER] = { 96 * FRAG_MIB, 0 }, /* one handle of cuSOLVER */
-	[NOGPU_BESIDE_FFT] = { 8 * FRAG_MIB, 0 },
-	[NOGPU_BESIDE_STREAM] = { 0, 0 }, /* streams_bytes */
+	[PRETEND_BESIDE_CUDNN] = { 2 * FRAG_MIB, 8 * FRAG_MIB },
+	[PRETEND_BESIDE_SOLVER] = { 96 * FRAG_MIB, 0 }, /* one handle of cuSOLVER */
+	[PRETEND_BESIDE_FFT] = { 8 * FRAG_MIB, 0 },
+	[PRETEND_BESIDE_STREAM] = { 0, 0 }, /* streams_bytes */
 	/* code of the kernels: for groups of one rank, the first took 494 MiB, the next two 390 and
 	 * 388 (beside_nccl.c). An RTX 3090 printed 484 (NVIDIA/nccl pull request 2366) */
-	[NOGPU_BESIDE_NCCL] = { NOGPU_NCCL_CODE_BYTES, 0 },
+	[PRETEND_BESIDE_NCCL] = { PRETEND_NCCL_CODE_BYTES, 0 },
 };
 
-static bool counts(enum nogpu_beside what)
+static bool counts(enum pretend_beside what)
 {
-	return frag_nogpu_card()->libraries &&
-	       (frag_nogpu_card()->major == 9 || what == NOGPU_BESIDE_KERNELS ||
-		what == NOGPU_BESIDE_CUBLAS || what == NOGPU_BESIDE_NCCL);
+	return frag_pretend_card()->libraries &&
+	       (frag_pretend_card()->major == 9 || what == PRETEND_BESIDE_KERNELS ||
+		what == PRETEND_BESIDE_CUBLAS || what == PRETEND_BESIDE_NCCL);
 }
 
 /*
@@ -54,7 +54,7 @@ static bool counts(enum nogpu_beside what)
  */
 #define ASSERT_BYTES 352u
 
-static uint64_t kernels_bytes(const struct nogpu_card *c)
+static uint64_t kernels_bytes(const struct pretend_card *c)
 {
 	const uint64_t threads = (uint64_t)c->sms * (uint64_t)c->threads_per_sm;
 
@@ -62,7 +62,7 @@ static uint64_t kernels_bytes(const struct nogpu_card *c)
 }
 
 /* 64 MiB were measured: twice the workspace that cuBLAS's manual recommends for the capability. */
-static uint64_t handle_bytes(const struct nogpu_card *c)
+static uint64_t handle_bytes(const struct pretend_card *c)
 {
 	if (c->major == 9 || c->major == 10)
 		return 2 * 32 * FRAG_MIB;
@@ -76,50 +76,51 @@ static uint64_t streams_bytes(uint64_t n)
 	return 2 * FRAG_MIB * ((n + 2) / 4 + (n - 1) / 32);
 }
 
-static uint64_t nth_bytes(enum nogpu_beside what, uint64_t n)
+static uint64_t nth_bytes(enum pretend_beside what, uint64_t n)
 {
-	if (what == NOGPU_BESIDE_STREAM && n > 1)
+	if (what == PRETEND_BESIDE_STREAM && n > 1)
 		return streams_bytes(n) - streams_bytes(n - 1);
-	if (what == NOGPU_BESIDE_CUBLAS)
-		return handle_bytes(frag_nogpu_card());
-	if (what == NOGPU_BESIDE_KERNELS && n == 1)
-		return kernels_bytes(frag_nogpu_card());
+	if (what == PRETEND_BESIDE_CUBLAS)
+		return handle_bytes(frag_pretend_card());
+	if (what == PRETEND_BESIDE_KERNELS && n == 1)
+		return kernels_bytes(frag_pretend_card());
 	return figures[what].each_bytes;
 }
 
-void frag_nogpu_beside_take(enum nogpu_beside what, uint64_t more_bytes, struct nogpu_held *own)
+void frag_pretend_beside_take(enum pretend_beside what, uint64_t more_bytes,
+			      struct pretend_held *own)
 {
-	static uint64_t taken[NOGPU_BESIDE_COUNT][NOGPU_CARDS_MAX];
-	NOGPU_LOCKED;
-	int device = frag_nogpu_device();
+	static uint64_t taken[PRETEND_BESIDE_COUNT][PRETEND_CARDS_MAX];
+	PRETEND_LOCKED;
+	int device = frag_pretend_device();
 	struct frag_device *sim;
 	uint64_t n, each;
 
 	if (!counts(what))
 		return;
-	sim = frag_nogpu_sim(device);
+	sim = frag_pretend_sim(device);
 	n = ++taken[what][device];
 	if (n == 1)
 		frag_sim_occupy(sim, figures[what].first_bytes);
 	each = frag_sim_occupy(sim, nth_bytes(what, n) + more_bytes);
 	if (own)
-		*own = (struct nogpu_held){ each, device };
+		*own = (struct pretend_held){ each, device };
 }
 
-void frag_nogpu_beside_more(struct nogpu_held *own, uint64_t bytes)
+void frag_pretend_beside_more(struct pretend_held *own, uint64_t bytes)
 {
-	NOGPU_LOCKED;
+	PRETEND_LOCKED;
 
 	if (own->bytes)
-		own->bytes += frag_sim_occupy(frag_nogpu_sim(own->device), bytes);
+		own->bytes += frag_sim_occupy(frag_pretend_sim(own->device), bytes);
 }
 
-void frag_nogpu_beside_give(struct nogpu_held *own)
+void frag_pretend_beside_give(struct pretend_held *own)
 {
-	NOGPU_LOCKED;
+	PRETEND_LOCKED;
 
 	if (own->bytes)
-		frag_sim_vacate(frag_nogpu_sim(own->device), own->bytes);
+		frag_sim_vacate(frag_pretend_sim(own->device), own->bytes);
 	own->bytes = 0;
 }
 
@@ -128,24 +129,24 @@ void frag_nogpu_beside_give(struct nogpu_held *own)
 /*
  * Mapped by NVIDIA's libraries, which are absent here, at their first work: by cuBLAS at its first
  * handle, by cuDNN at its first plan (engines, heuristics, run-time engines, graphs). Measured with
- * CUDA 13.0, cuDNN 9.19 (results/nogpu/local_memory.md).
+ * CUDA 13.0, cuDNN 9.19 (results/pretend/local_memory.md).
  */
-static const uint64_t mapped[NOGPU_LOADED_COUNT][4] = {
-	[NOGPU_LOADED_CUBLAS] = { 43 * FRAG_MIB, 32 * FRAG_MIB },
-	[NOGPU_LOADED_CUDNN] = { 241 * FRAG_MIB, 65 * FRAG_MIB, 35 * FRAG_MIB, 7 * FRAG_MIB },
+static const uint64_t mapped[PRETEND_LOADED_COUNT][4] = {
+	[PRETEND_LOADED_CUBLAS] = { 43 * FRAG_MIB, 32 * FRAG_MIB },
+	[PRETEND_LOADED_CUDNN] = { 241 * FRAG_MIB, 65 * FRAG_MIB, 35 * FRAG_MIB, 7 * FRAG_MIB },
 };
 
-void frag_nogpu_host_load(enum nogpu_loaded what)
+void frag_pretend_host_load(enum pretend_loaded what)
 {
-	static bool done[NOGPU_LOADED_COUNT];
-	NOGPU_LOCKED;
-	const int ordinal = frag_nogpu_device();
-	struct frag_device *sim = frag_nogpu_places(ordinal);
+	static bool done[PRETEND_LOADED_COUNT];
+	PRETEND_LOCKED;
+	const int ordinal = frag_pretend_device();
+	struct frag_device *sim = frag_pretend_places(ordinal);
 
 	if (done[what] || !sim)
 		return;
 	done[what] = true;
-	frag_nogpu_host_look(frag_nogpu_host_space(ordinal));
+	frag_pretend_host_look(frag_pretend_host_space(ordinal));
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(mapped[what]) && mapped[what][i]; i++)
 		frag_sim_host_take(sim, mapped[what][i]);
 }

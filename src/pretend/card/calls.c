@@ -2,10 +2,10 @@
 /*
  * Calls without an entry. A table lists those that succeed by doing nothing: launches, arithmetic,
  * setters, releases. All others return their library's "not supported", and each name is written
- * once to the file CUFRAG_NOGPU_CALLS. Nothing is guessed: a function that returns something
+ * once to the file CUFRAG_PRETEND_CALLS. Nothing is guessed: a function that returns something
  * through a pointer has an entry or fails.
  */
-#include "nogpu.h"
+#include "card.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -62,7 +62,7 @@ static const struct {
 	{ "nvrtc", 3 },
 	{ "nvshmem", 7 },
 	{ "cuFile", 5001 },
-	{ "", NOGPU_NOT_SUPPORTED },
+	{ "", PRETEND_NOT_SUPPORTED },
 };
 
 /* ---- names are written down once ----------------------------------------------------------- */
@@ -86,7 +86,7 @@ static bool is_fresh(const char *name)
 
 static void write_down(const char *name)
 {
-	const char *path = getenv(CUFRAG_NOGPU_CALLS);
+	const char *path = getenv(CUFRAG_PRETEND_CALLS);
 	char line[256];
 	int fd, len;
 
@@ -101,7 +101,7 @@ static void write_down(const char *name)
 	close(fd);
 }
 
-bool frag_nogpu_is_nothing(const char *name)
+bool frag_pretend_is_nothing(const char *name)
 {
 	char pattern[64];
 	int length;
@@ -113,12 +113,12 @@ bool frag_nogpu_is_nothing(const char *name)
 	return false;
 }
 
-int frag_nogpu_nothing(void)
+int frag_pretend_nothing(void)
 {
 	return 0;
 }
 
-void frag_nogpu_no_card(int device)
+void frag_pretend_no_card(int device)
 {
 	char line[16];
 
@@ -126,7 +126,7 @@ void frag_nogpu_no_card(int device)
 	write_down(line);
 }
 
-int frag_nogpu_unknown(const char *name)
+int frag_pretend_unknown(const char *name)
 {
 	write_down(name);
 	for (size_t i = 0;; i++)
@@ -141,27 +141,28 @@ static void *this_library(void)
 {
 	Dl_info info;
 
-	if (!dladdr((void *)(uintptr_t)frag_nogpu_unknown, &info))
+	if (!dladdr((void *)(uintptr_t)frag_pretend_unknown, &info))
 		return RTLD_DEFAULT;
 	return dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
 }
 
-void *frag_nogpu_entry(const char *name, int major)
+void *frag_pretend_entry(const char *name, int major)
 {
 	void *self = this_library(), *found;
 	char symbol[256];
 
-	snprintf(symbol, sizeof(symbol), "frag_nogpu%d_%s", major, name);
+	snprintf(symbol, sizeof(symbol), "frag_pretend%d_%s", major, name);
 	found = dlsym(self, symbol);
-	snprintf(symbol, sizeof(symbol), "frag_nogpu_%s", name);
+	snprintf(symbol, sizeof(symbol), "frag_pretend_%s", name);
 	return found ? found : dlsym(self, symbol);
 }
 
 /* The libraries that stand for CUDA's export all known names; the plain name of a versioned
  * function means its newest version. */
-void *frag_nogpu_find(const char *name)
+void *frag_pretend_find(const char *name)
 {
-	static const char *const forms[] = { "frag_nogpu_%s", "frag_nogpu_%s_v2", "%s", "%s_v2" };
+	static const char *const forms[] = { "frag_pretend_%s", "frag_pretend_%s_v2", "%s",
+					     "%s_v2" };
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
 	void *self = this_library(), *found = NULL;
 	char symbol[256];

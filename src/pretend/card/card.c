@@ -2,11 +2,11 @@
 /*
  * What the program can ask about the card: attributes and properties (card.def), versions, errors.
  *
- * CUFRAG_NOGPU describes it: name, total, context, libraries, count (or least), cc, sms, l2, bus,
+ * CUFRAG_PRETEND describes it: name, total, context, libraries, count (or least), cc, sms, l2, bus,
  * clock, nvlink; missing keys have the values of an H200. Figures by compute capability: CUDA
  * Programming Guide 13.0, "Technical Specifications per Compute Capability".
  */
-#include "nogpu.h"
+#include "card.h"
 #include "protocol_list.inc"
 
 #include <pthread.h>
@@ -29,7 +29,7 @@ static const struct limits by_capability[] = {
 	{ 100, 2048, 32, 228, 227 }, { 120, 1536, 24, 100, 99 },
 };
 
-static struct nogpu_card card = {
+static struct pretend_card card = {
 	.name = "NVIDIA H200",
 	.total_bytes = 150109880320ull,
 	.context_bytes = 552402944ull,
@@ -56,7 +56,7 @@ static int next_number(const char **at)
 	    sscanf(*at, "%u%n", &number, &length) < 1)
 		return -1;
 	*at += length;
-	return number < NOGPU_CARDS_MAX ? (int)number : -1;
+	return number < PRETEND_CARDS_MAX ? (int)number : -1;
 }
 
 /* Number of cards if none was given: one for each process of the launcher, or the program's own
@@ -68,12 +68,12 @@ static int cards_used(void)
 
 	while (at && *at && (number = next_number(&at)) >= 0)
 		used = FRAG_MAX(used, number + 1);
-	return FRAG_MIN(used, NOGPU_CARDS_MAX);
+	return FRAG_MIN(used, PRETEND_CARDS_MAX);
 }
 
 #define KEY(key, member) \
 	{ \
-		key, offsetof(struct nogpu_card, member), sizeof(card.member) \
+		key, offsetof(struct pretend_card, member), sizeof(card.member) \
 	}
 static const struct {
 	const char *key;
@@ -99,16 +99,16 @@ static void take(const char *key, const char *value)
 	else if (!strcmp(key, "cc"))
 		sscanf(value, "%d.%d", &card.major, &card.minor);
 	else if (!strcmp(key, "least"))
-		card.count = FRAG_MAX((int)FRAG_MIN(n, NOGPU_CARDS_MAX), cards_used());
+		card.count = FRAG_MAX((int)FRAG_MIN(n, PRETEND_CARDS_MAX), cards_used());
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(keys); i++) /* little endian; bools are 0 or 1 */
 		if (!strcmp(key, keys[i].key))
 			memcpy((char *)&card + keys[i].at, &n, keys[i].bytes);
-	card.count = FRAG_MIN(card.count, NOGPU_CARDS_MAX);
+	card.count = FRAG_MIN(card.count, PRETEND_CARDS_MAX);
 }
 
 static void read_card(void)
 {
-	const char *env = getenv(CUFRAG_NOGPU), *values = getenv(CUFRAG_NOGPU_VALUES);
+	const char *env = getenv(CUFRAG_PRETEND), *values = getenv(CUFRAG_PRETEND_VALUES);
 	char text[1024], *rest = text, *item;
 	int cc;
 
@@ -135,7 +135,7 @@ static void read_card(void)
 	}
 }
 
-const struct nogpu_card *frag_nogpu_card(void)
+const struct pretend_card *frag_pretend_card(void)
 {
 	pthread_once(&card_once, read_card);
 	return &card;
@@ -143,17 +143,17 @@ const struct nogpu_card *frag_nogpu_card(void)
 
 /* ---- which of them the program sees ------------------------------------------------ */
 
-static int numbers[NOGPU_CARDS_MAX], numbers_count;
+static int numbers[PRETEND_CARDS_MAX], numbers_count;
 static pthread_once_t numbers_once = PTHREAD_ONCE_INIT;
 
 /* Like CUDA: stops at the first card that does not exist, and a duplicate empties the list. */
 static void choose_visible(void)
 {
 	const char *at = getenv("CUDA_VISIBLE_DEVICES");
-	bool used[NOGPU_CARDS_MAX] = { false };
+	bool used[PRETEND_CARDS_MAX] = { false };
 	int number;
 
-	frag_nogpu_card();
+	frag_pretend_card();
 	for (int i = 0; !at && i < card.count; i++)
 		numbers[numbers_count++] = i;
 	while (at && *at && (number = next_number(&at)) >= 0 && number < card.count) {
@@ -166,7 +166,7 @@ static void choose_visible(void)
 	}
 }
 
-int frag_nogpu_visible(void)
+int frag_pretend_visible(void)
 {
 	pthread_once(&numbers_once, choose_visible);
 	return numbers_count;
@@ -174,25 +174,25 @@ int frag_nogpu_visible(void)
 
 /* For a process that cufrag_fork_server.py forked: takes number and size of the cards from this
  * run's settings. pre: single-threaded, no card used. */
-__attribute__((visibility("default"))) void frag_nogpu_card_again(void);
-void frag_nogpu_card_again(void)
+__attribute__((visibility("default"))) void frag_pretend_card_again(void);
+void frag_pretend_card_again(void)
 {
-	frag_nogpu_visible();
+	frag_pretend_visible();
 	numbers_count = 0;
 	read_card();
 	choose_visible();
 }
 
-int frag_nogpu_number(int device)
+int frag_pretend_number(int device)
 {
-	return device < frag_nogpu_visible() ? numbers[device] : device;
+	return device < frag_pretend_visible() ? numbers[device] : device;
 }
 
 /* ---- attributes ------------------------------------------------------------------- */
 
 static int attribute(int which, int device)
 {
-	const struct nogpu_card *c = frag_nogpu_card();
+	const struct pretend_card *c = frag_pretend_card();
 
 	switch (which) {
 #define CARD(number, at12, at13, bytes, value) \
@@ -204,12 +204,12 @@ static int attribute(int which, int device)
 	return 0;
 }
 
-NOGPU_ENTRY(int, cudaDeviceGetAttribute, (int *value, int which, int device))
+PRETEND_ENTRY(int, cudaDeviceGetAttribute, (int *value, int which, int device))
 {
-	if (device < 0 || device >= frag_nogpu_visible())
-		return frag_nogpu_error(NOGPU_INVALID_DEVICE);
+	if (device < 0 || device >= frag_pretend_visible())
+		return frag_pretend_error(PRETEND_INVALID_DEVICE);
 	*value = attribute(which, device);
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
 
 /* ---- properties: two layouts, as offsets in bytes ----------------------------------- */
@@ -232,17 +232,17 @@ static const struct {
 static void fill_uuid(unsigned char *out, int device)
 {
 	memset(out, 0, UUID_BYTES);
-	out[UUID_BYTES - 1] = (unsigned char)frag_nogpu_number(device);
+	out[UUID_BYTES - 1] = (unsigned char)frag_pretend_number(device);
 }
 
-NOGPU_ANSWER(cuDeviceGetUuid_v2, (unsigned char *out, int device), fill_uuid(out, device))
+PRETEND_ANSWER(cuDeviceGetUuid_v2, (unsigned char *out, int device), fill_uuid(out, device))
 
 static int fill_properties(unsigned char *out, size_t bytes, bool is13, int device)
 {
-	const struct nogpu_card *c = frag_nogpu_card();
+	const struct pretend_card *c = frag_pretend_card();
 
-	if (device < 0 || device >= frag_nogpu_visible())
-		return frag_nogpu_error(NOGPU_INVALID_DEVICE);
+	if (device < 0 || device >= frag_pretend_visible())
+		return frag_pretend_error(PRETEND_INVALID_DEVICE);
 	memset(out, 0, bytes);
 	snprintf((char *)out, UUID_AT, "%s", c->name);
 	fill_uuid(out + UUID_AT, device);
@@ -255,99 +255,99 @@ static int fill_properties(unsigned char *out, size_t bytes, bool is13, int devi
 			memcpy(out + at, &value,
 			       properties[i].bytes); /* little endian: the low part */
 	}
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
 
-NOGPU_VALUE_OF(12, int, cudaGetDeviceProperties_v2, (void *out, int device),
-	       fill_properties(out, PROPERTIES12_BYTES, false, device))
-NOGPU_VALUE_OF(13, int, cudaGetDeviceProperties, (void *out, int device),
-	       fill_properties(out, PROPERTIES13_BYTES, true, device))
+PRETEND_VALUE_OF(12, int, cudaGetDeviceProperties_v2, (void *out, int device),
+		 fill_properties(out, PROPERTIES12_BYTES, false, device))
+PRETEND_VALUE_OF(13, int, cudaGetDeviceProperties, (void *out, int device),
+		 fill_properties(out, PROPERTIES13_BYTES, true, device))
 
-bool frag_nogpu_in_full(void)
+bool frag_pretend_in_full(void)
 {
-	return frag_nogpu_card()->in_full;
+	return frag_pretend_card()->in_full;
 }
 
-bool frag_nogpu_copies(uint64_t bytes, uint64_t most)
+bool frag_pretend_copies(uint64_t bytes, uint64_t most)
 {
-	return bytes <= most || frag_nogpu_in_full();
+	return bytes <= most || frag_pretend_in_full();
 }
 
 /* ---- which devices ------------------------------------------------------------------ */
 
 static _Thread_local int current_device, last_error;
 
-int frag_nogpu_error(int code)
+int frag_pretend_error(int code)
 {
 	if (code)
 		last_error = code;
 	return code;
 }
 
-int frag_nogpu_device(void)
+int frag_pretend_device(void)
 {
 	return current_device;
 }
 
-NOGPU_ENTRY(int, cudaGetLastError, (void))
+PRETEND_ENTRY(int, cudaGetLastError, (void))
 {
 	int code = last_error;
 
-	last_error = NOGPU_OK;
+	last_error = PRETEND_OK;
 	return code;
 }
-NOGPU_VALUE(int, cudaPeekAtLastError, (void), last_error)
-int frag_nogpu_device_set(int device)
+PRETEND_VALUE(int, cudaPeekAtLastError, (void), last_error)
+int frag_pretend_device_set(int device)
 {
-	if (device < 0 || device >= frag_nogpu_visible()) {
-		if (device > 0 && device < NOGPU_CARDS_MAX)
-			frag_nogpu_no_card(device);
-		return NOGPU_INVALID_DEVICE;
+	if (device < 0 || device >= frag_pretend_visible()) {
+		if (device > 0 && device < PRETEND_CARDS_MAX)
+			frag_pretend_no_card(device);
+		return PRETEND_INVALID_DEVICE;
 	}
 	current_device = device;
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
-NOGPU_ENTRY(int, cudaDeviceGetStreamPriorityRange, (int *least, int *greatest))
+PRETEND_ENTRY(int, cudaDeviceGetStreamPriorityRange, (int *least, int *greatest))
 {
 	if (least)
 		*least = 0;
 	if (greatest)
 		*greatest = -5;
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
 
 #define HANDLE_BYTES 4096u /* opaque, but some libraries copy descriptors */
 
-int frag_nogpu_handle(void **out)
+int frag_pretend_handle(void **out)
 {
 	*out = calloc(1, HANDLE_BYTES);
-	return *out ? NOGPU_OK
-		    : NOGPU_OUT_OF_MEMORY; /* the libraries' "no resources" is 1, 2 or 3 */
+	return *out ? PRETEND_OK
+		    : PRETEND_OUT_OF_MEMORY; /* the libraries' "no resources" is 1, 2 or 3 */
 }
 
 /* ---- versions and texts -------------------------------------------------------------- */
 
-NOGPU_VALUE_OF(12, int, cudaRuntimeGetVersion, (int *version), (*version = 12040, NOGPU_OK))
-NOGPU_VALUE_OF(13, int, cudaRuntimeGetVersion, (int *version), (*version = 13000, NOGPU_OK))
+PRETEND_VALUE_OF(12, int, cudaRuntimeGetVersion, (int *version), (*version = 12040, PRETEND_OK))
+PRETEND_VALUE_OF(13, int, cudaRuntimeGetVersion, (int *version), (*version = 13000, PRETEND_OK))
 
 static const struct error {
 	int code;
 	const char *name, *text;
 } errors[] = {
-	{ NOGPU_OK, "cudaSuccess", "no error" },
-	{ NOGPU_INVALID_VALUE, "cudaErrorInvalidValue", "invalid argument" },
-	{ NOGPU_OUT_OF_MEMORY, "cudaErrorMemoryAllocation", "out of memory" },
+	{ PRETEND_OK, "cudaSuccess", "no error" },
+	{ PRETEND_INVALID_VALUE, "cudaErrorInvalidValue", "invalid argument" },
+	{ PRETEND_OUT_OF_MEMORY, "cudaErrorMemoryAllocation", "out of memory" },
 	{ 98, "cudaErrorInvalidDeviceFunction",
 	  "invalid device function" }, /* CUB: not compiled for this card */
-	{ NOGPU_INVALID_DEVICE, "cudaErrorInvalidDevice", "invalid device ordinal" },
-	{ NOGPU_NOT_READY, "cudaErrorNotReady", "device not ready" },
-	{ NOGPU_NOT_SUPPORTED, "cudaErrorNotSupported",
+	{ PRETEND_INVALID_DEVICE, "cudaErrorInvalidDevice", "invalid device ordinal" },
+	{ PRETEND_NOT_READY, "cudaErrorNotReady", "device not ready" },
+	{ PRETEND_NOT_SUPPORTED, "cudaErrorNotSupported",
 	  "operation not supported by the pretended card of cufrag" },
-	{ NOGPU_CAPTURE_UNSUPPORTED, "cudaErrorStreamCaptureUnsupported",
+	{ PRETEND_CAPTURE_UNSUPPORTED, "cudaErrorStreamCaptureUnsupported",
 	  "operation not permitted when stream is capturing" },
-	{ NOGPU_CAPTURE_LOST, "cudaErrorStreamCaptureInvalidated",
+	{ PRETEND_CAPTURE_LOST, "cudaErrorStreamCaptureInvalidated",
 	  "operation failed due to a previous error during capture" },
-	{ NOGPU_CAPTURED_EVENT, "cudaErrorCapturedEvent",
+	{ PRETEND_CAPTURED_EVENT, "cudaErrorCapturedEvent",
 	  "operation not permitted on an event last recorded in a capturing stream" },
 	{ -1, "cudaErrorUnknown", "unknown error" }, /* any other */
 };
@@ -361,5 +361,5 @@ static const struct error *error_of(int code)
 	return e;
 }
 
-NOGPU_VALUE(const char *, cudaGetErrorName, (int code), error_of(code)->name)
-NOGPU_VALUE(const char *, cudaGetErrorString, (int code), error_of(code)->text)
+PRETEND_VALUE(const char *, cudaGetErrorName, (int code), error_of(code)->name)
+PRETEND_VALUE(const char *, cudaGetErrorString, (int code), error_of(code)->text)

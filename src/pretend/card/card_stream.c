@@ -9,7 +9,7 @@
  * Captures matter, too: while a stream is captured, the allocator uses a private pool and records its
  * events later. As on a card, waiting for captured work is refused and invalidates the capture.
  */
-#include "nogpu.h"
+#include "card.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -27,8 +27,8 @@ struct stream {
 	struct stream *next;
 };
 
-struct nogpu_ranks frag_nogpu_ranks;
-void (*frag_nogpu_pools_wait)(void *stream, bool all);
+struct pretend_ranks frag_pretend_ranks;
+void (*frag_pretend_pools_wait)(void *stream, bool all);
 static struct stream default_stream;
 static struct stream *streams = &default_stream; /* list of all; nothing is removed */
 
@@ -41,7 +41,7 @@ static struct stream *stream_of(void *handle)
 /* ---- the clock ---------------------------------------------------------------------- */
 
 /*
- * Measured on H100 and H200 (results/nogpu/durations.md, ranks.md): an operator costs the host 27
+ * Measured on H100 and H200 (results/pretend/durations.md, ranks.md): an operator costs the host 27
  * to 67 us in Python, PyTorch and the driver, 21 to 47 if autograd's engine calls it; all-gathers,
  * reduce-scatters and messages of 8 to 260 MB arrived at 211 to 262 GB/s.
  */
@@ -61,12 +61,12 @@ static _Atomic uint64_t host_ns;
 static _Thread_local bool works; /* this thread launches work: all others see every event as
 				    complete, except NCCL's watchdog */
 
-void frag_nogpu_streams_begin(void)
+void frag_pretend_streams_begin(void)
 {
 	streams_matter = true;
 }
 
-const _Atomic bool *frag_nogpu_streams(void)
+const _Atomic bool *frag_pretend_streams(void)
 {
 	return &streams_matter;
 }
@@ -86,7 +86,7 @@ static void host_waits(uint64_t ns)
 	join(&host_ns, ns);
 }
 
-void frag_nogpu_stream_awaits(void *stream, uint64_t ns)
+void frag_pretend_stream_awaits(void *stream, uint64_t ns)
 {
 	join(&stream_of(stream)->busy_ns, ns);
 }
@@ -104,7 +104,7 @@ static uint64_t keep_busy(void *stream, uint64_t ns, uint64_t on_host_ns)
 	return atomic_fetch_add(&s->busy_ns, ns);
 }
 
-uint64_t frag_nogpu_sent(void *stream, uint64_t bytes, uint64_t *begins)
+uint64_t frag_pretend_sent(void *stream, uint64_t bytes, uint64_t *begins)
 {
 	const uint64_t ns = LINK_NS + bytes / LINK_BYTES_PER_NS;
 	const uint64_t at = keep_busy(stream, ns, 0);
@@ -114,28 +114,28 @@ uint64_t frag_nogpu_sent(void *stream, uint64_t bytes, uint64_t *begins)
 	return ns;
 }
 
-uint64_t frag_nogpu_now(void)
+uint64_t frag_pretend_now(void)
 {
 	return host_ns;
 }
 
-uint64_t frag_nogpu_done(void *stream)
+uint64_t frag_pretend_done(void *stream)
 {
 	return FRAG_MAX(host_ns, stream_of(stream)->busy_ns);
 }
 
-/* Bytes per ns measured on an H200 (results/nogpu/durations.md); for pinned memory of older cards,
+/* Bytes per ns measured on an H200 (results/pretend/durations.md); for pinned memory of older cards,
  * the rate of their PCIe. */
 static uint64_t copied_per_ns(bool to_card, bool pinned)
 {
-	int major = frag_nogpu_card()->major;
+	int major = frag_pretend_card()->major;
 
 	if (!pinned)
 		return to_card ? 8 : 15;
 	return major >= 9 ? 55 : major == 8 ? 25 : 12;
 }
 
-void frag_nogpu_copied(void *stream, uint64_t bytes, bool to_card, bool pinned)
+void frag_pretend_copied(void *stream, uint64_t bytes, bool to_card, bool pinned)
 {
 	keep_busy(stream, COPY_NS + bytes / copied_per_ns(to_card, pinned), COPY_HOST_NS);
 	if (!pinned && (!to_card || bytes > STAGED_BYTES))
@@ -145,7 +145,7 @@ void frag_nogpu_copied(void *stream, uint64_t bytes, bool to_card, bool pinned)
 /* Modelled work of the card so far, seen by programs that time their kernels (values/clock.cpp). */
 static _Atomic uint64_t worked_ns;
 
-void frag_nogpu_work(void *stream, uint64_t ns, uint64_t all_ns, bool backward)
+void frag_pretend_work(void *stream, uint64_t ns, uint64_t all_ns, bool backward)
 {
 	worked_ns = all_ns;
 	if (!streams_matter)
@@ -153,15 +153,15 @@ void frag_nogpu_work(void *stream, uint64_t ns, uint64_t all_ns, bool backward)
 	keep_busy(stream, ns, backward ? HOST_BACKWARD_NS : HOST_OP_NS);
 }
 
-void frag_nogpu_host_takes(uint64_t ns)
+void frag_pretend_host_takes(uint64_t ns)
 {
 	if (streams_matter)
 		host_ns += ns;
 }
 
-void frag_nogpu_wait_idle(void)
+void frag_pretend_wait_idle(void)
 {
-	NOGPU_LOCKED;
+	PRETEND_LOCKED;
 
 	for (const struct stream *s = streams_matter ? streams : NULL; s; s = s->next)
 		host_waits(s->busy_ns);
@@ -179,29 +179,29 @@ static bool is_rank(void)
 
 static void enlist(struct stream *s)
 {
-	NOGPU_LOCKED;
+	PRETEND_LOCKED;
 
 	s->next = streams;
 	streams = s;
 }
 
-NOGPU_ENTRY(int, cudaStreamCreateWithPriority, (void **out, unsigned flags, int priority))
+PRETEND_ENTRY(int, cudaStreamCreateWithPriority, (void **out, unsigned flags, int priority))
 {
 	/* the recording sorts streams by this address */
 	struct stream *s = calloc(1, sizeof(*s));
 
 	if (!s)
-		return frag_nogpu_error(NOGPU_OUT_OF_MEMORY);
+		return frag_pretend_error(PRETEND_OUT_OF_MEMORY);
 	s->priority = priority;
 	enlist(s);
 	if (!is_rank())
-		frag_nogpu_streams_begin();
-	frag_nogpu_beside_take(NOGPU_BESIDE_STREAM, 0, NULL);
+		frag_pretend_streams_begin();
+	frag_pretend_beside_take(PRETEND_BESIDE_STREAM, 0, NULL);
 	*out = s;
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
-NOGPU_ANSWER(cudaStreamGetPriority, (void *stream, int *priority),
-	     *priority = stream_of(stream)->priority)
+PRETEND_ANSWER(cudaStreamGetPriority, (void *stream, int *priority),
+	       *priority = stream_of(stream)->priority)
 
 /* ---- captures ------------------------------------------------------------------------- */
 
@@ -209,20 +209,20 @@ static void take_part(struct stream *s, uint64_t capture, bool lost)
 {
 	s->capture = capture;
 	s->lost = lost;
-	s->device = frag_nogpu_device();
+	s->device = frag_pretend_device();
 }
 
-NOGPU_ENTRY(int, cudaStreamBeginCapture, (void *stream, int mode))
+PRETEND_ENTRY(int, cudaStreamBeginCapture, (void *stream, int mode))
 {
-	NOGPU_LOCKED;
+	PRETEND_LOCKED;
 
-	take_part(stream_of(stream), frag_nogpu_graph_number(), false);
-	return NOGPU_OK;
+	take_part(stream_of(stream), frag_pretend_graph_number(), false);
+	return PRETEND_OK;
 }
 /* Ends it for every stream that joined; returns its number, and whether it was invalid. */
 static uint64_t end_capture(const struct stream *of, bool *lost)
 {
-	NOGPU_LOCKED;
+	PRETEND_LOCKED;
 	uint64_t number = of->capture;
 
 	*lost = number && of->lost;
@@ -231,28 +231,28 @@ static uint64_t end_capture(const struct stream *of, bool *lost)
 			s->capture = 0;
 	return number;
 }
-NOGPU_ENTRY(int, cudaStreamEndCapture, (void *stream, void **out))
+PRETEND_ENTRY(int, cudaStreamEndCapture, (void *stream, void **out))
 {
 	bool lost;
 	uint64_t number = end_capture(stream_of(stream), &lost);
 
 	*out = NULL;
 	if (lost) {
-		frag_nogpu_graph_drop(number);
-		return frag_nogpu_error(NOGPU_CAPTURE_LOST);
+		frag_pretend_graph_drop(number);
+		return frag_pretend_error(PRETEND_CAPTURE_LOST);
 	}
-	*out = frag_nogpu_graph(number);
-	return frag_nogpu_error(*out ? NOGPU_OK : NOGPU_OUT_OF_MEMORY);
+	*out = frag_pretend_graph(number);
+	return frag_pretend_error(*out ? PRETEND_OK : PRETEND_OUT_OF_MEMORY);
 }
 /* 0 none, 1 active, 2 invalid */
 static int capture_status(const struct stream *s)
 {
 	return s->capture ? 1 + s->lost : 0;
 }
-NOGPU_ANSWER(cudaStreamIsCapturing, (void *stream, int *status),
-	     *status = capture_status(stream_of(stream)))
-NOGPU_ENTRY(int, cudaStreamGetCaptureInfo_v2,
-	    (void *stream, int *status, uint64_t *id, void **graph, void ***nodes, size_t *count))
+PRETEND_ANSWER(cudaStreamIsCapturing, (void *stream, int *status),
+	       *status = capture_status(stream_of(stream)))
+PRETEND_ENTRY(int, cudaStreamGetCaptureInfo_v2,
+	      (void *stream, int *status, uint64_t *id, void **graph, void ***nodes, size_t *count))
 {
 	struct stream *s = stream_of(stream);
 
@@ -265,32 +265,32 @@ NOGPU_ENTRY(int, cudaStreamGetCaptureInfo_v2,
 		*nodes = NULL;
 	if (count)
 		*count = 0;
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
-NOGPU_ENTRY(int, cudaStreamGetCaptureInfo_v3,
-	    (void *stream, int *status, uint64_t *id, void **graph, void ***nodes, void **edges,
-	     size_t *count))
+PRETEND_ENTRY(int, cudaStreamGetCaptureInfo_v3,
+	      (void *stream, int *status, uint64_t *id, void **graph, void ***nodes, void **edges,
+	       size_t *count))
 {
 	if (edges)
 		*edges = NULL;
-	return frag_nogpu_cudaStreamGetCaptureInfo_v2(stream, status, id, graph, nodes, count);
+	return frag_pretend_cudaStreamGetCaptureInfo_v2(stream, status, id, graph, nodes, count);
 }
-NOGPU_VALUE_OF(12, int, cudaStreamGetCaptureInfo, (void *stream, int *status, uint64_t *id),
-	       frag_nogpu_cudaStreamGetCaptureInfo_v2(stream, status, id, NULL, NULL, NULL))
-NOGPU_VALUE_OF(13, int, cudaStreamGetCaptureInfo,
-	       (void *stream, int *status, uint64_t *id, void **graph, void ***nodes, void **edges,
-		size_t *count),
-	       frag_nogpu_cudaStreamGetCaptureInfo_v3(stream, status, id, graph, nodes, edges,
-						      count))
+PRETEND_VALUE_OF(12, int, cudaStreamGetCaptureInfo, (void *stream, int *status, uint64_t *id),
+		 frag_pretend_cudaStreamGetCaptureInfo_v2(stream, status, id, NULL, NULL, NULL))
+PRETEND_VALUE_OF(13, int, cudaStreamGetCaptureInfo,
+		 (void *stream, int *status, uint64_t *id, void **graph, void ***nodes,
+		  void **edges, size_t *count),
+		 frag_pretend_cudaStreamGetCaptureInfo_v3(stream, status, id, graph, nodes, edges,
+							  count))
 
-NOGPU_ENTRY(int, cuThreadExchangeStreamCaptureMode, (int *mode))
+PRETEND_ENTRY(int, cuThreadExchangeStreamCaptureMode, (int *mode))
 {
 	static _Thread_local int current;
 	int before = current;
 
 	current = *mode;
 	*mode = before;
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
 
 /* ---- events --------------------------------------------------------------------------- */
@@ -302,21 +302,21 @@ struct event {
 	uint64_t worked_ns;
 };
 
-NOGPU_ENTRY(int, cudaEventCreateWithFlags, (void **out, unsigned flags))
+PRETEND_ENTRY(int, cudaEventCreateWithFlags, (void **out, unsigned flags))
 {
 	*out = calloc(1, sizeof(struct event));
-	return *out ? NOGPU_OK : frag_nogpu_error(NOGPU_OUT_OF_MEMORY);
+	return *out ? PRETEND_OK : frag_pretend_error(PRETEND_OUT_OF_MEMORY);
 }
-NOGPU_ANSWER(cudaEventDestroy, (void *event), free(event))
-NOGPU_ENTRY(int, cudaEventRecord, (void *event, void *stream))
+PRETEND_ANSWER(cudaEventDestroy, (void *event), free(event))
+PRETEND_ENTRY(int, cudaEventRecord, (void *event, void *stream))
 {
 	struct event *e = event;
 
 	e->capture = stream_of(stream)->capture;
-	e->done_ns = frag_nogpu_done(stream);
+	e->done_ns = frag_pretend_done(stream);
 	e->at_ns = frag_clock_ns();
 	e->worked_ns = worked_ns;
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
 /* Without modelled work between two events, the program is comparing kernels (cuDNN's search,
  * Triton's autotuner): each takes the same time, so that jitter of the host chooses none. More than
@@ -324,7 +324,7 @@ NOGPU_ENTRY(int, cudaEventRecord, (void *event, void *stream))
 #define ANY_KERNEL_NS 20000u
 #define WAIT_NS 1000000000u
 
-NOGPU_ENTRY(int, cudaEventElapsedTime, (float *ms, void *begin, void *end))
+PRETEND_ENTRY(int, cudaEventElapsedTime, (float *ms, void *begin, void *end))
 {
 	const struct event *b = begin, *e = end;
 	uint64_t ns = e->worked_ns - b->worked_ns, on_host = e->at_ns - b->at_ns;
@@ -332,12 +332,12 @@ NOGPU_ENTRY(int, cudaEventElapsedTime, (float *ms, void *begin, void *end))
 	if (!ns)
 		ns = on_host < WAIT_NS ? ANY_KERNEL_NS : on_host;
 	*ms = (float)((double)ns / 1e6);
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
 /* A stream that waits for an event of a capture joins that capture. */
-NOGPU_ENTRY(int, cudaStreamWaitEvent, (void *stream, void *event, unsigned flags))
+PRETEND_ENTRY(int, cudaStreamWaitEvent, (void *stream, void *event, unsigned flags))
 {
-	NOGPU_LOCKED;
+	PRETEND_LOCKED;
 	const struct event *e = event;
 
 	for (const struct stream *s = streams; s && e->capture && !stream_of(stream)->capture;
@@ -345,7 +345,7 @@ NOGPU_ENTRY(int, cudaStreamWaitEvent, (void *stream, void *event, unsigned flags
 		if (s->capture == e->capture) /* the capture is active */
 			take_part(stream_of(stream), e->capture, s->lost);
 	join(&stream_of(stream)->busy_ns, e->done_ns);
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
 
 /* ---- the host waits ------------------------------------------------------------------- */
@@ -354,8 +354,8 @@ NOGPU_ENTRY(int, cudaStreamWaitEvent, (void *stream, void *event, unsigned flags
  * queries its completion. */
 static bool lose_capture(uint64_t number)
 {
-	NOGPU_LOCKED;
-	int device = frag_nogpu_device();
+	PRETEND_LOCKED;
+	int device = frag_pretend_device();
 	bool lost = false;
 
 	for (struct stream *s = streams; s; s = s->next)
@@ -364,33 +364,33 @@ static bool lose_capture(uint64_t number)
 	return lost;
 }
 
-NOGPU_ENTRY(int, cudaStreamSynchronize, (void *stream))
+PRETEND_ENTRY(int, cudaStreamSynchronize, (void *stream))
 {
 	struct stream *s = stream_of(stream);
 
 	if (s->capture && lose_capture(s->capture))
-		return frag_nogpu_error(NOGPU_CAPTURE_UNSUPPORTED);
-	if (frag_nogpu_pools_wait)
-		frag_nogpu_pools_wait(stream, false);
+		return frag_pretend_error(PRETEND_CAPTURE_UNSUPPORTED);
+	if (frag_pretend_pools_wait)
+		frag_pretend_pools_wait(stream, false);
 	host_waits(s->busy_ns);
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
-NOGPU_ENTRY(int, cudaEventSynchronize, (struct event * event))
+PRETEND_ENTRY(int, cudaEventSynchronize, (struct event * event))
 {
 	if (event->capture && lose_capture(event->capture))
-		return frag_nogpu_error(NOGPU_CAPTURED_EVENT);
+		return frag_pretend_error(PRETEND_CAPTURED_EVENT);
 	host_waits(event->done_ns);
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
-NOGPU_ENTRY(int, cudaDeviceSynchronize, (void))
+PRETEND_ENTRY(int, cudaDeviceSynchronize, (void))
 {
 	if (lose_capture(0))
-		return frag_nogpu_error(NOGPU_CAPTURE_UNSUPPORTED);
-	if (frag_nogpu_pools_wait)
-		frag_nogpu_pools_wait(NULL, true);
-	frag_nogpu_wait_idle();
-	return frag_nogpu_error(frag_nogpu_ranks.settle_all ? frag_nogpu_ranks.settle_all()
-							    : NOGPU_OK);
+		return frag_pretend_error(PRETEND_CAPTURE_UNSUPPORTED);
+	if (frag_pretend_pools_wait)
+		frag_pretend_pools_wait(NULL, true);
+	frag_pretend_wait_idle();
+	return frag_pretend_error(frag_pretend_ranks.settle_all ? frag_pretend_ranks.settle_all()
+								: PRETEND_OK);
 }
 /*
  * NCCL's watchdog polls ten times a second and releases the tensors of finished work: on average
@@ -413,22 +413,22 @@ static bool is_watchdog(void)
 static bool watchdog_sees(const struct event *e)
 {
 	static _Thread_local uint64_t seen_host_ns, since_ns;
-	const uint64_t host = frag_nogpu_now(), now = frag_clock_ns();
+	const uint64_t host = frag_pretend_now(), now = frag_clock_ns();
 
-	if (host != seen_host_ns || frag_nogpu_ranks.waiting)
+	if (host != seen_host_ns || frag_pretend_ranks.waiting)
 		since_ns = now;
 	seen_host_ns = host;
 	return now - since_ns > STILL_NS || e->done_ns <= host - FRAG_MIN(host, WATCH_NS);
 }
 
-NOGPU_ENTRY(int, cudaEventQuery, (struct event * event))
+PRETEND_ENTRY(int, cudaEventQuery, (struct event * event))
 {
 	if (event->capture && lose_capture(event->capture))
-		return frag_nogpu_error(NOGPU_CAPTURED_EVENT);
-	if (!*frag_nogpu_streams())
-		return NOGPU_OK;
+		return frag_pretend_error(PRETEND_CAPTURED_EVENT);
+	if (!*frag_pretend_streams())
+		return PRETEND_OK;
 	host_ns += works ? ASK_NS : 0;
 	if (works ? event->done_ns <= host_ns : !is_watchdog() || watchdog_sees(event))
-		return NOGPU_OK;
-	return NOGPU_NOT_READY;
+		return PRETEND_OK;
+	return PRETEND_NOT_READY;
 }

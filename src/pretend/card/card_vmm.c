@@ -3,7 +3,7 @@
  * Virtual memory management, as PyTorch's expandable segments use it: reservations, physical
  * handles, mappings; and memory of another process, by cudaIpc. The top bits of a handle are its card; the simulated device keeps the rest.
  */
-#include "nogpu.h"
+#include "card.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -46,45 +46,46 @@ static int file_of(uint64_t handle)
 
 static int device_of(uint64_t handle)
 {
-	return (int)(handle >> DEVICE_SHIFT) % NOGPU_CARDS_MAX;
+	return (int)(handle >> DEVICE_SHIFT) % PRETEND_CARDS_MAX;
 }
 
 static int answer(int rc)
 {
-	return rc == FRAG_OOM ? NOGPU_OUT_OF_MEMORY : rc ? NOGPU_INVALID_VALUE : NOGPU_OK;
+	return rc == FRAG_OOM ? PRETEND_OUT_OF_MEMORY : rc ? PRETEND_INVALID_VALUE : PRETEND_OK;
 }
 
-NOGPU_ENTRY(int, cuMemAddressReserve,
-	    (void **out, size_t bytes, size_t align, uint64_t hint, uint64_t flags))
+PRETEND_ENTRY(int, cuMemAddressReserve,
+	      (void **out, size_t bytes, size_t align, uint64_t hint, uint64_t flags))
 {
-	NOGPU_LOCKED;
-	int device = frag_nogpu_device();
-	struct frag_device *sim = frag_nogpu_sim(device);
+	PRETEND_LOCKED;
+	int device = frag_pretend_device();
+	struct frag_device *sim = frag_pretend_sim(device);
 	frag_addr_t addr;
 	void *p;
 
 	*out = NULL;
 	if (frag_dev_reserve(sim, bytes, 0, &addr, NULL))
-		return NOGPU_OUT_OF_MEMORY;
-	p = frag_nogpu_out(device, NOGPU_RESERVATIONS, addr);
-	if (frag_nogpu_owner((char *)p + bytes) == device &&
-	    frag_nogpu_range_put(p, bytes, device)) {
+		return PRETEND_OUT_OF_MEMORY;
+	p = frag_pretend_out(device, PRETEND_RESERVATIONS, addr);
+	if (frag_pretend_owner((char *)p + bytes) == device &&
+	    frag_pretend_range_put(p, bytes, device)) {
 		*out = p;
-		return NOGPU_OK;
+		return PRETEND_OK;
 	}
 	frag_dev_unreserve(sim, addr, bytes, NULL);
-	return NOGPU_OUT_OF_MEMORY;
+	return PRETEND_OUT_OF_MEMORY;
 }
-NOGPU_ENTRY(int, cuMemAddressFree, (void *p, size_t bytes))
+PRETEND_ENTRY(int, cuMemAddressFree, (void *p, size_t bytes))
 {
-	NOGPU_LOCKED;
+	PRETEND_LOCKED;
 	uint64_t all;
 	int device;
 
-	if (!frag_nogpu_range_take(p, &all, &device))
-		return NOGPU_INVALID_VALUE;
-	return answer(frag_dev_unreserve(
-		frag_nogpu_sim(device), frag_nogpu_in(device, NOGPU_RESERVATIONS, p), bytes, NULL));
+	if (!frag_pretend_range_take(p, &all, &device))
+		return PRETEND_INVALID_VALUE;
+	return answer(frag_dev_unreserve(frag_pretend_sim(device),
+					 frag_pretend_in(device, PRETEND_RESERVATIONS, p), bytes,
+					 NULL));
 }
 
 /* If there is no room it cannot be exported later, and the importer sees zeros. pre: locked. */
@@ -100,25 +101,25 @@ static void note_shareable(uint64_t handle)
 	frag_addr_map_add(&shareables, handle, (uintptr_t)s);
 }
 
-NOGPU_ENTRY(int, cuMemCreate,
-	    (uint64_t * out, size_t bytes, const struct allocation_prop *prop, uint64_t flags))
+PRETEND_ENTRY(int, cuMemCreate,
+	      (uint64_t * out, size_t bytes, const struct allocation_prop *prop, uint64_t flags))
 {
-	NOGPU_LOCKED;
+	PRETEND_LOCKED;
 	int rc, device = prop->location_id;
 	uint64_t handle;
 
-	if (device < 0 || device >= frag_nogpu_visible())
-		return NOGPU_INVALID_DEVICE;
+	if (device < 0 || device >= frag_pretend_visible())
+		return PRETEND_INVALID_DEVICE;
 	if (prop->handle_types & FABRIC)
-		return NOGPU_NOT_SUPPORTED; /* as on a machine without IMEX: programs take files then */
-	frag_nogpu_mark_begun();
-	rc = answer(frag_dev_create(frag_nogpu_sim(device), bytes, &handle, NULL));
+		return PRETEND_NOT_SUPPORTED; /* as on a machine without IMEX: programs take files then */
+	frag_pretend_mark_begun();
+	rc = answer(frag_dev_create(frag_pretend_sim(device), bytes, &handle, NULL));
 	if (rc)
 		return rc;
 	*out = handle | (uint64_t)device << DEVICE_SHIFT;
 	if (prop->handle_types)
 		note_shareable(*out);
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
 
 /* pre: locked. */
@@ -142,32 +143,33 @@ static void forget_shareable(uint64_t handle)
 	frag_addr_map_remove(&shareables, frag_addr_map_find(&shareables, handle));
 }
 
-NOGPU_ENTRY(int, cuMemRelease, (uint64_t handle))
+PRETEND_ENTRY(int, cuMemRelease, (uint64_t handle))
 {
-	NOGPU_LOCKED;
+	PRETEND_LOCKED;
 
 	if (is_foreign(handle)) {
 		close(file_of(handle));
-		return NOGPU_OK;
+		return PRETEND_OK;
 	}
 	forget_shareable(handle);
 	/* the bytes are only for statistics, unused here */
-	return answer(
-		frag_dev_release(frag_nogpu_sim(device_of(handle)), handle & HANDLE_MASK, 0, NULL));
+	return answer(frag_dev_release(frag_pretend_sim(device_of(handle)), handle & HANDLE_MASK, 0,
+				       NULL));
 }
-NOGPU_ENTRY(int, cuMemMap, (void *p, size_t bytes, size_t offset, uint64_t handle, uint64_t flags))
+PRETEND_ENTRY(int, cuMemMap,
+	      (void *p, size_t bytes, size_t offset, uint64_t handle, uint64_t flags))
 {
-	NOGPU_LOCKED;
+	PRETEND_LOCKED;
 	struct shareable *s;
 	int rc, device = device_of(handle);
 
 	if (is_foreign(handle)) {
 		foreign_maps++;
 		lent_take(p, bytes, file_of(handle), offset);
-		return NOGPU_OK;
+		return PRETEND_OK;
 	}
-	rc = answer(frag_dev_map(frag_nogpu_sim(device),
-				 frag_nogpu_in(device, NOGPU_RESERVATIONS, p), bytes,
+	rc = answer(frag_dev_map(frag_pretend_sim(device),
+				 frag_pretend_in(device, PRETEND_RESERVATIONS, p), bytes,
 				 handle & HANDLE_MASK, NULL));
 	s = rc ? NULL : shareable_of(handle);
 	if (s) {
@@ -176,20 +178,20 @@ NOGPU_ENTRY(int, cuMemMap, (void *p, size_t bytes, size_t offset, uint64_t handl
 	}
 	return rc;
 }
-NOGPU_ENTRY(int, cuMemUnmap, (void *p, size_t bytes))
+PRETEND_ENTRY(int, cuMemUnmap, (void *p, size_t bytes))
 {
-	NOGPU_LOCKED;
-	int rc, device = frag_nogpu_owner(p);
+	PRETEND_LOCKED;
+	int rc, device = frag_pretend_owner(p);
 
 	if (device < 0)
-		return NOGPU_INVALID_VALUE;
-	rc = answer(frag_dev_unmap(frag_nogpu_sim(device),
-				   frag_nogpu_in(device, NOGPU_RESERVATIONS, p), bytes, NULL));
+		return PRETEND_INVALID_VALUE;
+	rc = answer(frag_dev_unmap(frag_pretend_sim(device),
+				   frag_pretend_in(device, PRETEND_RESERVATIONS, p), bytes, NULL));
 	if (rc && foreign_maps) {
 		foreign_maps--;
-		rc = NOGPU_OK;
+		rc = PRETEND_OK;
 	}
-	frag_nogpu_forget(p, bytes);
+	frag_pretend_forget(p, bytes);
 	return rc;
 }
 
@@ -201,7 +203,7 @@ static int file_with(struct shareable *s)
 	if (!s || !s->at || s->fd >= 0)
 		return s ? s->fd : -1;
 	fd = lent_file(s->bytes);
-	if (fd >= 0 && frag_nogpu_lend(s->at, s->bytes, fd, 0))
+	if (fd >= 0 && frag_pretend_lend(s->at, s->bytes, fd, 0))
 		s->fd = fd;
 	else if (fd >= 0)
 		close(fd);
@@ -209,21 +211,21 @@ static int file_with(struct shareable *s)
 }
 
 /* Without a file the importer gets an empty one, and sees zeros. */
-NOGPU_ENTRY(int, cuMemExportToShareableHandle,
-	    (int *out, uint64_t handle, int type, uint64_t flags))
+PRETEND_ENTRY(int, cuMemExportToShareableHandle,
+	      (int *out, uint64_t handle, int type, uint64_t flags))
 {
-	NOGPU_LOCKED;
+	PRETEND_LOCKED;
 	int fd = file_with(shareable_of(handle));
 
 	*out = fd < 0 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	return *out < 0 ? NOGPU_INVALID_VALUE : NOGPU_OK;
+	return *out < 0 ? PRETEND_INVALID_VALUE : PRETEND_OK;
 }
-NOGPU_ENTRY(int, cuMemImportFromShareableHandle, (uint64_t * out, void *file, int type))
+PRETEND_ENTRY(int, cuMemImportFromShareableHandle, (uint64_t * out, void *file, int type))
 {
 	int fd = fcntl((int)(intptr_t)file, F_DUPFD_CLOEXEC, 0);
 
-	*out = FOREIGN | (uint64_t)(fd + 1) | (uint64_t)frag_nogpu_device() << DEVICE_SHIFT;
-	return fd < 0 ? NOGPU_INVALID_VALUE : NOGPU_OK;
+	*out = FOREIGN | (uint64_t)(fd + 1) | (uint64_t)frag_pretend_device() << DEVICE_SHIFT;
+	return fd < 0 ? PRETEND_INVALID_VALUE : PRETEND_OK;
 }
 
 /* ---- cudaIpc --------------------------------------------------------------------------------- */
@@ -246,7 +248,7 @@ static int own_file(void)
 	static int file = -1;
 
 	if (file < 0)
-		file = lent_file(NOGPU_SPACE_BYTES);
+		file = lent_file(PRETEND_SPACE_BYTES);
 	return file;
 }
 
@@ -255,25 +257,25 @@ static bool share(uint64_t low, uint64_t high)
 {
 	void *p = (void *)(uintptr_t)low;
 
-	return frag_nogpu_lend(p, high - low, own_file(), frag_nogpu_space_at(p));
+	return frag_pretend_lend(p, high - low, own_file(), frag_pretend_space_at(p));
 }
 
-NOGPU_ENTRY(int, cudaIpcGetMemHandle, (union handle * out, void *p))
+PRETEND_ENTRY(int, cudaIpcGetMemHandle, (union handle * out, void *p))
 {
-	struct nogpu_range r;
+	struct pretend_range r;
 
 	memset(out, 0, sizeof(*out));
-	if (!frag_nogpu_range(p, &r) || r.device < 0)
-		return frag_nogpu_error(NOGPU_INVALID_VALUE);
+	if (!frag_pretend_range(p, &r) || r.device < 0)
+		return frag_pretend_error(PRETEND_INVALID_VALUE);
 	out->bytes = r.bytes;
-	out->offset = frag_nogpu_space_at((void *)(uintptr_t)r.base);
+	out->offset = frag_pretend_space_at((void *)(uintptr_t)r.base);
 	out->process = getpid();
-	NOGPU_LOCKED;
+	PRETEND_LOCKED;
 	out->file = share(frag_round_down(r.base, LENT_PAGE),
 			  frag_round_up(r.base + r.bytes, LENT_PAGE))
 			    ? own_file()
 			    : -1;
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
 
 /* Maps the pages of the other process, or zeros. */
@@ -290,28 +292,29 @@ static void map_foreign(char *to, const union handle *h, uint64_t bytes)
 	close(fd);
 }
 
-NOGPU_ENTRY(int, cudaIpcOpenMemHandle, (void **out, union handle h, unsigned flags))
+PRETEND_ENTRY(int, cudaIpcOpenMemHandle, (void **out, union handle h, unsigned flags))
 {
 	uint64_t inside = h.offset % LENT_PAGE;
 	uint64_t bytes = frag_round_up(inside + h.bytes, FRAG_PAGE);
 
-	if (!h.bytes || frag_nogpu_cuMemAddressReserve(out, bytes, 0, 0, 0))
-		return frag_nogpu_error(NOGPU_INVALID_VALUE);
+	if (!h.bytes || frag_pretend_cuMemAddressReserve(out, bytes, 0, 0, 0))
+		return frag_pretend_error(PRETEND_INVALID_VALUE);
 	map_foreign(*out, &h, frag_round_up(inside + h.bytes, LENT_PAGE));
 	*out = (char *)*out + inside;
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
-NOGPU_ENTRY(int, cudaIpcCloseMemHandle, (void *p))
+PRETEND_ENTRY(int, cudaIpcCloseMemHandle, (void *p))
 {
-	struct nogpu_range r;
+	struct pretend_range r;
 
-	if (!frag_nogpu_range(p, &r))
-		return frag_nogpu_error(NOGPU_INVALID_VALUE);
+	if (!frag_pretend_range(p, &r))
+		return frag_pretend_error(PRETEND_INVALID_VALUE);
 	p = (void *)(uintptr_t)r.base;
-	frag_nogpu_forget(p, r.bytes);
-	return frag_nogpu_cuMemAddressFree(p, r.bytes);
+	frag_pretend_forget(p, r.bytes);
+	return frag_pretend_cuMemAddressFree(p, r.bytes);
 }
 /* An event of another process is always complete: work takes no time. */
-NOGPU_ANSWER(cudaIpcGetEventHandle, (union handle * out, void *event), memset(out, 0, sizeof(*out)))
-NOGPU_VALUE(int, cudaIpcOpenEventHandle, (void **out, union handle h),
-	    frag_nogpu_cudaEventCreateWithFlags(out, 0))
+PRETEND_ANSWER(cudaIpcGetEventHandle, (union handle * out, void *event),
+	       memset(out, 0, sizeof(*out)))
+PRETEND_VALUE(int, cudaIpcOpenEventHandle, (void **out, union handle h),
+	      frag_pretend_cudaEventCreateWithFlags(out, 0))

@@ -4,7 +4,7 @@
  * are done only if small: decisions of programs depend on small tensors, and the weights of a large
  * model must not need host memory.
  */
-#include "nogpu.h"
+#include "card.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 static _Thread_local uint64_t answer;
 static _Thread_local bool answering;
 
-void frag_nogpu_answer(bool on, uint64_t count)
+void frag_pretend_answer(bool on, uint64_t count)
 {
 	answering = on;
 	answer = count;
@@ -23,53 +23,53 @@ void frag_nogpu_answer(bool on, uint64_t count)
 
 /* Tracks the origin of values (values/origins.cpp); told of copies to a card from the host (from is
  * NULL) or within cards. NULL: not tracked. */
-struct nogpu_values {
+struct pretend_values {
 	void (*arrived)(const void *to, const void *from);
 	uint32_t (*origin)(const void *p);
 	void (*set_origin)(const void *p, uint32_t origin, int lower);
 	void (*each)(const void *p, uint64_t bytes,
 		     void (*put)(const void *p, uint64_t bytes, uint32_t origin));
 };
-static struct nogpu_values values;
+static struct pretend_values values;
 
-__attribute__((visibility("default"))) void frag_nogpu_values(const struct nogpu_values *v);
-void frag_nogpu_values(const struct nogpu_values *v)
+__attribute__((visibility("default"))) void frag_pretend_values(const struct pretend_values *v);
+void frag_pretend_values(const struct pretend_values *v)
 {
 	values = *v;
 }
 
-void frag_nogpu_arrived(const void *to, const void *from, uint64_t bytes)
+void frag_pretend_arrived(const void *to, const void *from, uint64_t bytes)
 {
-	frag_nogpu_lent_origin_set(to, bytes,
-				   from ? frag_nogpu_origin(from, bytes) : NOGPU_COMPUTED, false);
+	frag_pretend_lent_origin_set(
+		to, bytes, from ? frag_pretend_origin(from, bytes) : PRETEND_COMPUTED, false);
 	if (values.arrived)
 		values.arrived(to, from);
 }
 
-uint32_t frag_nogpu_origin(const void *p, uint64_t bytes)
+uint32_t frag_pretend_origin(const void *p, uint64_t bytes)
 {
 	uint32_t lent;
 
-	if (frag_nogpu_lent_origin(p, bytes, &lent))
+	if (frag_pretend_lent_origin(p, bytes, &lent))
 		return lent;
 	if (values.origin)
 		return values.origin(p);
-	return frag_nogpu_copies(bytes, NOGPU_COPY_MAX) ? NOGPU_COMPUTED : NOGPU_UNKNOWN;
+	return frag_pretend_copies(bytes, PRETEND_COPY_MAX) ? PRETEND_COMPUTED : PRETEND_UNKNOWN;
 }
 
-void frag_nogpu_origin_set(const void *p, uint64_t bytes, uint32_t origin, bool lower)
+void frag_pretend_origin_set(const void *p, uint64_t bytes, uint32_t origin, bool lower)
 {
-	frag_nogpu_lent_origin_set(p, bytes, origin, lower);
-	if (values.set_origin && frag_nogpu_owner(p) >= 0)
+	frag_pretend_lent_origin_set(p, bytes, origin, lower);
+	if (values.set_origin && frag_pretend_owner(p) >= 0)
 		values.set_origin(p, origin, lower);
 }
 
 static void put_origin(const void *p, uint64_t bytes, uint32_t origin)
 {
-	frag_nogpu_lent_origin_set(p, bytes, origin, false);
+	frag_pretend_lent_origin_set(p, bytes, origin, false);
 }
 
-bool frag_nogpu_lend(void *p, uint64_t bytes, int fd, uint64_t offset)
+bool frag_pretend_lend(void *p, uint64_t bytes, int fd, uint64_t offset)
 {
 	if (!lent_give(p, bytes, fd, offset))
 		return false;
@@ -81,7 +81,7 @@ bool frag_nogpu_lend(void *p, uint64_t bytes, int fd, uint64_t offset)
 /* What other ranks send to either place is there first. */
 static int settle_at(const void *p, uint64_t bytes)
 {
-	return frag_nogpu_ranks.settle ? frag_nogpu_ranks.settle(p, bytes) : NOGPU_OK;
+	return frag_pretend_ranks.settle ? frag_pretend_ranks.settle(p, bytes) : PRETEND_OK;
 }
 
 static int settle(const void *to, const void *from, uint64_t bytes)
@@ -102,16 +102,16 @@ static void copy_out(char *to, const char *from, size_t bytes)
 
 static bool is_pinned(const void *p)
 {
-	struct nogpu_range r;
+	struct pretend_range r;
 
-	return frag_nogpu_range(p, &r);
+	return frag_pretend_range(p, &r);
 }
 
-NOGPU_ENTRY(int, cudaMemcpyAsync,
-	    (void *to, const void *from, size_t bytes, int kind, void *stream))
+PRETEND_ENTRY(int, cudaMemcpyAsync,
+	      (void *to, const void *from, size_t bytes, int kind, void *stream))
 {
 	static const uint64_t found[] = { 1, 0 };
-	bool to_card = frag_nogpu_owner(to) >= 0, from_card = frag_nogpu_owner(from) >= 0;
+	bool to_card = frag_pretend_owner(to) >= 0, from_card = frag_pretend_owner(from) >= 0;
 	bool asked = answering && from_card && !to_card;
 
 	if (asked && (bytes == 4 || bytes == 8)) {
@@ -119,58 +119,59 @@ NOGPU_ENTRY(int, cudaMemcpyAsync,
 	} else if (asked && bytes == sizeof(found)) {
 		memcpy(to, found, bytes);
 	} else if (!to_card ||
-		   frag_nogpu_copies(bytes, from_card ? NOGPU_COPY_MAX : NOGPU_UPLOAD_MAX)) {
+		   frag_pretend_copies(bytes, from_card ? PRETEND_COPY_MAX : PRETEND_UPLOAD_MAX)) {
 		int rc = settle(to_card ? to : NULL, from_card ? from : NULL, bytes);
 
 		if (rc)
-			return frag_nogpu_error(rc);
-		if (from_card && !to_card && bytes > NOGPU_COPY_MAX)
+			return frag_pretend_error(rc);
+		if (from_card && !to_card && bytes > PRETEND_COPY_MAX)
 			copy_out(to, from, bytes);
 		else
 			memmove(to, from, bytes);
 		if (to_card && !from_card)
-			frag_nogpu_arrived(to, NULL, bytes);
+			frag_pretend_arrived(to, NULL, bytes);
 	}
-	if (*frag_nogpu_streams() && to_card != from_card)
-		frag_nogpu_copied(stream, bytes, to_card, is_pinned(to_card ? from : to));
-	return NOGPU_OK;
+	if (*frag_pretend_streams() && to_card != from_card)
+		frag_pretend_copied(stream, bytes, to_card, is_pinned(to_card ? from : to));
+	return PRETEND_OK;
 }
-NOGPU_ENTRY(int, cudaMemcpy2DAsync,
-	    (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
-	     size_t height, int kind, void *stream))
+PRETEND_ENTRY(int, cudaMemcpy2DAsync,
+	      (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+	       size_t height, int kind, void *stream))
 {
-	if (frag_nogpu_owner(to) >= 0 && !frag_nogpu_copies(width * height, NOGPU_COPY_MAX))
-		return NOGPU_OK;
+	if (frag_pretend_owner(to) >= 0 && !frag_pretend_copies(width * height, PRETEND_COPY_MAX))
+		return PRETEND_OK;
 	for (size_t row = 0; row < height; row++)
-		frag_nogpu_cudaMemcpyAsync((char *)to + row * to_pitch,
-					   (const char *)from + row * from_pitch, width, kind,
-					   stream);
-	return NOGPU_OK;
+		frag_pretend_cudaMemcpyAsync((char *)to + row * to_pitch,
+					     (const char *)from + row * from_pitch, width, kind,
+					     stream);
+	return PRETEND_OK;
 }
-NOGPU_ENTRY(int, cudaMemsetAsync, (void *to, int value, size_t bytes, void *stream))
+PRETEND_ENTRY(int, cudaMemsetAsync, (void *to, int value, size_t bytes, void *stream))
 {
-	bool on_card = frag_nogpu_owner(to) >= 0;
+	bool on_card = frag_pretend_owner(to) >= 0;
 
-	if (on_card && (!frag_nogpu_copies(bytes, NOGPU_COPY_MAX) || settle_at(to, bytes)))
-		return NOGPU_OK;
+	if (on_card && (!frag_pretend_copies(bytes, PRETEND_COPY_MAX) || settle_at(to, bytes)))
+		return PRETEND_OK;
 	if (on_card && !value)
-		frag_nogpu_clear(to, bytes);
+		frag_pretend_clear(to, bytes);
 	else
 		memset(to, value, bytes);
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
 #define DRIVER_FILL(name, type) \
-	NOGPU_ENTRY(int, name##Async, (void *to, type value, size_t count, void *stream)) \
+	PRETEND_ENTRY(int, name##Async, (void *to, type value, size_t count, void *stream)) \
 	{ \
 		type *at = to; \
-		size_t done = frag_nogpu_copies(count * sizeof(type), NOGPU_COPY_MAX) ? count : 0; \
+		size_t done = \
+			frag_pretend_copies(count * sizeof(type), PRETEND_COPY_MAX) ? count : 0; \
 		for (size_t i = 0; i < done; i++) \
 			at[i] = value; \
-		return NOGPU_OK; \
+		return PRETEND_OK; \
 	} \
-	NOGPU_ENTRY(int, name##_v2, (void *to, type value, size_t count)) \
+	PRETEND_ENTRY(int, name##_v2, (void *to, type value, size_t count)) \
 	{ \
-		return frag_nogpu_##name##Async(to, value, count, NULL); \
+		return frag_pretend_##name##Async(to, value, count, NULL); \
 	}
 DRIVER_FILL(cuMemsetD8, uint8_t)
 DRIVER_FILL(cuMemsetD16, uint16_t)

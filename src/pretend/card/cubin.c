@@ -11,7 +11,7 @@
  * nothing, and bypass the dispatcher, so what they store must be marked unknown: stale memory would
  * pass for computed values. The source shows what they store: NAME[...] = .
  */
-#include "nogpu.h"
+#include "card.h"
 
 #include <ctype.h>
 #include <elf.h>
@@ -37,7 +37,7 @@ struct code {
 	uint64_t stored;    /* of a kernel: bit set of the parameters it stores to */
 };
 
-static const struct code unknown = { .registers = NOGPU_USUAL_REGISTERS };
+static const struct code unknown = { .registers = PRETEND_USUAL_REGISTERS };
 
 static void take(struct code *code, unsigned attribute, uint32_t value)
 {
@@ -95,23 +95,23 @@ static struct code read_code(const void *image, uint64_t image_bytes)
 #define NAME_BYTES 128
 #define PARAMETERS_MAX 64
 
-NOGPU_ENTRY(int, nvrtcCreateProgram, (void **out, const char *source))
+PRETEND_ENTRY(int, nvrtcCreateProgram, (void **out, const char *source))
 {
-	int rc = frag_nogpu_handle(out);
+	int rc = frag_pretend_handle(out);
 
 	if (!rc)
 		*(char **)*out = strdup(source); /* modules keep a pointer to it */
 	return rc;
 }
 
-NOGPU_ENTRY(int, nvrtcGetCUBIN, (void *program, char *image))
+PRETEND_ENTRY(int, nvrtcGetCUBIN, (void *program, char *image))
 {
 	const char *source = *(char **)program;
 
-	memset(image, 0, NOGPU_CUBIN_BYTES);
+	memset(image, 0, PRETEND_CUBIN_BYTES);
 	memcpy(image, COMPILED, COMPILED_BYTES);
 	memcpy(image + COMPILED_BYTES, &source, sizeof(source));
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
 
 static const char *source_of(const void *image)
@@ -200,7 +200,7 @@ static uint64_t stored_by(const char *source, const char *kernel)
 
 static int give(void **out, struct code code)
 {
-	int rc = frag_nogpu_handle(out);
+	int rc = frag_pretend_handle(out);
 
 	code.mark = MARK;
 	if (!rc)
@@ -217,7 +217,7 @@ static struct code code_of(const void *handle)
 	return code.mark == MARK ? code : unknown;
 }
 
-int frag_nogpu_load_code(void **out, const void *image)
+int frag_pretend_load_code(void **out, const void *image)
 {
 	struct code code = read_code(image, UINT64_MAX);
 
@@ -225,7 +225,7 @@ int frag_nogpu_load_code(void **out, const void *image)
 	return give(out, code);
 }
 
-int frag_nogpu_load_code_file(void **out, const char *path)
+int frag_pretend_load_code_file(void **out, const char *path)
 {
 	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	struct code code = unknown;
@@ -244,7 +244,7 @@ int frag_nogpu_load_code_file(void **out, const char *path)
 	return give(out, code);
 }
 
-int frag_nogpu_kernel_of(void **out, const void *module, const char *name)
+int frag_pretend_kernel_of(void **out, const void *module, const char *name)
 {
 	struct code code = code_of(module);
 
@@ -253,21 +253,21 @@ int frag_nogpu_kernel_of(void **out, const void *module, const char *name)
 	return give(out, code);
 }
 
-int frag_nogpu_registers(const void *handle)
+int frag_pretend_registers(const void *handle)
 {
 	return code_of(handle).registers;
 }
 
-int frag_nogpu_frame_bytes(const void *handle)
+int frag_pretend_frame_bytes(const void *handle)
 {
 	return code_of(handle).local_bytes;
 }
 
 /* Marks what a kernel compiled at run time stores to as unknown. */
-NOGPU_ENTRY(int, cuLaunchKernel,
-	    (const void *kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-	     unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
-	     void *stream, void **parameters))
+PRETEND_ENTRY(int, cuLaunchKernel,
+	      (const void *kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+	       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+	       void *stream, void **parameters))
 {
 	uint64_t stored = parameters ? code_of(kernel).stored : 0;
 	const void *p;
@@ -275,7 +275,7 @@ NOGPU_ENTRY(int, cuLaunchKernel,
 	for (unsigned i = 0; stored; i++, stored >>= 1)
 		if (stored & 1) {
 			memcpy(&p, parameters[i], sizeof(p));
-			frag_nogpu_origin_set(p, 1, NOGPU_UNKNOWN, false);
+			frag_pretend_origin_set(p, 1, PRETEND_UNKNOWN, false);
 		}
-	return NOGPU_OK;
+	return PRETEND_OK;
 }

@@ -3,7 +3,7 @@
  * The functions of entries.def, and helpers for their answers. Contexts, addresses and launch
  * configurations, as the driver and nvcc's launch stubs ask for them.
  */
-#include "nogpu.h"
+#include "card.h"
 
 #include <stdio.h>
 #include <stdatomic.h>
@@ -29,15 +29,15 @@ static const int architectures[] = { 75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 
 static int make_cublas(void **out)
 {
 	static atomic_bool loaded;
-	int rc = frag_nogpu_handle(out);
+	int rc = frag_pretend_handle(out);
 
-	frag_nogpu_host_load(NOGPU_LOADED_CUBLAS);
-	frag_nogpu_wait_idle();
+	frag_pretend_host_load(PRETEND_LOADED_CUBLAS);
+	frag_pretend_wait_idle();
 	if (!atomic_exchange(&loaded, true))
-		frag_nogpu_host_takes(CUBLAS_NS);
-	frag_nogpu_hold(64 * FRAG_MIB);
+		frag_pretend_host_takes(CUBLAS_NS);
+	frag_pretend_hold(64 * FRAG_MIB);
 	if (!rc)
-		frag_nogpu_beside_take(NOGPU_BESIDE_CUBLAS, 0, *out);
+		frag_pretend_beside_take(PRETEND_BESIDE_CUBLAS, 0, *out);
 	return rc;
 }
 
@@ -49,18 +49,18 @@ static void give_text(char *out, unsigned room, const char *value)
 
 static void give_bus(char *text, int len, int device)
 {
-	snprintf(text, (size_t)len, "0000:%02x:00.0", frag_nogpu_number(device) + 1);
+	snprintf(text, (size_t)len, "0000:%02x:00.0", frag_pretend_number(device) + 1);
 }
 
 /* CUfunction_attribute: 0 = threads per block, 3 = bytes of local memory, 4 = registers, 5 and 6 =
  * PTX and binary version */
 static int kernel_attribute(int which, const void *kernel)
 {
-	const struct nogpu_card *c = frag_nogpu_card();
+	const struct pretend_card *c = frag_pretend_card();
 
 	return which == 0		  ? 1024
-	       : which == 3		  ? frag_nogpu_frame_bytes(kernel)
-	       : which == 4		  ? frag_nogpu_registers(kernel)
+	       : which == 3		  ? frag_pretend_frame_bytes(kernel)
+	       : which == 4		  ? frag_pretend_registers(kernel)
 	       : which == 5 || which == 6 ? 10 * c->major + c->minor
 					  : 0;
 }
@@ -68,7 +68,7 @@ static int kernel_attribute(int which, const void *kernel)
 /* cudaDriverEntryPointQueryResult: 0 found, 1 not found */
 static void find_entry(const char *name, void **out, int *status)
 {
-	*out = frag_nogpu_find(name);
+	*out = frag_pretend_find(name);
 	if (status)
 		*status = *out ? 0 : 1;
 }
@@ -80,13 +80,13 @@ static int nvml_number(const void *handle)
 
 static void nvml_memory(const void *handle, uint64_t *total, uint64_t *left, uint64_t *used)
 {
-	NOGPU_LOCKED;
+	PRETEND_LOCKED;
 	struct frag_device *sim = NULL;
-	uint64_t all = frag_nogpu_card()->total_bytes;
+	uint64_t all = frag_pretend_card()->total_bytes;
 
 	*total = *left = all;
-	for (int i = 0; i < frag_nogpu_visible(); i++)
-		sim = frag_nogpu_number(i) == nvml_number(handle) ? frag_nogpu_sim(i) : sim;
+	for (int i = 0; i < frag_pretend_visible(); i++)
+		sim = frag_pretend_number(i) == nvml_number(handle) ? frag_pretend_sim(i) : sim;
 	if (sim)
 		frag_dev_mem_info(sim, left, &all, NULL);
 	*used = *total - *left;
@@ -99,10 +99,10 @@ static void nvml_memory(const void *handle, uint64_t *total, uint64_t *left, uin
  */
 static int fabric_of_one(unsigned char *out)
 {
-	if (frag_nogpu_card()->major < 9)
+	if (frag_pretend_card()->major < 9)
 		return NVML_NOT_SUPPORTED;
 	memset(out + 4, 0, 25);
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
 
 /* ---- contexts ------------------------------------------------------------------------------- */
@@ -110,50 +110,50 @@ static int fabric_of_one(unsigned char *out)
 #define PUSHED_MAX 16
 static _Thread_local int pushed[PUSHED_MAX], pushed_count;
 
-NOGPU_ENTRY(int, cuCtxPushCurrent_v2, (void *context))
+PRETEND_ENTRY(int, cuCtxPushCurrent_v2, (void *context))
 {
 	if (pushed_count == PUSHED_MAX)
-		return NOGPU_INVALID_VALUE;
-	pushed[pushed_count++] = frag_nogpu_device();
-	return frag_nogpu_device_set((int)((uintptr_t)context - 0x100));
+		return PRETEND_INVALID_VALUE;
+	pushed[pushed_count++] = frag_pretend_device();
+	return frag_pretend_device_set((int)((uintptr_t)context - 0x100));
 }
-NOGPU_ENTRY(int, cuCtxPopCurrent_v2, (void **out))
+PRETEND_ENTRY(int, cuCtxPopCurrent_v2, (void **out))
 {
 	if (!pushed_count)
-		return NOGPU_INVALID_VALUE;
+		return PRETEND_INVALID_VALUE;
 	if (out)
-		*out = NOGPU_CONTEXT(frag_nogpu_device());
-	return frag_nogpu_device_set(pushed[--pushed_count]);
+		*out = PRETEND_CONTEXT(frag_pretend_device());
+	return frag_pretend_device_set(pushed[--pushed_count]);
 }
-NOGPU_ENTRY(int, cuDevicePrimaryCtxGetState, (int device, unsigned *flags, int *active))
+PRETEND_ENTRY(int, cuDevicePrimaryCtxGetState, (int device, unsigned *flags, int *active))
 {
 	if (flags)
 		*flags = 0;
 	if (active)
 		*active = 1;
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
 /* CUpointer_attribute: 1 = context, 2 = memory type, 9 = device ordinal, 11 and 12 = start and size
  * of the allocation; all others are 0. */
-NOGPU_ENTRY(int, cuPointerGetAttribute, (void *out, int which, const void *p))
+PRETEND_ENTRY(int, cuPointerGetAttribute, (void *out, int which, const void *p))
 {
-	int owner = frag_nogpu_owner(p);
-	struct nogpu_range r;
+	int owner = frag_pretend_owner(p);
+	struct pretend_range r;
 
 	if (which == 1)
-		*(void **)out = NOGPU_CONTEXT(FRAG_MAX(owner, 0));
+		*(void **)out = PRETEND_CONTEXT(FRAG_MAX(owner, 0));
 	else if (which == 2)
 		*(unsigned *)out = owner >= 0 ? 2 : 1;
 	else if (which == 9)
 		*(int *)out = FRAG_MAX(owner, 0);
 	else if (which == 11 || which == 12)
-		if (frag_nogpu_range(p, &r))
+		if (frag_pretend_range(p, &r))
 			*(uint64_t *)out = which == 11 ? r.base : r.bytes;
 		else
-			return NOGPU_INVALID_VALUE;
+			return PRETEND_INVALID_VALUE;
 	else
 		memset(out, 0, 8);
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
 
 /* ---- kernels -------------------------------------------------------------------------------- */
@@ -168,8 +168,8 @@ static _Thread_local struct {
 	void *stream;
 } launch;
 
-NOGPU_ENTRY(unsigned, __cudaPushCallConfiguration,
-	    (struct dim3 grid, struct dim3 block, size_t shared_bytes, void *stream))
+PRETEND_ENTRY(unsigned, __cudaPushCallConfiguration,
+	      (struct dim3 grid, struct dim3 block, size_t shared_bytes, void *stream))
 {
 	launch.grid = grid;
 	launch.block = block;
@@ -177,21 +177,21 @@ NOGPU_ENTRY(unsigned, __cudaPushCallConfiguration,
 	launch.stream = stream;
 	return 0;
 }
-NOGPU_ENTRY(int, __cudaPopCallConfiguration,
-	    (struct dim3 * grid, struct dim3 *block, size_t *shared_bytes, void **stream))
+PRETEND_ENTRY(int, __cudaPopCallConfiguration,
+	      (struct dim3 * grid, struct dim3 *block, size_t *shared_bytes, void **stream))
 {
 	*grid = launch.grid;
 	*block = launch.block;
 	*shared_bytes = launch.shared_bytes;
 	*stream = launch.stream;
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-#define NOTHING(name) NOGPU_ANSWER(name, (void), )
-#define HANDLE(name, args) NOGPU_VALUE(int, name, args, frag_nogpu_handle(out))
-#define ANSWER NOGPU_ANSWER
-#define VALUE NOGPU_VALUE
-#define SAME NOGPU_SAME
+#define NOTHING(name) PRETEND_ANSWER(name, (void), )
+#define HANDLE(name, args) PRETEND_VALUE(int, name, args, frag_pretend_handle(out))
+#define ANSWER PRETEND_ANSWER
+#define VALUE PRETEND_VALUE
+#define SAME PRETEND_SAME
 #include "entries.def"

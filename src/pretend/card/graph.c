@@ -8,7 +8,7 @@
  * A graph's handle begins with the number of its capture. During capture, the handle is the
  * stream's (card_stream.c).
  */
-#include "nogpu.h"
+#include "card.h"
 
 #include <stdlib.h>
 
@@ -31,12 +31,12 @@ struct hold {
 static uint64_t graphs_count;
 static struct hold *holds;
 
-uint64_t frag_nogpu_graph_number(void)
+uint64_t frag_pretend_graph_number(void)
 {
 	return ++graphs_count;
 }
 
-void *frag_nogpu_graph(uint64_t number)
+void *frag_pretend_graph(uint64_t number)
 {
 	struct graph *g = calloc(1, sizeof(*g));
 
@@ -61,7 +61,7 @@ static bool hold(uint64_t number, struct object *object, unsigned count)
 static void release(struct object *object, unsigned count)
 {
 	{
-		NOGPU_LOCKED;
+		PRETEND_LOCKED;
 
 		object->count -= FRAG_MIN(object->count, count);
 		if (object->count)
@@ -74,7 +74,7 @@ static void release(struct object *object, unsigned count)
 /* Unlinks and returns one of the graph's holds, or NULL. */
 static struct hold *take_hold(uint64_t number)
 {
-	NOGPU_LOCKED;
+	PRETEND_LOCKED;
 
 	for (struct hold **at = &holds; *at; at = &(*at)->next)
 		if ((*at)->number == number) {
@@ -86,7 +86,7 @@ static struct hold *take_hold(uint64_t number)
 	return NULL;
 }
 
-void frag_nogpu_graph_drop(uint64_t number)
+void frag_pretend_graph_drop(uint64_t number)
 {
 	for (struct hold *h; (h = take_hold(number));) {
 		release(h->object, h->count);
@@ -94,58 +94,58 @@ void frag_nogpu_graph_drop(uint64_t number)
 	}
 }
 
-NOGPU_ENTRY(int, cudaGraphInstantiate, (void **out, void *graph, uint64_t flags))
+PRETEND_ENTRY(int, cudaGraphInstantiate, (void **out, void *graph, uint64_t flags))
 {
-	NOGPU_LOCKED;
-	uint64_t number = frag_nogpu_graph_number(), from = graph ? *(const uint64_t *)graph : 0;
+	PRETEND_LOCKED;
+	uint64_t number = frag_pretend_graph_number(), from = graph ? *(const uint64_t *)graph : 0;
 
-	*out = frag_nogpu_graph(number);
+	*out = frag_pretend_graph(number);
 	for (struct hold *h = holds; h && *out; h = h->next)
 		if (h->number == from && !hold(number, h->object, h->count))
-			return frag_nogpu_error(NOGPU_OUT_OF_MEMORY);
-	return frag_nogpu_error(*out ? NOGPU_OK : NOGPU_OUT_OF_MEMORY);
+			return frag_pretend_error(PRETEND_OUT_OF_MEMORY);
+	return frag_pretend_error(*out ? PRETEND_OK : PRETEND_OUT_OF_MEMORY);
 }
-NOGPU_ENTRY(int, cudaGraphDestroy, (void *graph))
+PRETEND_ENTRY(int, cudaGraphDestroy, (void *graph))
 {
 	if (graph)
-		frag_nogpu_graph_drop(*(const uint64_t *)graph);
+		frag_pretend_graph_drop(*(const uint64_t *)graph);
 	free(graph);
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
 
-NOGPU_ENTRY(int, cudaUserObjectCreate,
-	    (void **out, void *data, void (*destroy)(void *), unsigned count, unsigned flags))
+PRETEND_ENTRY(int, cudaUserObjectCreate,
+	      (void **out, void *data, void (*destroy)(void *), unsigned count, unsigned flags))
 {
 	struct object *object = calloc(1, sizeof(*object));
 
 	if (!object)
-		return frag_nogpu_error(NOGPU_OUT_OF_MEMORY);
+		return frag_pretend_error(PRETEND_OUT_OF_MEMORY);
 	*object = (struct object){ destroy, data, count };
 	*out = object;
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
-NOGPU_ENTRY(int, cudaUserObjectRetain, (void *object, unsigned count))
+PRETEND_ENTRY(int, cudaUserObjectRetain, (void *object, unsigned count))
 {
-	NOGPU_LOCKED;
+	PRETEND_LOCKED;
 
 	((struct object *)object)->count += count;
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
-NOGPU_ENTRY(int, cudaUserObjectRelease, (void *object, unsigned count))
+PRETEND_ENTRY(int, cudaUserObjectRelease, (void *object, unsigned count))
 {
 	release(object, count);
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
 #define GIVEN 1u /* the caller's references move to the graph */
-NOGPU_ENTRY(int, cudaGraphRetainUserObject,
-	    (void *graph, void *object, unsigned count, unsigned flags))
+PRETEND_ENTRY(int, cudaGraphRetainUserObject,
+	      (void *graph, void *object, unsigned count, unsigned flags))
 {
-	NOGPU_LOCKED;
+	PRETEND_LOCKED;
 	struct object *held = object;
 
 	if (!hold(*(const uint64_t *)graph, held, count))
-		return frag_nogpu_error(NOGPU_OUT_OF_MEMORY);
+		return frag_pretend_error(PRETEND_OUT_OF_MEMORY);
 	if (flags & GIVEN)
 		held->count -= FRAG_MIN(held->count, count);
-	return NOGPU_OK;
+	return PRETEND_OK;
 }

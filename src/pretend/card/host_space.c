@@ -10,7 +10,7 @@
  *
  * Invariant: the list of a card is ascending and disjoint.
  */
-#include "nogpu.h"
+#include "card.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ struct list {
 static struct space {
 	struct frag_device *sim; /* NULL: not open yet */
 	struct list held;	 /* empty: not read yet */
-} spaces[NOGPU_CARDS_MAX];
+} spaces[PRETEND_CARDS_MAX];
 
 static bool add(struct list *l, struct held h)
 {
@@ -141,18 +141,18 @@ static struct list without(const struct list *from, const struct list *out)
 
 FRAG_COMPARE(compare, struct held, FRAG_ORDER(x->begin, y->begin))
 
-void *frag_nogpu_host_space(int ordinal)
+void *frag_pretend_host_space(int ordinal)
 {
 	return &spaces[ordinal];
 }
 
-void frag_nogpu_host_begin(void *ctx, struct frag_device *sim)
+void frag_pretend_host_begin(void *ctx, struct frag_device *sim)
 {
 	((struct space *)ctx)->sim = sim;
-	frag_nogpu_host_look(ctx);
+	frag_pretend_host_look(ctx);
 }
 
-void frag_nogpu_host_look(void *ctx)
+void frag_pretend_host_look(void *ctx)
 {
 	struct space *s = ctx;
 	struct list now = { .at = NULL }, gone, fresh, kept;

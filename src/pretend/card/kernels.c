@@ -13,7 +13,7 @@
  * answers of an H200 from which norm_registers.def comes. For kernels of other libraries, the registers
  * are unknown.
  */
-#include "nogpu.h"
+#include "card.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@
 
 static int capability(void)
 {
-	return 10 * frag_nogpu_card()->major + frag_nogpu_card()->minor;
+	return 10 * frag_pretend_card()->major + frag_pretend_card()->minor;
 }
 
 /* The loader's preference for an entry: newest machine code, then newest PTX; else the oldest
@@ -43,15 +43,15 @@ static unsigned rank_of(const unsigned char *entry)
 	memcpy(&kind, entry, sizeof(kind));
 	memcpy(&arch, entry + 28, sizeof(arch));
 	memcpy(&flags, entry + 40, sizeof(flags));
-	if (arch >= FRAG_NOGPU_ARCHS)
+	if (arch >= FRAG_PRETEND_ARCHS)
 		return 0;
 	if (arch > cc || ((flags & THIS_ONLY) && arch != cc) ||
 	    (kind != KIND_PTX && arch / 10 != cc / 10))
-		return FRAG_NOGPU_ARCHS - arch;
-	return (kind == KIND_PTX ? 1 : 2) * FRAG_NOGPU_ARCHS + arch;
+		return FRAG_PRETEND_ARCHS - arch;
+	return (kind == KIND_PTX ? 1 : 2) * FRAG_PRETEND_ARCHS + arch;
 }
 
-int frag_nogpu_arch_of(const struct frag_nogpu_fatbin *f)
+int frag_pretend_arch_of(const struct frag_pretend_fatbin *f)
 {
 	const unsigned char *at = f->list;
 	uint32_t magic = 0, head;
@@ -70,22 +70,22 @@ int frag_nogpu_arch_of(const struct frag_nogpu_fatbin *f)
 			break;
 		best = FRAG_MAX(best, rank_of(at));
 	}
-	return (int)(best > FRAG_NOGPU_ARCHS ? best % FRAG_NOGPU_ARCHS
-		     : best		     ? FRAG_NOGPU_ARCHS - best
-					     : 0);
+	return (int)(best > FRAG_PRETEND_ARCHS ? best % FRAG_PRETEND_ARCHS
+		     : best		       ? FRAG_PRETEND_ARCHS - best
+					       : 0);
 }
 
 /* The handle of a source file is its architecture's place in this array. Its functions are
  * registered before the next file. */
-static void *handles[FRAG_NOGPU_ARCHS][2];
+static void *handles[FRAG_PRETEND_ARCHS][2];
 static _Atomic size_t files;
-/* Launching function -> architecture + FRAG_NOGPU_ARCHS * file, and -> the kernel's name. */
+/* Launching function -> architecture + FRAG_PRETEND_ARCHS * file, and -> the kernel's name. */
 static struct frag_addr_map functions, names;
 
-NOGPU_ENTRY(void **, __cudaRegisterFatBinary, (void *fatbin))
+PRETEND_ENTRY(void **, __cudaRegisterFatBinary, (void *fatbin))
 {
 	files++;
-	return handles[frag_nogpu_arch_of(fatbin)];
+	return handles[frag_pretend_arch_of(fatbin)];
 }
 
 /* A new entry replaces an old one, whose library was unloaded. */
@@ -102,33 +102,33 @@ static void keep(struct frag_addr_map *m, const void *function, uint64_t value)
 /* 0: not registered. */
 static uint64_t kept(const struct frag_addr_map *m, const void *function)
 {
-	NOGPU_LOCKED;
+	PRETEND_LOCKED;
 	const struct frag_addr_cell *cell = frag_addr_map_find(m, (uintptr_t)function);
 
 	return cell ? cell->value : 0;
 }
 
-NOGPU_ENTRY(void, __cudaRegisterFunction,
-	    (void **handle, const void *function, const char *mangled, const char *name))
+PRETEND_ENTRY(void, __cudaRegisterFunction,
+	      (void **handle, const void *function, const char *mangled, const char *name))
 {
-	NOGPU_LOCKED;
+	PRETEND_LOCKED;
 	size_t arch = (size_t)((void *(*)[2])handle - handles);
 
-	if (!arch || arch >= FRAG_NOGPU_ARCHS)
+	if (!arch || arch >= FRAG_PRETEND_ARCHS)
 		return;
-	keep(&functions, function, arch + FRAG_NOGPU_ARCHS * files);
+	keep(&functions, function, arch + FRAG_PRETEND_ARCHS * files);
 	keep(&names, function, (uintptr_t)name);
 }
 
-const char *frag_nogpu_name_of(const void *function)
+const char *frag_pretend_name_of(const void *function)
 {
 	return (const char *)(uintptr_t)kept(&names, function);
 }
 
-bool frag_nogpu_loads(const void *function)
+bool frag_pretend_loads(const void *function)
 {
 	static _Atomic bool loaded[1 << 14]; /* later files count as not loaded */
-	uint64_t file = kept(&functions, function) / FRAG_NOGPU_ARCHS;
+	uint64_t file = kept(&functions, function) / FRAG_PRETEND_ARCHS;
 
 	return file && file < FRAG_ARRAY_LEN(loaded) && !loaded[file] &&
 	       !atomic_exchange(&loaded[file], true);
@@ -144,14 +144,14 @@ static struct {
 static atomic_size_t adopted_count; /* only grows */
 
 /* The lowest of all source files, because a function cannot be matched to its file. */
-void frag_nogpu_adopt(uint64_t first, uint64_t end, const struct frag_nogpu_fatbin *list,
-		      size_t count)
+void frag_pretend_adopt(uint64_t first, uint64_t end, const struct frag_pretend_fatbin *list,
+			size_t count)
 {
 	size_t n = adopted_count;
 	int lowest = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		int arch = frag_nogpu_arch_of(&list[i]);
+		int arch = frag_pretend_arch_of(&list[i]);
 
 		lowest = arch && (!lowest || arch < lowest) ? arch : lowest;
 	}
@@ -175,17 +175,17 @@ static int adopted_arch(const void *function)
 
 /* cudaFuncAttributes, the part that every version has: three sizes, then int
  * maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, cacheModeCA, maxDynamicShared. */
-NOGPU_ENTRY(int, cudaFuncGetAttributes, (void *out, const void *function))
+PRETEND_ENTRY(int, cudaFuncGetAttributes, (void *out, const void *function))
 {
 	/* unregistered functions were compiled for the card */
-	int arch = (int)(kept(&functions, function) % FRAG_NOGPU_ARCHS)
+	int arch = (int)(kept(&functions, function) % FRAG_PRETEND_ARCHS)
 			   ?: adopted_arch(function) ?: capability();
-	const int registers = frag_nogpu_registers_by_name(frag_nogpu_name_of(function));
+	const int registers = frag_pretend_registers_by_name(frag_pretend_name_of(function));
 	const int values[] = { 1024, registers, arch, arch, 0, 49152 };
 
 	memset(out, 0, 56);
 	memcpy((char *)out + 24, values, sizeof(values));
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
 
 /* ---- occupancy ------------------------------------------------------------------------------ */
@@ -207,15 +207,15 @@ static const struct norm {
 static bool norms_answered;
 
 /* For cufrag_card.py: the release of Transformer Engine whose registers answered, "2.13"; NULL: none did. */
-__attribute__((visibility("default"))) const char *frag_nogpu_norms_release(void);
-const char *frag_nogpu_norms_release(void)
+__attribute__((visibility("default"))) const char *frag_pretend_norms_release(void);
+const char *frag_pretend_norms_release(void)
 {
 	return norms_answered ? NORMS_RELEASE : NULL;
 }
 
 /* Mangled: "…21rmsnorm_bwd_tuned_kernelINS0_13Kernel_traitsI13__nv_bfloat16…Lj2048E…Lb0EEE…":
  * kernel, type, width, and whether it adds a gradient. */
-int frag_nogpu_registers_by_name(const char *name)
+int frag_pretend_registers_by_name(const char *name)
 {
 	static const char traits[] = "_kernelINS0_13Kernel_traitsI";
 	static const char *const types[] = { "13__nv_bfloat16", "6__half", "f" };
@@ -225,7 +225,7 @@ int frag_nogpu_registers_by_name(const char *name)
 	size_t type = 0;
 
 	if (!end)
-		return NOGPU_USUAL_REGISTERS;
+		return PRETEND_USUAL_REGISTERS;
 	while (begin > name && strchr("abcdefghijklmnopqrstuvwxyz_", begin[-1]))
 		begin--;
 	snprintf(kernel, sizeof(kernel), "%.*s%s", (int)(end - begin), begin,
@@ -234,18 +234,18 @@ int frag_nogpu_registers_by_name(const char *name)
 		type++;
 	end = strstr(end, "Lj");
 	if (type == 3 || !end || sscanf(end, "Lj%dE", &width) != 1)
-		return NOGPU_USUAL_REGISTERS;
+		return PRETEND_USUAL_REGISTERS;
 	for (const struct norm *n = norms; n < norms + FRAG_ARRAY_LEN(norms); n++)
 		if (n->width == width && !strcmp(n->kernel, kernel)) {
 			norms_answered = true;
 			return n->registers[type];
 		}
-	return NOGPU_USUAL_REGISTERS;
+	return PRETEND_USUAL_REGISTERS;
 }
 
-int frag_nogpu_blocks_per_sm(int registers, int threads, uint64_t shared_bytes)
+int frag_pretend_blocks_per_sm(int registers, int threads, uint64_t shared_bytes)
 {
-	const struct nogpu_card *c = frag_nogpu_card();
+	const struct pretend_card *c = frag_pretend_card();
 	const int warps = (FRAG_MAX(threads, 1) + WARP - 1) / WARP;
 	const int warp = (int)frag_round_up((uint64_t)registers * WARP, REGISTER_UNIT);
 	int most = FRAG_MIN(c->blocks_per_sm, c->threads_per_sm / WARP / warps);

@@ -3,7 +3,7 @@
  * Memory of a card that several processes share, by cudaIpc and by exported handles (card_vmm.c). Its
  * pages come from an unnamed file that each of them maps:
  *
- *	fd = lent_file(room)					frag_nogpu_lend(p, bytes, fd, offset)
+ *	fd = lent_file(room)					frag_pretend_lend(p, bytes, fd, offset)
  *	... another process gets the file ...
  *	lent_take(to, bytes, fd, offset)			`to` and p share their pages
  *
@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "lib/grow.h"
-#include "nogpu.h"
+#include "card.h"
 
 #define GRAIN 512u /* alignment of tensors */
 
@@ -51,7 +51,7 @@ static const struct part *part_at(uint64_t low, uint64_t high)
 	return NULL;
 }
 
-const _Atomic size_t *frag_nogpu_lent(void)
+const _Atomic size_t *frag_pretend_lent(void)
 {
 	return &parts_count;
 }
@@ -67,14 +67,14 @@ long lent_owner(const void *p)
 	return found ? found->process : 0;
 }
 
-bool frag_nogpu_foreign(const void *p)
+bool frag_pretend_foreign(const void *p)
 {
 	long owner = lent_owner(p);
 
 	return owner && owner != getpid();
 }
 
-bool frag_nogpu_shared(const void *p, uint64_t bytes)
+bool frag_pretend_shared(const void *p, uint64_t bytes)
 {
 	if (!parts_count)
 		return false;
@@ -129,7 +129,7 @@ static void drop(size_t i)
 }
 
 /* A range that reaches beyond stays: its first or last page may hold memory of a neighbour. */
-void frag_nogpu_unshare(void *p, uint64_t bytes)
+void frag_pretend_unshare(void *p, uint64_t bytes)
 {
 	uint64_t low = (uint64_t)(uintptr_t)p, high = low + bytes;
 
@@ -164,7 +164,7 @@ static unsigned char *origins_of(const struct part *part, uint64_t low, uint64_t
 	return part->origins + (low - part->low) / GRAIN;
 }
 
-bool frag_nogpu_lent_origin(const void *p, uint64_t bytes, uint32_t *origin)
+bool frag_pretend_lent_origin(const void *p, uint64_t bytes, uint32_t *origin)
 {
 	const uint64_t low = (uint64_t)(uintptr_t)p;
 	const struct part *part;
@@ -178,13 +178,13 @@ bool frag_nogpu_lent_origin(const void *p, uint64_t bytes, uint32_t *origin)
 	if (!part)
 		return false;
 	o = origins_of(part, low, bytes, &count);
-	*origin = o ? NOGPU_COMPUTED : NOGPU_UNKNOWN;
+	*origin = o ? PRETEND_COMPUTED : PRETEND_UNKNOWN;
 	for (size_t i = 0; i < count; i++)
 		*origin = FRAG_MIN(*origin, o[i]);
 	return true;
 }
 
-void frag_nogpu_lent_origin_set(const void *p, uint64_t bytes, uint32_t origin, bool lower)
+void frag_pretend_lent_origin_set(const void *p, uint64_t bytes, uint32_t origin, bool lower)
 {
 	const uint64_t low = (uint64_t)(uintptr_t)p;
 	const struct part *part;
@@ -271,5 +271,5 @@ void lent_take(void *to, uint64_t bytes, int fd, uint64_t offset)
 	if (fd >= 0 && read_tail(fd, &t) && offset + bytes <= t.room &&
 	    note((uint64_t)(uintptr_t)to, bytes, fd, offset, &t) &&
 	    !map_over(to, bytes, MAP_SHARED, fd, offset))
-		frag_nogpu_unshare(to, bytes); /* zeros, and private again */
+		frag_pretend_unshare(to, bytes); /* zeros, and private again */
 }

@@ -5,7 +5,7 @@
  * (sim_place.c).
  *
  * Measured on H100 (driver 580.159.04, CUDA 13.0, PyTorch 2.11.0, NCCL 2.28.9, 2026-11-27;
- * results/nogpu/local_memory.md). A thread takes its stack, 1,024 bytes at first, and 576 more; if
+ * results/pretend/local_memory.md). A thread takes its stack, 1,024 bytes at first, and 576 more; if
  * any kernel of the same source file can fail an assertion or print, another 352. Names tell which
  * of PyTorch's can: not those that draw random numbers, concatenate, count or work on lists of
  * tensors, but most others. A kernel with a larger stack raises it for all; the few that do
@@ -14,7 +14,7 @@
  * Kernels loaded by the driver (Triton, CuPy) and those of CUDA's libraries are assumed to need
  * nothing; NCCL's need more than PyTorch's.
  */
-#include "nogpu.h"
+#include "card.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -26,11 +26,11 @@
 static const struct {
 	unsigned thread_bytes;
 	uint64_t behind_bytes;
-} needs[NOGPU_LOCAL_COUNT] = {
-	[NOGPU_LOCAL_ASSERTS] = { 1952, 2 * FRAG_MIB },
-	[NOGPU_LOCAL_COLLECTIVE] = { 2672, 10 * FRAG_MIB },
-	[NOGPU_LOCAL_BROADCAST] = { 2720, 2 * FRAG_MIB },
-	[NOGPU_LOCAL_SENDS] = { 2944, 2 * FRAG_MIB },
+} needs[PRETEND_LOCAL_COUNT] = {
+	[PRETEND_LOCAL_ASSERTS] = { 1952, 2 * FRAG_MIB },
+	[PRETEND_LOCAL_COLLECTIVE] = { 2672, 10 * FRAG_MIB },
+	[PRETEND_LOCAL_BROADCAST] = { 2720, 2 * FRAG_MIB },
+	[PRETEND_LOCAL_SENDS] = { 2944, 2 * FRAG_MIB },
 };
 
 /* Parts of names of kernels whose files have no assertion, and which many programs launch first. */
@@ -46,7 +46,7 @@ static const char *const calm[] = { "distribution_elementwise",
 				    "upsample_",
 				    "triu_tril" };
 
-bool frag_nogpu_asserts(const char *kernel)
+bool frag_pretend_asserts(const char *kernel)
 {
 	if (!kernel || strstr(kernel, "DistributionBernoulli"))
 		return true;
@@ -56,18 +56,18 @@ bool frag_nogpu_asserts(const char *kernel)
 	return true;
 }
 
-void frag_nogpu_local(enum nogpu_local need)
+void frag_pretend_local(enum pretend_local need)
 {
-	static atomic_bool done[NOGPU_CARDS_MAX][NOGPU_LOCAL_COUNT];
-	const struct nogpu_card *c = frag_nogpu_card();
+	static atomic_bool done[PRETEND_CARDS_MAX][PRETEND_LOCAL_COUNT];
+	const struct pretend_card *c = frag_pretend_card();
 	const uint64_t threads = (uint64_t)c->sms * (uint64_t)c->threads_per_sm;
-	const int device = frag_nogpu_device();
+	const int device = frag_pretend_device();
 	struct frag_device *sim;
 
 	if (atomic_exchange(&done[device][need], true))
 		return;
-	NOGPU_LOCKED;
-	sim = frag_nogpu_places(device);
+	PRETEND_LOCKED;
+	sim = frag_pretend_places(device);
 	if (sim)
 		frag_sim_local(sim, threads * needs[need].thread_bytes, needs[need].behind_bytes);
 }
@@ -75,23 +75,24 @@ void frag_nogpu_local(enum nogpu_local need)
 /* PyTorch's first kernel also loads the code of all. */
 static int launched(const void *function, void **parameters, void *stream)
 {
-	static atomic_bool done[2][NOGPU_CARDS_MAX];
-	const int device = frag_nogpu_device();
+	static atomic_bool done[2][PRETEND_CARDS_MAX];
+	const int device = frag_pretend_device();
 
-	if (*frag_nogpu_streams() && frag_nogpu_loads(function))
-		frag_nogpu_wait_idle();
+	if (*frag_pretend_streams() && frag_pretend_loads(function))
+		frag_pretend_wait_idle();
 	if (!atomic_load_explicit(&done[0][device], memory_order_relaxed) &&
 	    !atomic_exchange(&done[0][device], true)) {
-		frag_nogpu_beside_take(NOGPU_BESIDE_KERNELS, 0, NULL);
-		frag_nogpu_hold(2 * FRAG_MIB);
+		frag_pretend_beside_take(PRETEND_BESIDE_KERNELS, 0, NULL);
+		frag_pretend_hold(2 * FRAG_MIB);
 	}
 	if (!atomic_load_explicit(&done[1][device], memory_order_relaxed) &&
-	    frag_nogpu_asserts(frag_nogpu_name_of(function))) {
+	    frag_pretend_asserts(frag_pretend_name_of(function))) {
 		atomic_store(&done[1][device], true);
-		frag_nogpu_local(NOGPU_LOCAL_ASSERTS);
+		frag_pretend_local(PRETEND_LOCAL_ASSERTS);
 	}
-	return frag_nogpu_ranks.symmetric ? frag_nogpu_ranks.symmetric(function, parameters, stream)
-					  : NOGPU_OK;
+	return frag_pretend_ranks.symmetric
+		       ? frag_pretend_ranks.symmetric(function, parameters, stream)
+		       : PRETEND_OK;
 }
 
 struct size {
@@ -103,13 +104,13 @@ struct config {
 	size_t shared_bytes;
 	void *stream;
 };
-NOGPU_VALUE(int, cudaLaunchKernel,
-	    (const void *function, struct size grid, struct size block, void **parameters,
-	     size_t shared_bytes, void *stream),
-	    launched(function, parameters, stream))
-NOGPU_SAME(cudaLaunchCooperativeKernel, cudaLaunchKernel)
-NOGPU_SAME(__cudaLaunchKernel, cudaLaunchKernel)
-NOGPU_SAME(__cudaLaunchKernel_ptsz, cudaLaunchKernel)
-NOGPU_VALUE(int, cudaLaunchKernelExC,
-	    (const struct config *config, const void *function, void **parameters),
-	    launched(function, parameters, config->stream))
+PRETEND_VALUE(int, cudaLaunchKernel,
+	      (const void *function, struct size grid, struct size block, void **parameters,
+	       size_t shared_bytes, void *stream),
+	      launched(function, parameters, stream))
+PRETEND_SAME(cudaLaunchCooperativeKernel, cudaLaunchKernel)
+PRETEND_SAME(__cudaLaunchKernel, cudaLaunchKernel)
+PRETEND_SAME(__cudaLaunchKernel_ptsz, cudaLaunchKernel)
+PRETEND_VALUE(int, cudaLaunchKernelExC,
+	      (const struct config *config, const void *function, void **parameters),
+	      launched(function, parameters, config->stream))

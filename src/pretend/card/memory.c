@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory of the pretended cards: cudaMalloc and its kind, managed memory, host memory. */
-#include "nogpu.h"
+#include "card.h"
 
 #include <sys/mman.h>
 
@@ -9,7 +9,7 @@
 /* ---- segments ---------------------------------------------------------------------- */
 
 /* What cudaMalloc costs the host while work is in flight: median of 1,600 segments in jobs on two
- * H200 (results/nogpu/durations.md). */
+ * H200 (results/pretend/durations.md). */
 #define SEGMENT_NS 150000u
 #define SEGMENT_MIB_NS 450u
 
@@ -23,28 +23,28 @@ static int release(struct frag_device *sim, frag_addr_t addr, uint64_t bytes, bo
  * start, as far as there is room, and moves to the host when other memory needs the room. */
 static int take(void **out, uint64_t bytes, bool managed)
 {
-	NOGPU_LOCKED;
-	int device = frag_nogpu_device();
-	struct frag_device *sim = frag_nogpu_sim(device);
+	PRETEND_LOCKED;
+	int device = frag_pretend_device();
+	struct frag_device *sim = frag_pretend_sim(device);
 	frag_addr_t addr;
 	void *p;
 
-	frag_nogpu_mark_begun();
+	frag_pretend_mark_begun();
 	if (managed ? frag_dev_managed_alloc(sim, bytes, &addr, NULL)
 		    : frag_dev_alloc(sim, bytes, &addr, NULL))
-		return NOGPU_OUT_OF_MEMORY;
-	p = frag_nogpu_out(device, NOGPU_SEGMENTS, addr);
-	if (frag_nogpu_owner(p) != device || !frag_nogpu_range_put(p, bytes, device)) {
+		return PRETEND_OUT_OF_MEMORY;
+	p = frag_pretend_out(device, PRETEND_SEGMENTS, addr);
+	if (frag_pretend_owner(p) != device || !frag_pretend_range_put(p, bytes, device)) {
 		release(sim, addr, bytes, managed);
-		return NOGPU_OUT_OF_MEMORY;
+		return PRETEND_OUT_OF_MEMORY;
 	}
-	frag_nogpu_range_of(p)->managed = managed;
+	frag_pretend_range_of(p)->managed = managed;
 	if (managed)
 		(void)frag_dev_managed_touch(sim, addr, bytes, true, NULL);
 	else
-		frag_nogpu_host_takes(SEGMENT_NS + SEGMENT_MIB_NS * (bytes / FRAG_MIB));
+		frag_pretend_host_takes(SEGMENT_NS + SEGMENT_MIB_NS * (bytes / FRAG_MIB));
 	*out = p;
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
 
 /* for_nothing: the result for a request of 0 bytes. */
@@ -54,72 +54,72 @@ static int allocate(void **out, uint64_t bytes, bool managed, int for_nothing)
 	return bytes ? take(out, bytes, managed) : for_nothing;
 }
 
-NOGPU_VALUE(int, cudaMalloc, (void **out, size_t bytes),
-	    frag_nogpu_error(allocate(out, bytes, false, NOGPU_OK)))
+PRETEND_VALUE(int, cudaMalloc, (void **out, size_t bytes),
+	      frag_pretend_error(allocate(out, bytes, false, PRETEND_OK)))
 /* The driver's calls leave the runtime's last error alone. */
-NOGPU_VALUE(int, cuMemAlloc_v2, (void **out, size_t bytes),
-	    allocate(out, bytes, false, NOGPU_INVALID_VALUE))
-NOGPU_PAIR(cudaMallocManaged, cuMemAllocManaged, (void **out, size_t bytes, unsigned flags),
-	   allocate(out, bytes, true, NOGPU_INVALID_VALUE))
+PRETEND_VALUE(int, cuMemAlloc_v2, (void **out, size_t bytes),
+	      allocate(out, bytes, false, PRETEND_INVALID_VALUE))
+PRETEND_PAIR(cudaMallocManaged, cuMemAllocManaged, (void **out, size_t bytes, unsigned flags),
+	     allocate(out, bytes, true, PRETEND_INVALID_VALUE))
 
-NOGPU_ENTRY(int, cudaFree, (void *p))
+PRETEND_ENTRY(int, cudaFree, (void *p))
 {
-	NOGPU_LOCKED;
-	const struct nogpu_range *r = frag_nogpu_range_of(p);
+	PRETEND_LOCKED;
+	const struct pretend_range *r = frag_pretend_range_of(p);
 	bool managed = r && r->managed;
 	uint64_t bytes;
 	int device, rc;
 
-	if (!p || frag_nogpu_pool_give(p, NULL))
-		return NOGPU_OK;
-	if (!frag_nogpu_range_take(p, &bytes, &device))
-		return frag_nogpu_error(NOGPU_INVALID_VALUE);
-	rc = release(frag_nogpu_sim(device), frag_nogpu_in(device, NOGPU_SEGMENTS, p), bytes,
+	if (!p || frag_pretend_pool_give(p, NULL))
+		return PRETEND_OK;
+	if (!frag_pretend_range_take(p, &bytes, &device))
+		return frag_pretend_error(PRETEND_INVALID_VALUE);
+	rc = release(frag_pretend_sim(device), frag_pretend_in(device, PRETEND_SEGMENTS, p), bytes,
 		     managed);
-	frag_nogpu_forget(p, bytes);
-	return frag_nogpu_error(rc ? NOGPU_INVALID_VALUE : NOGPU_OK);
+	frag_pretend_forget(p, bytes);
+	return frag_pretend_error(rc ? PRETEND_INVALID_VALUE : PRETEND_OK);
 }
 
-NOGPU_ENTRY(int, cudaMemGetInfo, (size_t * free_bytes, size_t *total_bytes))
+PRETEND_ENTRY(int, cudaMemGetInfo, (size_t * free_bytes, size_t *total_bytes))
 {
-	NOGPU_LOCKED;
-	uint64_t left = 0, total = frag_nogpu_card()->total_bytes;
-	struct frag_device *sim = frag_nogpu_sim(frag_nogpu_device());
+	PRETEND_LOCKED;
+	uint64_t left = 0, total = frag_pretend_card()->total_bytes;
+	struct frag_device *sim = frag_pretend_sim(frag_pretend_device());
 
 	frag_dev_mem_info(sim, &left, &total, NULL);
 	*free_bytes = left;
 	*total_bytes = total;
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
 
 /* ---- host memory -------------------------------------------------------------------- */
 
-NOGPU_ENTRY(int, cudaHostAlloc, (void **out, size_t bytes, unsigned flags))
+PRETEND_ENTRY(int, cudaHostAlloc, (void **out, size_t bytes, unsigned flags))
 {
-	NOGPU_LOCKED;
+	PRETEND_LOCKED;
 	size_t all = FRAG_MAX(bytes, 1u);
 	void *p = mmap(NULL, all, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	*out = NULL;
-	if (p != MAP_FAILED && frag_nogpu_range_put(p, all, -1))
+	if (p != MAP_FAILED && frag_pretend_range_put(p, all, -1))
 		*out = p;
 	else if (p != MAP_FAILED)
 		munmap(p, all);
-	return *out ? NOGPU_OK : frag_nogpu_error(NOGPU_OUT_OF_MEMORY);
+	return *out ? PRETEND_OK : frag_pretend_error(PRETEND_OUT_OF_MEMORY);
 }
-NOGPU_ENTRY(int, cudaFreeHost, (void *p))
+PRETEND_ENTRY(int, cudaFreeHost, (void *p))
 {
-	NOGPU_LOCKED;
+	PRETEND_LOCKED;
 	uint64_t bytes;
 	int device;
 
 	if (!p)
-		return NOGPU_OK;
-	if (!frag_nogpu_range_take(p, &bytes, &device))
-		return frag_nogpu_error(NOGPU_INVALID_VALUE);
+		return PRETEND_OK;
+	if (!frag_pretend_range_take(p, &bytes, &device))
+		return frag_pretend_error(PRETEND_INVALID_VALUE);
 	munmap(p, bytes);
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
 
 /* ---- pointer attributes -------------------------------------------------------------- */
@@ -129,26 +129,26 @@ struct pointer_attributes {
 	void *device_pointer, *host_pointer;
 };
 
-NOGPU_ENTRY(int, cudaPointerGetAttributes, (struct pointer_attributes * out, const void *p))
+PRETEND_ENTRY(int, cudaPointerGetAttributes, (struct pointer_attributes * out, const void *p))
 {
-	NOGPU_LOCKED;
-	const struct nogpu_range *r = frag_nogpu_range_of(p);
+	PRETEND_LOCKED;
+	const struct pretend_range *r = frag_pretend_range_of(p);
 
 	out->type = !r ? 0 : r->device < 0 ? 1 : r->managed ? 3 : 2;
 	out->device = !r ? -2 : FRAG_MAX(r->device, 0);
 	out->device_pointer = r ? (void *)(uintptr_t)p : NULL;
 	out->host_pointer = r && r->device >= 0 && !r->managed ? NULL : (void *)(uintptr_t)p;
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
-NOGPU_ENTRY(int, cuMemGetAddressRange_v2, (uint64_t * out_base, size_t *out_bytes, const void *p))
+PRETEND_ENTRY(int, cuMemGetAddressRange_v2, (uint64_t * out_base, size_t *out_bytes, const void *p))
 {
-	struct nogpu_range r;
+	struct pretend_range r;
 
-	if (!frag_nogpu_range(p, &r))
-		return NOGPU_INVALID_VALUE;
+	if (!frag_pretend_range(p, &r))
+		return PRETEND_INVALID_VALUE;
 	if (out_base)
 		*out_base = r.base;
 	if (out_bytes)
 		*out_bytes = r.bytes;
-	return NOGPU_OK;
+	return PRETEND_OK;
 }

@@ -6,7 +6,7 @@
  * pool's first block. A freed block counts as free from the moment, on the modelled clock, when its
  * stream has done its work; until then the pool moves none of its pages.
  */
-#include "nogpu.h"
+#include "card.h"
 
 #include <stdlib.h>
 
@@ -26,8 +26,8 @@ struct pool {
 	uint64_t reserved_high, used_high;
 };
 
-static struct pool defaults[NOGPU_CARDS_MAX];
-static struct pool *current[NOGPU_CARDS_MAX];
+static struct pool defaults[PRETEND_CARDS_MAX];
+static struct pool *current[PRETEND_CARDS_MAX];
 static void *streams[STREAMS_MAX];
 static uint32_t streams_count;
 
@@ -58,14 +58,14 @@ static uint64_t reserved_by(const struct pool *p)
 	struct frag_mempool_usage now = { 0 };
 
 	if (p->id)
-		frag_dev_mempool_usage(frag_nogpu_sim(p->device), p->id, &now);
+		frag_dev_mempool_usage(frag_pretend_sim(p->device), p->id, &now);
 	return now.reserved_bytes;
 }
 
 static void wait_for(void *stream, bool all)
 {
-	NOGPU_LOCKED;
-	struct frag_device *sim = frag_nogpu_sim(frag_nogpu_device());
+	PRETEND_LOCKED;
+	struct frag_device *sim = frag_pretend_sim(frag_pretend_device());
 
 	if (all)
 		frag_dev_sync_all(sim, NULL);
@@ -77,96 +77,98 @@ static void wait_for(void *stream, bool all)
 static int take(struct pool *p, void **out, uint64_t bytes, void *stream)
 {
 	const struct frag_mempool_attr attr = { p->threshold, true, true, true };
-	struct frag_device *sim = frag_nogpu_sim(p->device);
+	struct frag_device *sim = frag_pretend_sim(p->device);
 	uint64_t units = frag_round_up(bytes, UNIT_BYTES);
 	frag_addr_t addr;
 
 	*out = NULL;
 	if (!bytes)
-		return NOGPU_INVALID_VALUE;
-	frag_nogpu_mark_begun();
-	frag_nogpu_streams_begin();
-	frag_nogpu_pools_wait = wait_for;
-	sim->now_ns = frag_nogpu_now();
+		return PRETEND_INVALID_VALUE;
+	frag_pretend_mark_begun();
+	frag_pretend_streams_begin();
+	frag_pretend_pools_wait = wait_for;
+	sim->now_ns = frag_pretend_now();
 	if ((!p->id && frag_dev_mempool_create(sim, &attr, &p->id, NULL)) ||
 	    frag_dev_mempool_alloc(sim, p->id, units, number_of(stream), &addr, NULL))
-		return NOGPU_OUT_OF_MEMORY;
-	*out = frag_nogpu_out(p->device, NOGPU_RESERVATIONS, addr);
-	if (frag_nogpu_owner(*out) != p->device || !frag_nogpu_range_put(*out, bytes, p->device)) {
+		return PRETEND_OUT_OF_MEMORY;
+	*out = frag_pretend_out(p->device, PRETEND_RESERVATIONS, addr);
+	if (frag_pretend_owner(*out) != p->device ||
+	    !frag_pretend_range_put(*out, bytes, p->device)) {
 		frag_dev_mempool_free(sim, p->id, addr, units, number_of(stream), NULL);
 		*out = NULL;
-		return NOGPU_OUT_OF_MEMORY;
+		return PRETEND_OUT_OF_MEMORY;
 	}
-	frag_nogpu_range_of(*out)->pool = p;
+	frag_pretend_range_of(*out)->pool = p;
 	p->used_bytes += bytes;
 	p->used_high = FRAG_MAX(p->used_high, p->used_bytes);
 	p->reserved_high = FRAG_MAX(p->reserved_high, reserved_by(p));
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
 
-bool frag_nogpu_pool_give(void *at, void *stream)
+bool frag_pretend_pool_give(void *at, void *stream)
 {
-	const struct nogpu_range *r = frag_nogpu_range_of(at);
+	const struct pretend_range *r = frag_pretend_range_of(at);
 	struct pool *p = r && r->base == (uintptr_t)at ? r->pool : NULL;
 	struct frag_device *sim;
 	uint64_t bytes;
 	int device;
 
-	if (!p || !frag_nogpu_range_take(at, &bytes, &device))
+	if (!p || !frag_pretend_range_take(at, &bytes, &device))
 		return false;
-	sim = frag_nogpu_sim(device);
-	sim->now_ns = frag_nogpu_done(stream);
-	frag_dev_mempool_free(sim, p->id, frag_nogpu_in(device, NOGPU_RESERVATIONS, at),
+	sim = frag_pretend_sim(device);
+	sim->now_ns = frag_pretend_done(stream);
+	frag_dev_mempool_free(sim, p->id, frag_pretend_in(device, PRETEND_RESERVATIONS, at),
 			      frag_round_up(bytes, UNIT_BYTES), number_of(stream), NULL);
 	p->used_bytes -= bytes;
-	frag_nogpu_forget(at, bytes);
+	frag_pretend_forget(at, bytes);
 	return true;
 }
 
 static int allocate(struct pool *own, void **out, uint64_t bytes, void *stream)
 {
-	NOGPU_LOCKED;
+	PRETEND_LOCKED;
 
-	return take(own ? own : current_of(frag_nogpu_device()), out, bytes, stream);
+	return take(own ? own : current_of(frag_pretend_device()), out, bytes, stream);
 }
 
-NOGPU_PAIR(cudaMallocAsync, cuMemAllocAsync, (void **out, size_t bytes, void *stream),
-	   allocate(NULL, out, bytes, stream))
-NOGPU_PAIR(cudaMallocFromPoolAsync, cuMemAllocFromPoolAsync,
-	   (void **out, size_t bytes, void *pool, void *stream), allocate(pool, out, bytes, stream))
+PRETEND_PAIR(cudaMallocAsync, cuMemAllocAsync, (void **out, size_t bytes, void *stream),
+	     allocate(NULL, out, bytes, stream))
+PRETEND_PAIR(cudaMallocFromPoolAsync, cuMemAllocFromPoolAsync,
+	     (void **out, size_t bytes, void *pool, void *stream),
+	     allocate(pool, out, bytes, stream))
 
 static int give(void *p, void *stream)
 {
-	NOGPU_LOCKED;
+	PRETEND_LOCKED;
 
-	return !p || frag_nogpu_pool_give(p, stream) ? NOGPU_OK : NOGPU_INVALID_VALUE;
+	return !p || frag_pretend_pool_give(p, stream) ? PRETEND_OK : PRETEND_INVALID_VALUE;
 }
 
-NOGPU_PAIR(cudaFreeAsync, cuMemFreeAsync, (void *p, void *stream), give(p, stream))
+PRETEND_PAIR(cudaFreeAsync, cuMemFreeAsync, (void *p, void *stream), give(p, stream))
 
 /* ---- pools ------------------------------------------------------------------------- */
 
 static int give_pool(void **out, struct pool *p)
 {
 	*out = p;
-	return p ? NOGPU_OK : NOGPU_OUT_OF_MEMORY;
+	return p ? PRETEND_OK : PRETEND_OUT_OF_MEMORY;
 }
 
-NOGPU_PAIR(cudaDeviceGetDefaultMemPool, cuDeviceGetDefaultMemPool, (void **out, int device),
-	   give_pool(out, default_of(device)))
-NOGPU_PAIR(cudaDeviceGetMemPool, cuDeviceGetMemPool, (void **out, int device),
-	   give_pool(out, current_of(device)))
+PRETEND_PAIR(cudaDeviceGetDefaultMemPool, cuDeviceGetDefaultMemPool, (void **out, int device),
+	     give_pool(out, default_of(device)))
+PRETEND_PAIR(cudaDeviceGetMemPool, cuDeviceGetMemPool, (void **out, int device),
+	     give_pool(out, current_of(device)))
 
 static int set_current(int device, struct pool *p)
 {
-	NOGPU_LOCKED;
+	PRETEND_LOCKED;
 
 	current[device] = p;
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
 
-NOGPU_PAIR(cudaDeviceSetMemPool, cuDeviceSetMemPool, (int device, void *pool),
-	   set_current(device, pool))
+PRETEND_PAIR(cudaDeviceSetMemPool, cuDeviceSetMemPool, (int device, void *pool),
+	     set_current(device, pool))
 
 /* A pool of the current card; the location in the properties is ignored. */
 static int make_pool(void **out)
@@ -174,29 +176,30 @@ static int make_pool(void **out)
 	struct pool *p = calloc(1, sizeof(*p));
 
 	if (p)
-		p->device = frag_nogpu_device();
+		p->device = frag_pretend_device();
 	return give_pool(out, p);
 }
 
-NOGPU_PAIR(cudaMemPoolCreate, cuMemPoolCreate, (void **out, const void *properties), make_pool(out))
+PRETEND_PAIR(cudaMemPoolCreate, cuMemPoolCreate, (void **out, const void *properties),
+	     make_pool(out))
 
 /* Keeps the struct: blocks may outlive their pool. */
 static int end_pool(struct pool *p)
 {
-	NOGPU_LOCKED;
+	PRETEND_LOCKED;
 
 	if (p->id)
-		frag_dev_mempool_destroy(frag_nogpu_sim(p->device), p->id, NULL);
+		frag_dev_mempool_destroy(frag_pretend_sim(p->device), p->id, NULL);
 	if (current[p->device] == p)
 		current[p->device] = NULL;
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
 
-NOGPU_PAIR(cudaMemPoolDestroy, cuMemPoolDestroy, (void *pool), end_pool(pool))
+PRETEND_PAIR(cudaMemPoolDestroy, cuMemPoolDestroy, (void *pool), end_pool(pool))
 
 static int read_pool(const struct pool *p, int which, void *value)
 {
-	NOGPU_LOCKED;
+	PRETEND_LOCKED;
 	const uint64_t all[] = { p->threshold, reserved_by(p), p->reserved_high, p->used_bytes,
 				 p->used_high };
 
@@ -204,16 +207,16 @@ static int read_pool(const struct pool *p, int which, void *value)
 		*(int *)value = 1; /* all three kinds of reuse are on */
 	else if (which <= USED_HIGH)
 		*(uint64_t *)value = all[which - RELEASE_THRESHOLD];
-	return which <= USED_HIGH ? NOGPU_OK : NOGPU_INVALID_VALUE;
+	return which <= USED_HIGH ? PRETEND_OK : PRETEND_INVALID_VALUE;
 }
 
-NOGPU_PAIR(cudaMemPoolGetAttribute, cuMemPoolGetAttribute, (void *pool, int which, void *value),
-	   read_pool(pool, which, value))
+PRETEND_PAIR(cudaMemPoolGetAttribute, cuMemPoolGetAttribute, (void *pool, int which, void *value),
+	     read_pool(pool, which, value))
 
 /* A high-water mark is set to 0, which resets it to the current figure. */
 static int set_pool(struct pool *p, int which, const void *value)
 {
-	NOGPU_LOCKED;
+	PRETEND_LOCKED;
 
 	if (which == RELEASE_THRESHOLD)
 		p->threshold = *(const uint64_t *)value;
@@ -221,20 +224,20 @@ static int set_pool(struct pool *p, int which, const void *value)
 		p->reserved_high = reserved_by(p);
 	else if (which == USED_HIGH)
 		p->used_high = p->used_bytes;
-	return NOGPU_OK;
+	return PRETEND_OK;
 }
 
-NOGPU_PAIR(cudaMemPoolSetAttribute, cuMemPoolSetAttribute, (void *pool, int which, void *value),
-	   set_pool(pool, which, value))
+PRETEND_PAIR(cudaMemPoolSetAttribute, cuMemPoolSetAttribute, (void *pool, int which, void *value),
+	     set_pool(pool, which, value))
 
 static int trim(const struct pool *p, uint64_t keep_bytes)
 {
-	NOGPU_LOCKED;
+	PRETEND_LOCKED;
 
 	if (p->id)
-		frag_dev_mempool_trim(frag_nogpu_sim(p->device), p->id, keep_bytes, NULL);
-	return NOGPU_OK;
+		frag_dev_mempool_trim(frag_pretend_sim(p->device), p->id, keep_bytes, NULL);
+	return PRETEND_OK;
 }
 
-NOGPU_PAIR(cudaMemPoolTrimTo, cuMemPoolTrimTo, (void *pool, size_t keep_bytes),
-	   trim(pool, keep_bytes))
+PRETEND_PAIR(cudaMemPoolTrimTo, cuMemPoolTrimTo, (void *pool, size_t keep_bytes),
+	     trim(pool, keep_bytes))

@@ -13,7 +13,7 @@
  *
  * Invariant: ranges[] holds the live segments and reservations, ascending, disjoint.
  */
-#include "nogpu.h"
+#include "card.h"
 #include "protocol_list.inc"
 
 #include <errno.h>
@@ -36,69 +36,70 @@
 #define SIM_TOP 0x7f8000000000ull
 #define SIM_LOW 0x300000000ull
 
-pthread_mutex_t frag_nogpu_mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct frag_device *sims[NOGPU_CARDS_MAX];
-static struct nogpu_range *ranges;
+pthread_mutex_t frag_pretend_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct frag_device *sims[PRETEND_CARDS_MAX];
+static struct pretend_range *ranges;
 static size_t ranges_count, ranges_room;
 
 /* ---- address space ---------------------------------------------------------------- */
 
 static uint64_t share_bytes(void)
 {
-	return NOGPU_SPACE_BYTES / (uint64_t)frag_nogpu_card()->count / 3 / FRAG_GIB * FRAG_GIB * 3;
+	return PRETEND_SPACE_BYTES / (uint64_t)frag_pretend_card()->count / 3 / FRAG_GIB *
+	       FRAG_GIB * 3;
 }
 
-static uint64_t zone_base(int ordinal, enum nogpu_zone zone)
+static uint64_t zone_base(int ordinal, enum pretend_zone zone)
 {
 	uint64_t share = share_bytes();
 
-	return BASE + (uint64_t)ordinal * share + (zone == NOGPU_RESERVATIONS ? share / 3 : 0);
+	return BASE + (uint64_t)ordinal * share + (zone == PRETEND_RESERVATIONS ? share / 3 : 0);
 }
 
 /* Segments in the zone of reservations lie at its low end, below all others, as on a card. */
-void *frag_nogpu_out(int ordinal, enum nogpu_zone zone, frag_addr_t addr)
+void *frag_pretend_out(int ordinal, enum pretend_zone zone, frag_addr_t addr)
 {
 	uint64_t base = zone_base(ordinal, zone);
 
-	if (zone == NOGPU_RESERVATIONS || addr < SIM_TOP - share_bytes() / 3)
+	if (zone == PRETEND_RESERVATIONS || addr < SIM_TOP - share_bytes() / 3)
 		return (void *)(uintptr_t)(addr - SIM_LOW + base);
 	return (void *)(uintptr_t)(addr - SIM_TOP + base + share_bytes() / 3);
 }
 
-frag_addr_t frag_nogpu_in(int ordinal, enum nogpu_zone zone, const void *p)
+frag_addr_t frag_pretend_in(int ordinal, enum pretend_zone zone, const void *p)
 {
 	uint64_t at = (uint64_t)(uintptr_t)p - zone_base(ordinal, zone);
 
-	if (zone == NOGPU_RESERVATIONS || at < share_bytes() / 6)
+	if (zone == PRETEND_RESERVATIONS || at < share_bytes() / 6)
 		return at + SIM_LOW;
 	return at + SIM_TOP - share_bytes() / 3;
 }
 
-uint64_t frag_nogpu_space_at(const void *p)
+uint64_t frag_pretend_space_at(const void *p)
 {
 	return (uint64_t)(uintptr_t)p - BASE;
 }
 
-int frag_nogpu_owner(const void *p)
+int frag_pretend_owner(const void *p)
 {
-	uint64_t at = frag_nogpu_space_at(p);
+	uint64_t at = frag_pretend_space_at(p);
 
-	return at < NOGPU_SPACE_BYTES ? (int)(at / share_bytes()) : -1;
+	return at < PRETEND_SPACE_BYTES ? (int)(at / share_bytes()) : -1;
 }
 
-struct frag_device *frag_nogpu_places(int ordinal)
+struct frag_device *frag_pretend_places(int ordinal)
 {
-	const struct nogpu_card *c = frag_nogpu_card();
+	const struct pretend_card *c = frag_pretend_card();
 	const struct frag_sim_config cfg = { .name = c->name,
 					     .total_bytes = c->total_bytes,
 					     .context_bytes = c->context_bytes,
 					     .work_lag_ns = 1,
 					     .local_bytes = (uint64_t)c->sms *
 							    (uint64_t)c->threads_per_sm *
-							    NOGPU_CONTEXT_THREAD_BYTES,
-					     .host = frag_nogpu_host_look,
-					     .host_ctx = frag_nogpu_host_space(ordinal) };
-	void *at = (void *)(uintptr_t)zone_base(ordinal, NOGPU_SEGMENTS);
+							    PRETEND_CONTEXT_THREAD_BYTES,
+					     .host = frag_pretend_host_look,
+					     .host_ctx = frag_pretend_host_space(ordinal) };
+	void *at = (void *)(uintptr_t)zone_base(ordinal, PRETEND_SEGMENTS);
 	void *got;
 
 	if (sims[ordinal])
@@ -108,19 +109,19 @@ struct frag_device *frag_nogpu_places(int ordinal)
 	if (got == MAP_FAILED)
 		return NULL;
 	/* else each small copy takes 2 MiB of host memory */
-	madvise(got, share_bytes(), frag_nogpu_in_full() ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+	madvise(got, share_bytes(), frag_pretend_in_full() ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 	if (got != at || frag_sim_open(&cfg, &sims[ordinal], NULL)) {
 		munmap(got, share_bytes());
 		return NULL;
 	}
-	frag_nogpu_host_begin(cfg.host_ctx, sims[ordinal]);
+	frag_pretend_host_begin(cfg.host_ctx, sims[ordinal]);
 	return sims[ordinal];
 }
 
 /* Without it, ends the process: the program would take an error code for a full card. */
-struct frag_device *frag_nogpu_sim(int ordinal)
+struct frag_device *frag_pretend_sim(int ordinal)
 {
-	struct frag_device *sim = frag_nogpu_places(ordinal);
+	struct frag_device *sim = frag_pretend_places(ordinal);
 
 	if (sim)
 		return sim;
@@ -131,10 +132,10 @@ struct frag_device *frag_nogpu_sim(int ordinal)
 	_exit(4);
 }
 
-void frag_nogpu_hold(uint64_t bytes)
+void frag_pretend_hold(uint64_t bytes)
 {
-	NOGPU_LOCKED;
-	struct frag_device *sim = frag_nogpu_places(frag_nogpu_device());
+	PRETEND_LOCKED;
+	struct frag_device *sim = frag_pretend_places(frag_pretend_device());
 
 	if (sim)
 		frag_sim_hold(sim, bytes);
@@ -151,7 +152,7 @@ static size_t range_after(uint64_t addr)
 	return at;
 }
 
-bool frag_nogpu_range_put(const void *base, uint64_t bytes, int device)
+bool frag_pretend_range_put(const void *base, uint64_t bytes, int device)
 {
 	uint64_t addr = (uint64_t)(uintptr_t)base;
 	size_t at = range_after(addr);
@@ -159,12 +160,12 @@ bool frag_nogpu_range_put(const void *base, uint64_t bytes, int device)
 	if (FRAG_GROW(ranges, ranges_count, ranges_room, "live ranges", NULL))
 		return false;
 	memmove(&ranges[at + 1], &ranges[at], (ranges_count - at) * sizeof(*ranges));
-	ranges[at] = (struct nogpu_range){ addr, bytes, device, false, NULL };
+	ranges[at] = (struct pretend_range){ addr, bytes, device, false, NULL };
 	ranges_count++;
 	return true;
 }
 
-bool frag_nogpu_range_take(const void *base, uint64_t *bytes, int *device)
+bool frag_pretend_range_take(const void *base, uint64_t *bytes, int *device)
 {
 	size_t at = range_after((uint64_t)(uintptr_t)base);
 
@@ -177,7 +178,7 @@ bool frag_nogpu_range_take(const void *base, uint64_t *bytes, int *device)
 	return true;
 }
 
-struct nogpu_range *frag_nogpu_range_of(const void *p)
+struct pretend_range *frag_pretend_range_of(const void *p)
 {
 	uint64_t addr = (uint64_t)(uintptr_t)p;
 	size_t at = range_after(addr);
@@ -185,41 +186,41 @@ struct nogpu_range *frag_nogpu_range_of(const void *p)
 	return at < ranges_count && ranges[at].base <= addr ? &ranges[at] : NULL;
 }
 
-bool frag_nogpu_range(const void *p, struct nogpu_range *out)
+bool frag_pretend_range(const void *p, struct pretend_range *out)
 {
-	NOGPU_LOCKED;
-	const struct nogpu_range *r = frag_nogpu_range_of(p);
+	PRETEND_LOCKED;
+	const struct pretend_range *r = frag_pretend_range_of(p);
 
 	if (r)
 		*out = *r;
 	return r != NULL;
 }
 
-void frag_nogpu_forget(void *p, uint64_t bytes)
+void frag_pretend_forget(void *p, uint64_t bytes)
 {
 	uint64_t low = frag_round_up((uint64_t)(uintptr_t)p, 4096);
 	uint64_t high = frag_round_down((uint64_t)(uintptr_t)p + bytes, 4096);
 
 	if (high <= low)
 		return;
-	if (frag_nogpu_shared((void *)(uintptr_t)low, high - low))
-		frag_nogpu_unshare((void *)(uintptr_t)low, high - low);
+	if (frag_pretend_shared((void *)(uintptr_t)low, high - low))
+		frag_pretend_unshare((void *)(uintptr_t)low, high - low);
 	else
 		madvise((void *)(uintptr_t)low, high - low, MADV_DONTNEED);
 }
 
-void frag_nogpu_clear(void *p, uint64_t bytes)
+void frag_pretend_clear(void *p, uint64_t bytes)
 {
 	uint64_t at = (uint64_t)(uintptr_t)p, end = at + bytes;
 	uint64_t low = FRAG_MIN(frag_round_up(at, 4096), end);
 	uint64_t high = FRAG_MAX(frag_round_down(end, 4096), low);
 
-	if (frag_nogpu_shared(p, bytes)) {
+	if (frag_pretend_shared(p, bytes)) {
 		memset(p, 0, bytes);
 		return;
 	}
 	memset(p, 0, low - at);
-	frag_nogpu_forget((void *)(uintptr_t)low, high - low);
+	frag_pretend_forget((void *)(uintptr_t)low, high - low);
 	memset((void *)(uintptr_t)high, 0, end - high);
 }
 
@@ -235,7 +236,7 @@ static void end_with_parent(void)
 
 /* A process that took memory of a card leaves PID.begun in the folder of recordings; whoever writes
  * its recording removes it, so cufrag can report lost ones. pre: locked. */
-void frag_nogpu_mark_begun(void)
+void frag_pretend_mark_begun(void)
 {
 	static int marked;
 	const char *folder = getenv(CUFRAG_RECORD);

@@ -5,7 +5,7 @@
  *
  * x86-64 only, as is all of the pretended card.
  */
-#include "nogpu.h"
+#include "card.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -22,15 +22,15 @@
  * its length. */
 static size_t jump(unsigned char *code, const char *name, int major)
 {
-	const void *to = frag_nogpu_entry(name, major);
+	const void *to = frag_pretend_entry(name, major);
 	size_t at = 0;
 
-	if (!to && frag_nogpu_is_nothing(name))
-		to = (const void *)(uintptr_t)frag_nogpu_nothing;
+	if (!to && frag_pretend_is_nothing(name))
+		to = (const void *)(uintptr_t)frag_pretend_nothing;
 	if (!to) {
 		const char *kept = frag_host_strdup(name);
 
-		to = (const void *)(uintptr_t)frag_nogpu_unknown;
+		to = (const void *)(uintptr_t)frag_pretend_unknown;
 		memcpy(code, "\x48\xbf", 2); /* mov $kept, %rdi */
 		memcpy(code + 2, &kept, 8);
 		at = 10;
@@ -40,8 +40,8 @@ static size_t jump(unsigned char *code, const char *name, int major)
 	return at + 14;
 }
 
-bool frag_nogpu_replace(void *function, const void *original, size_t bytes, const char *name,
-			int major)
+bool frag_pretend_replace(void *function, const void *original, size_t bytes, const char *name,
+			  int major)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), at = (uint64_t)function;
 	const uint64_t first = frag_round_down(at, page),
@@ -79,7 +79,7 @@ static int tell_loaded(struct dl_phdr_info *info, size_t size, void *ctx)
 	return 0;
 }
 
-const char *frag_nogpu_loaded(void)
+const char *frag_pretend_loaded(void)
 {
 	static char *text;
 	static uint64_t seen;

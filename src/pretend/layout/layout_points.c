@@ -8,7 +8,7 @@
 #include "plan/kvcache/kvcache.h"
 #include "recording/recording.h"
 
-#define PRETENDED_MAX 16u /* as --gpus of way_nogpu.c */
+#define PRETENDED_MAX 16u /* as --gpus of way_pretend.c */
 #define WORLD_MAX 1000000ull
 
 /* The value of tp, pp or dp of a serving engine, by default 1. */

@@ -84,9 +84,9 @@ static int start_as(struct course *c, size_t point, size_t on, enum way way, str
 	if (!j->child.pid) {
 		c->x->pretend.trial = way == KNOWN;
 		if (way == FIRST)
-			frag_launch_put_path(CUFRAG_NOGPU_MODULES, c->folder, "modules");
+			frag_launch_put_path(CUFRAG_PRETEND_MODULES, c->folder, "modules");
 		if (way == FORKED || way == KNOWN)
-			frag_launch_put_path(CUFRAG_NOGPU_FORKS, c->folder, "ask");
+			frag_launch_put_path(CUFRAG_PRETEND_FORKS, c->folder, "ask");
 		frag_layout_record(c->x, point, on, j->child.log, r);
 		frag_child_leave(0);
 	}

@@ -12,7 +12,7 @@
  *
  * Descriptors live as long as the process, because plans refer to their graphs.
  */
-#include "pretend/card/nogpu.h"
+#include "pretend/card/card.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -37,14 +37,14 @@ enum {
 /* Attributes that are stored: offset and element size. Others are ignored. */
 #define ONE(name, member) \
 	{ \
-		name, offsetof(struct nogpu_cudnn, member), \
-			sizeof(((struct nogpu_cudnn *)0)->member), 1, 0 \
+		name, offsetof(struct pretend_cudnn, member), \
+			sizeof(((struct pretend_cudnn *)0)->member), 1, 0 \
 	}
 #define LIST(name, member, count) \
 	{ \
-		name, offsetof(struct nogpu_cudnn, member), \
-			sizeof(((struct nogpu_cudnn *)0)->member[0]), \
-			FRAG_ARRAY_LEN(((struct nogpu_cudnn *)0)->member), count \
+		name, offsetof(struct pretend_cudnn, member), \
+			sizeof(((struct pretend_cudnn *)0)->member[0]), \
+			FRAG_ARRAY_LEN(((struct pretend_cudnn *)0)->member), count \
 	}
 static const struct {
 	int name;
@@ -72,9 +72,9 @@ static const struct {
 	ONE(716, x_part),
 	ONE(717, y_part),
 	ONE(750, settings), /* pointwise operation */
-	LIST(801, ops, offsetof(struct nogpu_cudnn, ops_count)),
+	LIST(801, ops, offsetof(struct pretend_cudnn, ops_count)),
 	ONE(901, type), /* tensor */
-	LIST(902, dims, offsetof(struct nogpu_cudnn, dims_count)),
+	LIST(902, dims, offsetof(struct pretend_cudnn, dims_count)),
 	LIST(903, strides, 0),
 	ONE(1300, made_of), /* engine: its graph */
 	ONE(1520, query),   /* matrix product */
@@ -87,7 +87,7 @@ static const struct {
 	ONE(2804, stats),
 };
 
-NOGPU_ENTRY(int, cudnnBackendCreateDescriptor, (int kind, struct nogpu_cudnn **out))
+PRETEND_ENTRY(int, cudnnBackendCreateDescriptor, (int kind, struct pretend_cudnn **out))
 {
 	*out = calloc(1, sizeof(**out));
 	if (!*out)
@@ -96,8 +96,8 @@ NOGPU_ENTRY(int, cudnnBackendCreateDescriptor, (int kind, struct nogpu_cudnn **o
 	return 0;
 }
 
-NOGPU_ENTRY(int, cudnnBackendSetAttribute,
-	    (struct nogpu_cudnn * d, int name, int type, int64_t count, const void *values))
+PRETEND_ENTRY(int, cudnnBackendSetAttribute,
+	      (struct pretend_cudnn * d, int name, int type, int64_t count, const void *values))
 {
 	if (!d || !values || count < 1)
 		return 0;
@@ -123,22 +123,22 @@ NOGPU_ENTRY(int, cudnnBackendSetAttribute,
 
 /* Tensors of an attention, NULL if absent. Four dimensions: images, heads, tokens, channels. */
 struct attention {
-	const struct nogpu_cudnn *query, *key, *value;
+	const struct pretend_cudnn *query, *key, *value;
 	int products; /* 0: one operation; 2: the key is transposed; more: the backward pass */
 	bool causal, for_training;
 };
 
-static bool is_tensor(const struct nogpu_cudnn *t)
+static bool is_tensor(const struct pretend_cudnn *t)
 {
 	return t && t->dims_count == 4;
 }
 
-static struct attention attention_of(const struct nogpu_cudnn *graph)
+static struct attention attention_of(const struct pretend_cudnn *graph)
 {
 	struct attention a = { .query = NULL };
 
 	for (int64_t i = 0; i < graph->ops_count; i++) {
-		const struct nogpu_cudnn *op = graph->ops[i];
+		const struct pretend_cudnn *op = graph->ops[i];
 
 		if (!op)
 			continue;
@@ -147,8 +147,8 @@ static struct attention attention_of(const struct nogpu_cudnn *graph)
 			a.key = op->key;
 		}
 		if (op->query)
-			a.value = op->kind == NOGPU_CUDNN_PRODUCT ? op->key : op->value;
-		a.products += op->kind == NOGPU_CUDNN_PRODUCT;
+			a.value = op->kind == PRETEND_CUDNN_PRODUCT ? op->key : op->value;
+		a.products += op->kind == PRETEND_CUDNN_PRODUCT;
 		a.for_training |= op->stats != NULL;
 		a.causal |= op->settings && op->settings->mode == GEN_INDEX;
 	}
@@ -165,7 +165,7 @@ static int64_t splits(const struct attention *a)
 	int64_t keys = a->key->dims[a->products ? 3 : 2], parts = 1;
 	int64_t work = FRAG_MAX(a->key->dims[0] * a->key->dims[1], 1);
 
-	while (parts * work < frag_nogpu_card()->sms && 2 * parts * TILE <= keys)
+	while (parts * work < frag_pretend_card()->sms && 2 * parts * TILE <= keys)
 		parts *= 2;
 	return parts < LEAST_SPLITS ? 1 : parts;
 }
@@ -190,18 +190,18 @@ static int64_t one_query_bytes(const struct attention *a)
 }
 
 /* A sum over heads of a tensor of four dimensions folds the gradients of all query heads. */
-static int64_t reduction_bytes(const struct nogpu_cudnn *op)
+static int64_t reduction_bytes(const struct pretend_cudnn *op)
 {
-	const struct nogpu_cudnn *x = op->x, *y = op->y;
+	const struct pretend_cudnn *x = op->x, *y = op->y;
 
-	if (op->kind != NOGPU_CUDNN_REDUCTION || !is_tensor(x) || !is_tensor(y) ||
+	if (op->kind != PRETEND_CUDNN_REDUCTION || !is_tensor(x) || !is_tensor(y) ||
 	    x->dims[1] == y->dims[1] || x->dims[3] != y->dims[3] || y->dims[3] == 1)
 		return 0;
-	return frag_nogpu_cudnn_element_bytes(x->type) * x->dims[0] * x->dims[1] * x->dims[2] *
+	return frag_pretend_cudnn_element_bytes(x->type) * x->dims[0] * x->dims[1] * x->dims[2] *
 	       x->dims[3];
 }
 
-static int64_t attention_bytes(const struct nogpu_cudnn *graph)
+static int64_t attention_bytes(const struct pretend_cudnn *graph)
 {
 	int64_t bytes = ATTENTION_BYTES;
 	struct attention a;
@@ -220,58 +220,58 @@ static int64_t attention_bytes(const struct nogpu_cudnn *graph)
 /* ---- graphs and their plans -------------------------------------------------------------------- */
 
 /* The graph behind any descriptor; NULL: none. */
-static const struct nogpu_cudnn *graph_of(const struct nogpu_cudnn *d)
+static const struct pretend_cudnn *graph_of(const struct pretend_cudnn *d)
 {
-	while (d && d->kind != NOGPU_CUDNN_GRAPH && d->made_of)
+	while (d && d->kind != PRETEND_CUDNN_GRAPH && d->made_of)
 		d = d->made_of;
-	return d && d->kind == NOGPU_CUDNN_GRAPH ? d : NULL;
+	return d && d->kind == PRETEND_CUDNN_GRAPH ? d : NULL;
 }
 
 /* The graph's convolution; NULL: none. */
-static const struct nogpu_cudnn *conv_of(const struct nogpu_cudnn *graph)
+static const struct pretend_cudnn *conv_of(const struct pretend_cudnn *graph)
 {
 	for (int64_t i = 0; graph && i < graph->ops_count; i++)
-		if (graph->ops[i] && frag_nogpu_is_conv(graph->ops[i]))
+		if (graph->ops[i] && frag_pretend_is_conv(graph->ops[i]))
 			return graph->ops[i];
 	return NULL;
 }
 
 /* The number of a descriptor's plan; those beyond the plans count are the largest plans. */
-static int choice_of(const struct nogpu_cudnn *d)
+static int choice_of(const struct pretend_cudnn *d)
 {
 	while (d->made_of && !d->choice)
 		d = d->made_of;
 	return d->choice;
 }
 
-static int64_t conv_bytes(const struct nogpu_cudnn *d, const struct nogpu_cudnn *conv)
+static int64_t conv_bytes(const struct pretend_cudnn *d, const struct pretend_cudnn *conv)
 {
-	struct nogpu_plans plans;
+	struct pretend_plans plans;
 	int choice = choice_of(d);
 
-	frag_nogpu_conv_plans(conv, &plans);
+	frag_pretend_conv_plans(conv, &plans);
 	if (choice < plans.count)
 		return plans.at[choice].bytes;
-	return frag_nogpu_conv_largest(conv, &plans.at[choice % plans.count]);
+	return frag_pretend_conv_largest(conv, &plans.at[choice % plans.count]);
 }
 
-static int64_t workspace_bytes(const struct nogpu_cudnn *d)
+static int64_t workspace_bytes(const struct pretend_cudnn *d)
 {
-	const struct nogpu_cudnn *graph = graph_of(d), *conv = conv_of(graph);
+	const struct pretend_cudnn *graph = graph_of(d), *conv = conv_of(graph);
 
 	return conv ? conv_bytes(d, conv) : attention_bytes(graph);
 }
 
 /* Fills in the caller's configurations; returns how many were filled or, without out, how many
  * exist. */
-static int64_t propose(struct nogpu_cudnn *d, int64_t wanted, struct nogpu_cudnn **out)
+static int64_t propose(struct pretend_cudnn *d, int64_t wanted, struct pretend_cudnn **out)
 {
-	const struct nogpu_cudnn *conv = conv_of(graph_of(d));
-	struct nogpu_plans plans = { .count = 1 };
+	const struct pretend_cudnn *conv = conv_of(graph_of(d));
+	struct pretend_plans plans = { .count = 1 };
 	int64_t count;
 
 	if (conv)
-		frag_nogpu_conv_plans(conv, &plans);
+		frag_pretend_conv_plans(conv, &plans);
 	count = plans.planned ? 2 * plans.count : plans.count;
 	for (int64_t i = 0; out && i < FRAG_MIN(wanted, count); i++) {
 		if (!out[i])
@@ -282,16 +282,16 @@ static int64_t propose(struct nogpu_cudnn *d, int64_t wanted, struct nogpu_cudnn
 	return out ? FRAG_MIN(wanted, count) : count; /* PyTorch 2.15 only asks for the first */
 }
 
-static int64_t give_notes(const struct nogpu_cudnn *d, int64_t wanted, int *out)
+static int64_t give_notes(const struct pretend_cudnn *d, int64_t wanted, int *out)
 {
-	const struct nogpu_cudnn *conv = conv_of(graph_of(d));
-	struct nogpu_plans plans;
+	const struct pretend_cudnn *conv = conv_of(graph_of(d));
+	struct pretend_plans plans;
 	int64_t count = 0;
 	int notes;
 
 	if (!conv)
 		return 0;
-	frag_nogpu_conv_plans(conv, &plans);
+	frag_pretend_conv_plans(conv, &plans);
 	notes = plans.at[choice_of(d) % plans.count].notes;
 	for (int i = 0; i < 31; i++) {
 		if (!(notes >> i & 1))
@@ -303,23 +303,24 @@ static int64_t give_notes(const struct nogpu_cudnn *d, int64_t wanted, int *out)
 	return out ? FRAG_MIN(count, wanted) : count;
 }
 
-NOGPU_ENTRY(int, cudnnBackendGetAttribute,
-	    (struct nogpu_cudnn * d, int name, int type, int64_t wanted, int64_t *count, void *out))
+PRETEND_ENTRY(int, cudnnBackendGetAttribute,
+	      (struct pretend_cudnn * d, int name, int type, int64_t wanted, int64_t *count,
+	       void *out))
 {
 	bool fill = out && wanted > 0;
 	int64_t bytes, found = 0;
 
 	switch (name) {
 	case HEUR_RESULTS:
-		frag_nogpu_host_load(NOGPU_LOADED_CUDNN);
+		frag_pretend_host_load(PRETEND_LOADED_CUDNN);
 		found = propose(d, wanted, fill ? out : NULL);
 		if (fill && !conv_of(graph_of(d)))
-			frag_nogpu_host_takes(ATTENTION_NS);
+			frag_pretend_host_takes(ATTENTION_NS);
 		break;
 	case CFG_ENGINE:
 		found = 1;
-		if (fill && *(struct nogpu_cudnn **)out)
-			(*(struct nogpu_cudnn **)out)->made_of = d;
+		if (fill && *(struct pretend_cudnn **)out)
+			(*(struct pretend_cudnn **)out)->made_of = d;
 		break;
 	case ENGINE_NOTES:
 		found = give_notes(d, wanted, fill ? out : NULL);
@@ -343,14 +344,14 @@ NOGPU_ENTRY(int, cudnnBackendGetAttribute,
 
 /* ---- versions and errors -------------------------------------------------------- */
 
-/* PyTorch compares it with its build: reports the program's own version (CUFRAG_NOGPU_CUDNN). */
-NOGPU_ENTRY(size_t, cudnnGetVersion, (void))
+/* PyTorch compares it with its build: reports the program's own version (CUFRAG_PRETEND_CUDNN). */
+PRETEND_ENTRY(size_t, cudnnGetVersion, (void))
 {
-	const char *version = getenv(CUFRAG_NOGPU_CUDNN);
+	const char *version = getenv(CUFRAG_PRETEND_CUDNN);
 
 	return version ? strtoull(version, NULL, 10) : 91900;
 }
-NOGPU_ENTRY(void, cudnnGetLastErrorString, (char *text, size_t bytes))
+PRETEND_ENTRY(void, cudnnGetLastErrorString, (char *text, size_t bytes))
 {
 	if (bytes)
 		*text = '\0';

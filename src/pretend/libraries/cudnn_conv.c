@@ -3,17 +3,17 @@
  * Workspaces of convolutions: as the user's own cuDNN plans them (cudnn_plan.c), else by the rule
  * below, which was read off 2,016 sizes recorded on an H200 with cuDNN 9.19.
  */
-#include "pretend/card/nogpu.h"
+#include "pretend/card/card.h"
 
 #include <string.h>
 
 #include "cudnn.h"
 
-bool frag_nogpu_is_conv(const struct nogpu_cudnn *op)
+bool frag_pretend_is_conv(const struct pretend_cudnn *op)
 {
-	return op->kind == NOGPU_CUDNN_CONV_FORWARD ||
-	       op->kind == NOGPU_CUDNN_CONV_BACKWARD_FILTER ||
-	       op->kind == NOGPU_CUDNN_CONV_BACKWARD_DATA;
+	return op->kind == PRETEND_CUDNN_CONV_FORWARD ||
+	       op->kind == PRETEND_CUDNN_CONV_BACKWARD_FILTER ||
+	       op->kind == PRETEND_CUDNN_CONV_BACKWARD_DATA;
 }
 
 #define CONVERSION 16 /* bytes beside converted tensors */
@@ -29,7 +29,7 @@ struct conv {
 	bool strided;
 };
 
-static int64_t points(const struct nogpu_cudnn *t)
+static int64_t points(const struct pretend_cudnn *t)
 {
 	int64_t n = 1;
 
@@ -38,12 +38,12 @@ static int64_t points(const struct nogpu_cudnn *t)
 	return n;
 }
 
-static int64_t bytes_of(const struct nogpu_cudnn *t, int64_t element_bytes)
+static int64_t bytes_of(const struct pretend_cudnn *t, int64_t element_bytes)
 {
 	return t->dims[0] * t->dims[1] * points(t) * element_bytes;
 }
 
-static bool is_plain(const struct nogpu_cudnn *conv, int64_t dims)
+static bool is_plain(const struct pretend_cudnn *conv, int64_t dims)
 {
 	for (int64_t i = 0; i < FRAG_MIN(dims, 3); i++)
 		if (conv->conv_strides[i] != 1 || conv->conv_pads[i])
@@ -51,15 +51,15 @@ static bool is_plain(const struct nogpu_cudnn *conv, int64_t dims)
 	return true;
 }
 
-static bool describe(const struct nogpu_cudnn *op, struct conv *c)
+static bool describe(const struct pretend_cudnn *op, struct conv *c)
 {
-	const struct nogpu_cudnn *x = op->x_part, *w = op->w_part, *y = op->y_part;
+	const struct pretend_cudnn *x = op->x_part, *w = op->w_part, *y = op->y_part;
 	int64_t unit, whole;
 
 	if (!x || !w || !y || x->dims_count < 3 || w->dims_count != x->dims_count ||
 	    y->dims_count != x->dims_count || !x->dims[1] || !w->dims[1])
 		return false;
-	c->element_bytes = frag_nogpu_cudnn_element_bytes(x->type);
+	c->element_bytes = frag_pretend_cudnn_element_bytes(x->type);
 	c->images = x->dims[0];
 	c->channels = x->dims[1];
 	c->filters = w->dims[0];
@@ -151,11 +151,11 @@ static int64_t filter_bytes(const struct conv *c, bool product)
  * Filters of one point are products of plain matrices by cuBLASLt, which cuDNN does not plan for without a card. Of three
  * dimensions, filter passes of few channels are none (187 sizes of an H100: 85 %).
  */
-static bool is_product(const struct nogpu_cudnn *op, const struct conv *c)
+static bool is_product(const struct pretend_cudnn *op, const struct conv *c)
 {
 	if (!c->pointwise || op->w_part->dims[1] != c->channels)
 		return false;
-	return !c->volume || op->kind != NOGPU_CUDNN_CONV_BACKWARD_FILTER ||
+	return !c->volume || op->kind != PRETEND_CUDNN_CONV_BACKWARD_FILTER ||
 	       c->channels >= (c->element_bytes == 4 ? 32 : 128);
 }
 
@@ -163,9 +163,9 @@ static bool is_product(const struct nogpu_cudnn *op, const struct conv *c)
  * Engines for matrix units want channels last. Where the program has them first, all three tensors
  * are copied, unless the filter is a point and the product is one of plain matrices.
  */
-static int64_t by_rule(const struct nogpu_cudnn *op, const struct conv *c)
+static int64_t by_rule(const struct pretend_cudnn *op, const struct conv *c)
 {
-	if (op->kind == NOGPU_CUDNN_CONV_BACKWARD_FILTER)
+	if (op->kind == PRETEND_CUDNN_CONV_BACKWARD_FILTER)
 		return filter_bytes(c, is_product(op, c));
 	if (c->depthwise || c->pointwise)
 		return 0;
@@ -174,13 +174,13 @@ static int64_t by_rule(const struct nogpu_cudnn *op, const struct conv *c)
 	return c->x_bytes + c->w_bytes + c->y_bytes + CONVERSION;
 }
 
-void frag_nogpu_conv_plans(const struct nogpu_cudnn *op, struct nogpu_plans *plans)
+void frag_pretend_conv_plans(const struct pretend_cudnn *op, struct pretend_plans *plans)
 {
 	struct conv c;
 	bool clear = describe(op, &c);
 
-	if (!frag_nogpu_conv_planned(op, plans))
-		*plans = (struct nogpu_plans){ .count = 1 };
+	if (!frag_pretend_conv_planned(op, plans))
+		*plans = (struct pretend_plans){ .count = 1 };
 	else if (!clear || plans->known || !is_product(op, &c))
 		return;
 	plans->at[0].bytes = clear ? by_rule(op, &c) : 0;

@@ -9,7 +9,7 @@
  * was not measured: assumed is a 32-bit number per step, sequence and state; n labels have 2 n + 1
  * states.
  */
-#include "pretend/card/nogpu.h"
+#include "pretend/card/card.h"
 
 #include "cudnn.h"
 
@@ -27,17 +27,18 @@ static size_t parts(size_t all, size_t one)
 static bool tiles_of(const struct rnn_tensor *x, bool backward, size_t *channels_of_tile,
 		     size_t *rows, size_t *columns)
 {
-	int type, count = 0, dims[NOGPU_CUDNN_DIMS] = { 0 }, strides[NOGPU_CUDNN_DIMS] = { 0 };
+	int type, count = 0, dims[PRETEND_CUDNN_DIMS] = { 0 }, strides[PRETEND_CUDNN_DIMS] = { 0 };
 	size_t points, of_tile, inner = 1, channels;
 
-	frag_nogpu_cudnnGetTensorNdDescriptor(x, NOGPU_CUDNN_DIMS, &type, &count, dims, strides);
-	for (int i = 2; i < FRAG_MIN(count, NOGPU_CUDNN_DIMS); i++)
+	frag_pretend_cudnnGetTensorNdDescriptor(x, PRETEND_CUDNN_DIMS, &type, &count, dims,
+						strides);
+	for (int i = 2; i < FRAG_MIN(count, PRETEND_CUDNN_DIMS); i++)
 		inner *= (size_t)FRAG_MAX(dims[i], 0);
 	if (count < 3 || strides[1] != 1 || dims[1] < 2 || strides[2] < 2 || dims[0] < 1)
 		return false;
 	channels = (size_t)dims[1];
 	points = (size_t)dims[0] * inner;
-	of_tile = backward ? 96 : frag_nogpu_cudnn_element_bytes(type) == 4 ? 64 : 160;
+	of_tile = backward ? 96 : frag_pretend_cudnn_element_bytes(type) == 4 ? 64 : 160;
 	*channels_of_tile = channels < 4 ? 4 : channels % 4 ? 16 : 64;
 	*columns = parts(channels, *channels_of_tile);
 	*rows = parts(points, channels < 4 ? 4 * of_tile : of_tile);
@@ -54,41 +55,41 @@ static size_t norm_bytes(const struct rnn_tensor *x, bool backward)
 	       (backward ? BACKWARD_HEAD : FORWARD_HEAD);
 }
 
-NOGPU_ANSWER(cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize,
-	     (void *h, int mode, int ops, const struct rnn_tensor *x, void *z, void *y, void *scale,
-	      void *activation, size_t *bytes),
-	     *bytes = norm_bytes(x, false))
-NOGPU_ANSWER(cudnnGetBatchNormalizationBackwardExWorkspaceSize,
-	     (void *h, int mode, int ops, const struct rnn_tensor *x, void *y, void *dy, void *dz,
-	      void *dx, void *scale, void *activation, size_t *bytes),
-	     *bytes = norm_bytes(x, true))
+PRETEND_ANSWER(cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize,
+	       (void *h, int mode, int ops, const struct rnn_tensor *x, void *z, void *y,
+		void *scale, void *activation, size_t *bytes),
+	       *bytes = norm_bytes(x, false))
+PRETEND_ANSWER(cudnnGetBatchNormalizationBackwardExWorkspaceSize,
+	       (void *h, int mode, int ops, const struct rnn_tensor *x, void *y, void *dy, void *dz,
+		void *dx, void *scale, void *activation, size_t *bytes),
+	       *bytes = norm_bytes(x, true))
 
 /* ---- CTC loss ------------------------------------------------------------------------------- */
 
 static int workspace(const struct rnn_tensor *probabilities, int labels, size_t *bytes)
 {
-	int type, count, dims[NOGPU_CUDNN_DIMS] = { 1, 1 }, strides[NOGPU_CUDNN_DIMS];
+	int type, count, dims[PRETEND_CUDNN_DIMS] = { 1, 1 }, strides[PRETEND_CUDNN_DIMS];
 
-	frag_nogpu_cudnnGetTensorNdDescriptor(probabilities, 2, &type, &count, dims, strides);
+	frag_pretend_cudnnGetTensorNdDescriptor(probabilities, 2, &type, &count, dims, strides);
 	*bytes = 4u * (size_t)dims[0] * (size_t)dims[1] * (2u * (size_t)labels + 1u);
 	return 0;
 }
 
 /* The descriptor begins with the maximum number of labels. */
-NOGPU_ANSWER(cudnnSetCTCLossDescriptor_v9,
-	     (int *most, int type, int normalization, int mode, int labels), *most = labels)
-NOGPU_VALUE(int, cudnnGetCTCLossWorkspaceSize_v8,
-	    (void *h, int algorithm, const int *most, const struct rnn_tensor *probabilities,
-	     const void *gradients, size_t *bytes),
-	    workspace(probabilities, *most, bytes))
-NOGPU_ENTRY(int, cudnnGetCTCLossWorkspaceSize,
-	    (void *h, const struct rnn_tensor *probabilities, const void *gradients,
-	     const int *labels, const int *label_lengths, const int *input_lengths, int algorithm,
-	     void *loss, size_t *bytes))
+PRETEND_ANSWER(cudnnSetCTCLossDescriptor_v9,
+	       (int *most, int type, int normalization, int mode, int labels), *most = labels)
+PRETEND_VALUE(int, cudnnGetCTCLossWorkspaceSize_v8,
+	      (void *h, int algorithm, const int *most, const struct rnn_tensor *probabilities,
+	       const void *gradients, size_t *bytes),
+	      workspace(probabilities, *most, bytes))
+PRETEND_ENTRY(int, cudnnGetCTCLossWorkspaceSize,
+	      (void *h, const struct rnn_tensor *probabilities, const void *gradients,
+	       const int *labels, const int *label_lengths, const int *input_lengths, int algorithm,
+	       void *loss, size_t *bytes))
 {
-	int count, type, dims[NOGPU_CUDNN_DIMS] = { 1, 1 }, strides[NOGPU_CUDNN_DIMS], most = 0;
+	int count, type, dims[PRETEND_CUDNN_DIMS] = { 1, 1 }, strides[PRETEND_CUDNN_DIMS], most = 0;
 
-	frag_nogpu_cudnnGetTensorNdDescriptor(probabilities, 2, &type, &count, dims, strides);
+	frag_pretend_cudnnGetTensorNdDescriptor(probabilities, 2, &type, &count, dims, strides);
 	for (int i = 0; i < dims[1]; i++) /* per sequence, on the host */
 		most = FRAG_MAX(most, label_lengths[i]);
 	return workspace(probabilities, most, bytes);

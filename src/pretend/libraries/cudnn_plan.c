@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Convolutions as the user's own cuDNN plans them, where there is one (CUFRAG_NOGPU_PLANNER, set by
+ * Convolutions as the user's own cuDNN plans them, where there is one (CUFRAG_PRETEND_PLANNER, set by
  * cufrag_card.py: the interpreter, cufrag_planner.py and the library, a line each). Another process
  * asks it, since in this one the names of cuDNN lead here. It starts with the first convolution and
  * ends with this process.
  */
-#include "pretend/card/nogpu.h"
+#include "pretend/card/card.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -42,7 +42,7 @@ static bool say(const char *line)
 /* The card, as cufrag_planner.py reads it; to be freed. NULL: no memory. */
 static char *describe_card(void)
 {
-	const struct nogpu_card *c = frag_nogpu_card();
+	const struct pretend_card *c = frag_pretend_card();
 	char *text;
 	int n = asprintf(&text, "%d %llu %d %d %llu %d %llu %d %s\n", c->sms,
 			 (unsigned long long)c->shared_per_block_bytes, c->blocks_per_sm,
@@ -56,7 +56,7 @@ static char *describe_card(void)
 static void spawn(char *argv[], int end)
 {
 	posix_spawn_file_actions_t files;
-	const char *path = getenv(CUFRAG_NOGPU_PLANNER_PATH);
+	const char *path = getenv(CUFRAG_PRETEND_PLANNER_PATH);
 	char *text = NULL, *env[3] = { "CUDA_VISIBLE_DEVICES=" };
 	pid_t pid;
 
@@ -75,7 +75,7 @@ static void spawn(char *argv[], int end)
 
 static void start(void)
 {
-	const char *setting = getenv(CUFRAG_NOGPU_PLANNER);
+	const char *setting = getenv(CUFRAG_PRETEND_PLANNER);
 	char *python = NULL, *script = NULL, *library = NULL, line[64], *card;
 	int ends[2];
 
@@ -85,7 +85,7 @@ static void start(void)
 	    sscanf(setting, "%m[^\n]\n%m[^\n]\n%m[^\n]", &python, &script, &library) == 3 &&
 	    !socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) {
 		/* -I -S: not the program's Python files */
-		spawn((char *[]){ python, "-I", "-S", script, library, getenv(CUFRAG_NOGPU_CUDNN),
+		spawn((char *[]){ python, "-I", "-S", script, library, getenv(CUFRAG_PRETEND_CUDNN),
 				  NULL },
 		      ends[1]);
 		close(ends[1]);
@@ -109,9 +109,9 @@ static void put(FILE *q, const int64_t *values, int64_t count)
 }
 
 /* A line, to be freed. NULL: no memory. */
-static char *question(const char *before, const struct nogpu_cudnn *op)
+static char *question(const char *before, const struct pretend_cudnn *op)
 {
-	const struct nogpu_cudnn *parts[3] = { op->x_part, op->w_part, op->y_part };
+	const struct pretend_cudnn *parts[3] = { op->x_part, op->w_part, op->y_part };
 	int64_t dims = op->x_part->dims_count;
 	char *line = NULL;
 	FILE *q = open_memstream(&line, &(size_t){ 0 });
@@ -131,12 +131,12 @@ static char *question(const char *before, const struct nogpu_cudnn *op)
 	return line;
 }
 
-static void take_answer(const char *at, struct nogpu_plans *plans)
+static void take_answer(const char *at, struct pretend_plans *plans)
 {
 	char *end;
 
-	for (plans->count = 0; plans->count < NOGPU_PLANS; plans->count++) {
-		struct nogpu_plan *p = &plans->at[plans->count];
+	for (plans->count = 0; plans->count < PRETEND_PLANS; plans->count++) {
+		struct pretend_plan *p = &plans->at[plans->count];
 
 		p->bytes = strtoll(at, &end, 10);
 		if (end == at)
@@ -149,11 +149,11 @@ static void take_answer(const char *at, struct nogpu_plans *plans)
 /* One is asked for several times, in a row: for each of its attributes. The second: all of a convolution's plans. */
 static struct answered {
 	char *question;
-	struct nogpu_plans plans;
+	struct pretend_plans plans;
 } first, largest;
 
 /* q is freed. false: this cuDNN cannot do it, or is none. */
-static bool ask(struct answered *last, char *q, struct nogpu_plans *plans)
+static bool ask(struct answered *last, char *q, struct pretend_plans *plans)
 {
 	FRAG_LOCKED(&lock);
 	char answer[200];
@@ -180,17 +180,17 @@ static bool ask(struct answered *last, char *q, struct nogpu_plans *plans)
 }
 
 /* For cufrag_card.py: the cuDNN that planned, as 91900; the program's below 0: there was no planner; 0: no plan was asked for. */
-__attribute__((visibility("default"))) int frag_nogpu_conv_planner(void);
-int frag_nogpu_conv_planner(void)
+__attribute__((visibility("default"))) int frag_pretend_conv_planner(void);
+int frag_pretend_conv_planner(void)
 {
 	FRAG_LOCKED(&lock);
 
-	return !asked ? 0 : version ? version : -(int)frag_nogpu_cudnnGetVersion();
+	return !asked ? 0 : version ? version : -(int)frag_pretend_cudnnGetVersion();
 }
 
-bool frag_nogpu_conv_planned(const struct nogpu_cudnn *op, struct nogpu_plans *plans)
+bool frag_pretend_conv_planned(const struct pretend_cudnn *op, struct pretend_plans *plans)
 {
-	const struct nogpu_cudnn *x = op->x_part, *w = op->w_part, *y = op->y_part;
+	const struct pretend_cudnn *x = op->x_part, *w = op->w_part, *y = op->y_part;
 
 	if (!x || !w || !y || !op->conv || x->dims_count < 3 || x->dims_count > 5 ||
 	    w->dims_count != x->dims_count || y->dims_count != x->dims_count)
@@ -198,9 +198,9 @@ bool frag_nogpu_conv_planned(const struct nogpu_cudnn *op, struct nogpu_plans *p
 	return ask(&first, question("", op), plans);
 }
 
-int64_t frag_nogpu_conv_largest(const struct nogpu_cudnn *op, const struct nogpu_plan *plan)
+int64_t frag_pretend_conv_largest(const struct pretend_cudnn *op, const struct pretend_plan *plan)
 {
-	struct nogpu_plans plans;
+	struct pretend_plans plans;
 	int64_t bytes = plan->bytes;
 
 	if (ask(&largest, question("all ", op), &plans))
@@ -210,7 +210,7 @@ int64_t frag_nogpu_conv_largest(const struct nogpu_cudnn *op, const struct nogpu
 	return bytes;
 }
 
-int64_t frag_nogpu_cudnn_element_bytes(int type)
+int64_t frag_pretend_cudnn_element_bytes(int type)
 {
 	/* cudnnDataType_t: float, double, half, int8, int32, int8x4, uint8, …, bfloat16 = 9, int64 */
 	switch (type) {

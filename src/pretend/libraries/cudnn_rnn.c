@@ -9,7 +9,7 @@
  * a buffer for products, the weights without biases, and the larger one of the working memories of
  * both passes.
  */
-#include "pretend/card/nogpu.h"
+#include "pretend/card/card.h"
 
 #include <string.h>
 
@@ -25,7 +25,7 @@ struct rnn {
 /* A tensor, or the data of a layer. */
 struct rnn_tensor {
 	int type, dims_count;
-	int dims[NOGPU_CUDNN_DIMS], strides[NOGPU_CUDNN_DIMS];
+	int dims[PRETEND_CUDNN_DIMS], strides[PRETEND_CUDNN_DIMS];
 	int64_t steps, batch, width,
 		points; /* points: total length of the sequences without padding */
 };
@@ -35,23 +35,24 @@ struct rnn_tensor {
 #define PRODUCT_BYTES (8 * FRAG_MIB) /* per layer and direction, for matrix products */
 
 /* The descriptor begins with the dropout probability. */
-NOGPU_ANSWER(cudnnSetDropoutDescriptor,
-	     (float *d, void *h, float share, void *states, size_t bytes, unsigned long long seed),
-	     *d = share)
-NOGPU_SAME(cudnnRestoreDropoutDescriptor, cudnnSetDropoutDescriptor)
+PRETEND_ANSWER(cudnnSetDropoutDescriptor,
+	       (float *d, void *h, float share, void *states, size_t bytes,
+		unsigned long long seed),
+	       *d = share)
+PRETEND_SAME(cudnnRestoreDropoutDescriptor, cudnnSetDropoutDescriptor)
 /* One generator for each thread that the card can run. */
-NOGPU_ENTRY(int, cudnnDropoutGetStatesSize, (void *h, size_t *bytes))
+PRETEND_ENTRY(int, cudnnDropoutGetStatesSize, (void *h, size_t *bytes))
 {
-	const struct nogpu_card *c = frag_nogpu_card();
+	const struct pretend_card *c = frag_pretend_card();
 
 	*bytes = (size_t)c->sms * (size_t)c->threads_per_sm * 24;
 	return 0;
 }
 
-NOGPU_ENTRY(int, cudnnSetRNNDescriptor_v8,
-	    (struct rnn * r, int algorithm, int cell, int bias, int direction, int input_mode,
-	     int type, int precision, int math, int input, int hidden, int projected, int layers,
-	     void *dropout, unsigned flags))
+PRETEND_ENTRY(int, cudnnSetRNNDescriptor_v8,
+	      (struct rnn * r, int algorithm, int cell, int bias, int direction, int input_mode,
+	       int type, int precision, int math, int input, int hidden, int projected, int layers,
+	       void *dropout, unsigned flags))
 {
 	const float *drops = dropout;
 
@@ -68,9 +69,9 @@ NOGPU_ENTRY(int, cudnnSetRNNDescriptor_v8,
 			   algorithm == PERSISTENT };
 	return 0;
 }
-NOGPU_ENTRY(int, cudnnSetRNNDataDescriptor,
-	    (struct rnn_tensor * t, int type, int layout, int steps, int batch, int width,
-	     const int *lengths, void *padding))
+PRETEND_ENTRY(int, cudnnSetRNNDataDescriptor,
+	      (struct rnn_tensor * t, int type, int layout, int steps, int batch, int width,
+	       const int *lengths, void *padding))
 {
 	t->type = type;
 	t->steps = steps;
@@ -81,9 +82,9 @@ NOGPU_ENTRY(int, cudnnSetRNNDataDescriptor,
 		t->points += lengths ? lengths[i] : steps;
 	return 0;
 }
-NOGPU_ENTRY(int, cudnnGetTensorNdDescriptor,
-	    (const struct rnn_tensor *t, int wanted, int *type, int *count, int *dims,
-	     int *strides))
+PRETEND_ENTRY(int, cudnnGetTensorNdDescriptor,
+	      (const struct rnn_tensor *t, int wanted, int *type, int *count, int *dims,
+	       int *strides))
 {
 	*type = t->type;
 	*count = t->dims_count;
@@ -128,13 +129,13 @@ static int64_t biases(const struct rnn *r)
 	return (int64_t)(r->bias == 2 ? 2 : r->bias ? 1 : 0) * gates(r) * r->hidden;
 }
 
-NOGPU_ENTRY(int, cudnnGetRNNWeightSpaceSize, (void *h, const struct rnn *r, size_t *bytes))
+PRETEND_ENTRY(int, cudnnGetRNNWeightSpaceSize, (void *h, const struct rnn *r, size_t *bytes))
 {
 	int64_t n = 0;
 
 	for (int64_t layer = 0; layer < r->layers; layer++)
 		n += directions(r) * (matrices(r, layer) + biases(r));
-	*bytes = (size_t)(n * frag_nogpu_cudnn_element_bytes(r->type));
+	*bytes = (size_t)(n * frag_pretend_cudnn_element_bytes(r->type));
 	return 0;
 }
 
@@ -148,13 +149,13 @@ static void describe(struct rnn_tensor *t, const struct rnn *r, int64_t rows, in
 }
 
 /* id: the gates of the input, then those of the recurrence, then the projection. */
-NOGPU_ENTRY(int, cudnnGetRNNWeightParams,
-	    (void *h, const struct rnn *r, int pseudo_layer, size_t space, const char *weights,
-	     int id, struct rnn_tensor *m, const char **m_out, struct rnn_tensor *b,
-	     const char **b_out))
+PRETEND_ENTRY(int, cudnnGetRNNWeightParams,
+	      (void *h, const struct rnn *r, int pseudo_layer, size_t space, const char *weights,
+	       int id, struct rnn_tensor *m, const char **m_out, struct rnn_tensor *b,
+	       const char **b_out))
 {
 	int64_t layer = pseudo_layer / directions(r), in = in_width(r, layer), at = 0, bias_at;
-	int64_t element = frag_nogpu_cudnn_element_bytes(r->type), g = gates(r);
+	int64_t element = frag_pretend_cudnn_element_bytes(r->type), g = gates(r);
 	int64_t columns = id < g ? in : out_width(r);
 	bool has_matrix, has_bias;
 
@@ -219,7 +220,7 @@ struct rnn_sizes {
 
 static struct rnn_sizes sizes_of(const struct rnn *r, const struct rnn_tensor *x)
 {
-	struct rnn_sizes s = { .element = frag_nogpu_cudnn_element_bytes(r->type),
+	struct rnn_sizes s = { .element = frag_pretend_cudnn_element_bytes(r->type),
 			       .directions = directions(r) };
 
 	s.step = x->batch * r->hidden * s.element;
@@ -319,16 +320,16 @@ static struct rnn_work work_of(const struct rnn *r, const struct rnn_tensor *x)
 	return w;
 }
 
-NOGPU_ENTRY(int, cudnnGetRNNTempSpaceSizes,
-	    (void *h, const struct rnn *r, int mode, const struct rnn_tensor *x, size_t *workspace,
-	     size_t *reserve))
+PRETEND_ENTRY(int, cudnnGetRNNTempSpaceSizes,
+	      (void *h, const struct rnn *r, int mode, const struct rnn_tensor *x,
+	       size_t *workspace, size_t *reserve))
 {
 	int64_t runs = r->layers * directions(r);
 	struct rnn_work w = work_of(r, x);
 	size_t weights;
 
-	frag_nogpu_cudnnGetRNNWeightSpaceSize(h, r, &weights);
-	weights -= (size_t)(runs * biases(r) * frag_nogpu_cudnn_element_bytes(r->type));
+	frag_pretend_cudnnGetRNNWeightSpaceSize(h, r, &weights);
+	weights -= (size_t)(runs * biases(r) * frag_pretend_cudnn_element_bytes(r->type));
 	if (workspace) /* mode 0: inference */
 		*workspace = (size_t)whole((int64_t)weights) +
 			     (size_t)(runs * PRODUCT_BYTES + 256 +
@@ -345,9 +346,9 @@ NOGPU_ENTRY(int, cudnnGetRNNTempSpaceSizes,
  * are assumed to be those of version 9 in training.
  */
 
-NOGPU_ENTRY(int, cudnnSetRNNDescriptor_v6,
-	    (void *h, struct rnn *r, int hidden, int layers, const float *dropout, int input_mode,
-	     int direction, int cell, int algorithm, int precision))
+PRETEND_ENTRY(int, cudnnSetRNNDescriptor_v6,
+	      (void *h, struct rnn *r, int hidden, int layers, const float *dropout, int input_mode,
+	       int direction, int cell, int algorithm, int precision))
 {
 	*r = (struct rnn){ .cell = cell,
 			   .bias = 2,
@@ -359,41 +360,42 @@ NOGPU_ENTRY(int, cudnnSetRNNDescriptor_v6,
 			   .persistent = algorithm == PERSISTENT };
 	return 0;
 }
-NOGPU_ANSWER(cudnnSetRNNProjectionLayers,
-	     (void *h, struct rnn *r, int projected, int out_projected), r->projected = projected)
-NOGPU_ENTRY(int, cudnnSetTensorNdDescriptor,
-	    (struct rnn_tensor * t, int type, int count, const int *dims, const int *strides))
+PRETEND_ANSWER(cudnnSetRNNProjectionLayers,
+	       (void *h, struct rnn *r, int projected, int out_projected), r->projected = projected)
+PRETEND_ENTRY(int, cudnnSetTensorNdDescriptor,
+	      (struct rnn_tensor * t, int type, int count, const int *dims, const int *strides))
 {
 	t->type = type;
-	t->dims_count = FRAG_MIN(count, NOGPU_CUDNN_DIMS);
+	t->dims_count = FRAG_MIN(count, PRETEND_CUDNN_DIMS);
 	for (int i = 0; i < t->dims_count; i++) {
 		t->dims[i] = dims[i];
 		t->strides[i] = strides[i];
 	}
 	return 0;
 }
-NOGPU_ENTRY(int, cudnnGetFilterNdDescriptor,
-	    (const struct rnn_tensor *t, int wanted, int *type, int *format, int *count, int *dims))
+PRETEND_ENTRY(int, cudnnGetFilterNdDescriptor,
+	      (const struct rnn_tensor *t, int wanted, int *type, int *format, int *count,
+	       int *dims))
 {
 	*format = 0;
-	return frag_nogpu_cudnnGetTensorNdDescriptor(t, wanted, type, count, dims,
-						     (int[NOGPU_CUDNN_DIMS]){ 0 });
+	return frag_pretend_cudnnGetTensorNdDescriptor(t, wanted, type, count, dims,
+						       (int[PRETEND_CUDNN_DIMS]){ 0 });
 }
-NOGPU_ENTRY(int, cudnnGetRNNParamsSize,
-	    (void *h, struct rnn *r, const struct rnn_tensor *x, size_t *bytes, int type))
+PRETEND_ENTRY(int, cudnnGetRNNParamsSize,
+	      (void *h, struct rnn *r, const struct rnn_tensor *x, size_t *bytes, int type))
 {
 	r->type = type;
 	r->input = x->dims[1];
-	return frag_nogpu_cudnnGetRNNWeightSpaceSize(h, r, bytes);
+	return frag_pretend_cudnnGetRNNWeightSpaceSize(h, r, bytes);
 }
-NOGPU_VALUE(int, cudnnGetRNNLinLayerMatrixParams,
-	    (void *h, const struct rnn *r, int layer, void *x, void *w, const char *weights, int id,
-	     struct rnn_tensor *m, const char **out),
-	    frag_nogpu_cudnnGetRNNWeightParams(h, r, layer, 0, weights, id, m, out, NULL, NULL))
-NOGPU_VALUE(int, cudnnGetRNNLinLayerBiasParams,
-	    (void *h, const struct rnn *r, int layer, void *x, void *w, const char *weights, int id,
-	     struct rnn_tensor *b, const char **out),
-	    frag_nogpu_cudnnGetRNNWeightParams(h, r, layer, 0, weights, id, NULL, NULL, b, out))
+PRETEND_VALUE(int, cudnnGetRNNLinLayerMatrixParams,
+	      (void *h, const struct rnn *r, int layer, void *x, void *w, const char *weights,
+	       int id, struct rnn_tensor *m, const char **out),
+	      frag_pretend_cudnnGetRNNWeightParams(h, r, layer, 0, weights, id, m, out, NULL, NULL))
+PRETEND_VALUE(int, cudnnGetRNNLinLayerBiasParams,
+	      (void *h, const struct rnn *r, int layer, void *x, void *w, const char *weights,
+	       int id, struct rnn_tensor *b, const char **out),
+	      frag_pretend_cudnnGetRNNWeightParams(h, r, layer, 0, weights, id, NULL, NULL, b, out))
 
 static int temporary_space(struct rnn *r, int steps, struct rnn_tensor *const *x, size_t *work,
 			   size_t *reserve)
@@ -406,19 +408,19 @@ static int temporary_space(struct rnn *r, int steps, struct rnn_tensor *const *x
 	r->input = all.width;
 	for (int i = 0; i < steps; i++)
 		all.points += x[i]->dims[0];
-	return frag_nogpu_cudnnGetRNNTempSpaceSizes(NULL, r, 1, &all, work, reserve);
+	return frag_pretend_cudnnGetRNNTempSpaceSizes(NULL, r, 1, &all, work, reserve);
 }
-NOGPU_VALUE(int, cudnnGetRNNWorkspaceSize,
-	    (void *h, struct rnn *r, int steps, struct rnn_tensor *const *x, size_t *bytes),
-	    temporary_space(r, steps, x, bytes, NULL))
-NOGPU_VALUE(int, cudnnGetRNNTrainingReserveSize,
-	    (void *h, struct rnn *r, int steps, struct rnn_tensor *const *x, size_t *bytes),
-	    temporary_space(r, steps, x, NULL, bytes))
+PRETEND_VALUE(int, cudnnGetRNNWorkspaceSize,
+	      (void *h, struct rnn *r, int steps, struct rnn_tensor *const *x, size_t *bytes),
+	      temporary_space(r, steps, x, bytes, NULL))
+PRETEND_VALUE(int, cudnnGetRNNTrainingReserveSize,
+	      (void *h, struct rnn *r, int steps, struct rnn_tensor *const *x, size_t *bytes),
+	      temporary_space(r, steps, x, NULL, bytes))
 
 /* libraryPropertyType: 0 major, 1 minor, 2 patch */
-NOGPU_ENTRY(int, cudnnGetProperty, (int which, int *value))
+PRETEND_ENTRY(int, cudnnGetProperty, (int which, int *value))
 {
-	int version = (int)frag_nogpu_cudnnGetVersion(), unit = version >= 90000 ? 10000 : 1000;
+	int version = (int)frag_pretend_cudnnGetVersion(), unit = version >= 90000 ? 10000 : 1000;
 
 	*value = which == 0 ? version / unit : which == 1 ? version % unit / 100 : version % 100;
 	return 0;

@@ -11,7 +11,7 @@
  * For real numbers, the last side is computed with complex numbers: pairs of numbers if it is even,
  * else pairs of transforms.
  */
-#include "pretend/card/nogpu.h"
+#include "pretend/card/card.h"
 
 struct plan {
 	int rank;
@@ -249,10 +249,10 @@ static int work(const struct plan *plan, enum direction direction, size_t *out)
 	return 0;
 }
 
-NOGPU_ENTRY(int, cufftXtMakePlanMany,
-	    (int plan, int rank, long long *n, long long *inembed, long long istride,
-	     long long idist, int in_type, long long *onembed, long long ostride, long long odist,
-	     int out_type, long long batch, size_t *work_bytes, int type))
+PRETEND_ENTRY(int, cufftXtMakePlanMany,
+	      (int plan, int rank, long long *n, long long *inembed, long long istride,
+	       long long idist, int in_type, long long *onembed, long long ostride, long long odist,
+	       int out_type, long long batch, size_t *work_bytes, int type))
 {
 	/* cudaDataType: single, double and half precision are 0 1 2, complex 4 5 6 */
 	static const int number_bytes[] = { 8, 16, 4 };
@@ -263,9 +263,9 @@ NOGPU_ENTRY(int, cufftXtMakePlanMany,
 }
 /* cufftType: 0x40 is double precision; 0x29 and 0x69 are complex to complex, 0x2c and 0x6c complex
  * to real */
-NOGPU_ENTRY(int, cufftMakePlanMany,
-	    (int plan, int rank, int *n, int *inembed, int istride, int idist, int *onembed,
-	     int ostride, int odist, int type, int batch, size_t *work_bytes))
+PRETEND_ENTRY(int, cufftMakePlanMany,
+	      (int plan, int rank, int *n, int *inembed, int istride, int idist, int *onembed,
+	       int ostride, int odist, int type, int batch, size_t *work_bytes))
 {
 	bool twice = type & 0x40;
 	long long sides[3] = { 0 };
@@ -276,6 +276,6 @@ NOGPU_ENTRY(int, cufftMakePlanMany,
 		sides[i] = n[i];
 	return work(&p, kind == 0x29 ? COMPLEX : kind == 0x2c ? TO_REAL : FROM_REAL, work_bytes);
 }
-NOGPU_VALUE(int, cufftMakePlan1d, (int plan, int n, int type, int batch, size_t *work_bytes),
-	    frag_nogpu_cufftMakePlanMany(plan, 1, &n, NULL, 1, n, NULL, 1, n, type, batch,
-					 work_bytes))
+PRETEND_VALUE(int, cufftMakePlan1d, (int plan, int n, int type, int batch, size_t *work_bytes),
+	      frag_pretend_cufftMakePlanMany(plan, 1, &n, NULL, 1, n, NULL, 1, n, type, batch,
+					     work_bytes))

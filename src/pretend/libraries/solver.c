@@ -5,7 +5,7 @@
  * 53bd34df:scripts/lab/library_workspaces.py; one query in five was held out while the rules were
  * derived).
  */
-#include "pretend/card/nogpu.h"
+#include "pretend/card/card.h"
 
 /* The cudaDataType of single precision, double precision, and their complex numbers. */
 enum {
@@ -178,7 +178,7 @@ static int64_t sytrf(int number, int64_t n)
 #define NAME3(t, kind, routine) NAME_OF(t, kind, routine)
 #define NAME_OF(t, kind, routine) cusolverDn##t##kind##routine##_bufferSize
 #define ELEMENTS(name, args, n) ELEMENTS_OF(name, args, n)
-#define ELEMENTS_OF(name, args, n) NOGPU_ANSWER(name, args, *out = (int)(n))
+#define ELEMENTS_OF(name, args, n) PRETEND_ANSWER(name, args, *out = (int)(n))
 #define BYTES(name, args, n) ELEMENTS(name, args, (n) / number_bytes(NUMBER))
 
 #define NUMBER SINGLE
@@ -219,28 +219,28 @@ static int both(size_t *dev, size_t *host, int64_t bytes)
 /* Those that count elements take this more. */
 #define BESIDE 128
 
-NOGPU_VALUE(int, cusolverDnXpotrf_bufferSize,
-	    (void *h, void *p, int uplo, int64_t n, int type, void *a, int64_t lda, int compute,
-	     size_t *dev, size_t *host),
-	    both(dev, host, potrf(n)))
-NOGPU_VALUE(int, cusolverDnXgeqrf_bufferSize,
-	    (void *h, void *p, int64_t m, int64_t n, int type, void *a, int64_t lda, int tau_type,
-	     void *tau, int compute, size_t *dev, size_t *host),
-	    both(dev, host, geqrf(n) * number_bytes(type) + BESIDE))
-NOGPU_VALUE(int, cusolverDnXsyevd_bufferSize,
-	    (void *h, void *p, int vectors, int uplo, int64_t n, int type, void *a, int64_t lda,
-	     int w_type, void *w, int compute, size_t *dev, size_t *host),
-	    both(dev, host, eigen(n, 1) * number_bytes(type) + BESIDE))
-NOGPU_VALUE(int, cusolverDnXsyevBatched_bufferSize,
-	    (void *h, void *p, int vectors, int uplo, int64_t n, int type, void *a, int64_t lda,
-	     int w_type, void *w, int compute, size_t *dev, size_t *host, int64_t batch),
-	    both(dev, host, eigen(n, batch) * number_bytes(type) + BESIDE))
-NOGPU_VALUE(int, cusolverDnXgeev_bufferSize,
-	    (void *h, void *p, int left, int right, int64_t n, int type, void *a, int64_t lda,
-	     int w_type, void *w, int vl_type, void *vl, int64_t ldvl, int vr_type, void *vr,
-	     int64_t ldvr, int compute, size_t *dev, size_t *host),
-	    both(dev, host, geev(type, n)))
-NOGPU_VALUE(int, cusolverDnXsytrs_bufferSize,
-	    (void *h, int uplo, int64_t n, int64_t sides, int type, void *a, int64_t lda,
-	     void *pivots, int b_type, void *b, int64_t ldb, size_t *dev, size_t *host),
-	    both(dev, host, sytrf(type, n)))
+PRETEND_VALUE(int, cusolverDnXpotrf_bufferSize,
+	      (void *h, void *p, int uplo, int64_t n, int type, void *a, int64_t lda, int compute,
+	       size_t *dev, size_t *host),
+	      both(dev, host, potrf(n)))
+PRETEND_VALUE(int, cusolverDnXgeqrf_bufferSize,
+	      (void *h, void *p, int64_t m, int64_t n, int type, void *a, int64_t lda, int tau_type,
+	       void *tau, int compute, size_t *dev, size_t *host),
+	      both(dev, host, geqrf(n) * number_bytes(type) + BESIDE))
+PRETEND_VALUE(int, cusolverDnXsyevd_bufferSize,
+	      (void *h, void *p, int vectors, int uplo, int64_t n, int type, void *a, int64_t lda,
+	       int w_type, void *w, int compute, size_t *dev, size_t *host),
+	      both(dev, host, eigen(n, 1) * number_bytes(type) + BESIDE))
+PRETEND_VALUE(int, cusolverDnXsyevBatched_bufferSize,
+	      (void *h, void *p, int vectors, int uplo, int64_t n, int type, void *a, int64_t lda,
+	       int w_type, void *w, int compute, size_t *dev, size_t *host, int64_t batch),
+	      both(dev, host, eigen(n, batch) * number_bytes(type) + BESIDE))
+PRETEND_VALUE(int, cusolverDnXgeev_bufferSize,
+	      (void *h, void *p, int left, int right, int64_t n, int type, void *a, int64_t lda,
+	       int w_type, void *w, int vl_type, void *vl, int64_t ldvl, int vr_type, void *vr,
+	       int64_t ldvr, int compute, size_t *dev, size_t *host),
+	      both(dev, host, geev(type, n)))
+PRETEND_VALUE(int, cusolverDnXsytrs_bufferSize,
+	      (void *h, int uplo, int64_t n, int64_t sides, int type, void *a, int64_t lda,
+	       void *pivots, int b_type, void *b, int64_t ldb, size_t *dev, size_t *host),
+	      both(dev, host, sytrf(type, n)))

@@ -6,7 +6,7 @@
  * (git 53bd34df:scripts/lab/library_workspaces.py). Apart from products with a dense matrix, other
  * buffers were not measured: one index per element where they depend on that number, else empty.
  */
-#include "pretend/card/nogpu.h"
+#include "pretend/card/card.h"
 
 #include <stdlib.h>
 
@@ -45,7 +45,7 @@ static size_t product_bytes(const struct matrix *a, int algorithm)
 				       : 0;
 }
 
-#define ANSWER NOGPU_ANSWER
-#define VALUE NOGPU_VALUE
-#define SAME NOGPU_SAME
+#define ANSWER PRETEND_ANSWER
+#define VALUE PRETEND_VALUE
+#define SAME PRETEND_SAME
 #include "sparse.def"

@@ -19,7 +19,7 @@ import cufrag_stubs
 from cufrag_recorder import attach
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-CORE = "libcufrag_nogpu.so"
+CORE = "libcufrag_pretend.so"
 # Caches of packages: kernels (empty here), timings, capabilities of cards. A real card must not use
 # them, so they are in folders of their own beside the libraries.
 CACHES = {"CUPY_CACHE_DIR": "cupy", "DG_JIT_CACHE_DIR": "deep_gemm", "NUMBA_CACHE_DIR": "numba",
@@ -28,9 +28,9 @@ CACHES = {"CUPY_CACHE_DIR": "cupy", "DG_JIT_CACHE_DIR": "deep_gemm", "NUMBA_CACH
 
 class Card:
     def __init__(self, package):
-        self.package, self.home, self.torch, self.values = package, protocol.NOGPU_HOME, None, None
+        self.package, self.home, self.torch, self.values = package, protocol.PRETEND_HOME, None, None
         self.core = os.path.join(self.home, CORE)
-        self.folder = os.path.join(protocol.NOGPU_CACHE, self.key())
+        self.folder = os.path.join(protocol.PRETEND_CACHE, self.key())
         self.caches = {name: os.path.join(self.folder, folder) for name, folder in CACHES.items()}
 
     def key(self):
@@ -85,8 +85,8 @@ class Card:
                    "/usr/local/cuda/lib", "/usr/lib/x86_64-linux-gnu"]
         found = [p for f in folders for p in [os.path.join(f, "libcudnn.so.9")] if os.path.exists(p)]
         if found and sys.executable:
-            os.environ["CUFRAG_NOGPU_PLANNER"] = "\n".join([sys.executable, os.path.join(HERE, "cufrag_planner.py"), found[0]])
-            os.environ["CUFRAG_NOGPU_PLANNER_PATH"] = os.pathsep.join(
+            os.environ["CUFRAG_PRETEND_PLANNER"] = "\n".join([sys.executable, os.path.join(HERE, "cufrag_planner.py"), found[0]])
+            os.environ["CUFRAG_PRETEND_PLANNER_PATH"] = os.pathsep.join(
                 [os.path.join(self.folder, cufrag_stubs.NO_CARD)] + self.search_path())
 
     def load(self):
@@ -141,10 +141,10 @@ class Card:
         try:  # PyTorch refuses a cuDNN older than its build
             major, minor, patch = torch._C._cudnn.getCompileVersion()
             major *= 10000 if major > 8 else 1000
-            os.environ["CUFRAG_NOGPU_CUDNN"] = str(major + minor * 100 + patch)
+            os.environ["CUFRAG_PRETEND_CUDNN"] = str(major + minor * 100 + patch)
         except AttributeError:
             pass
-        if protocol.NOGPU_VALUES != "none":
+        if protocol.PRETEND_VALUES != "none":
             attach("values of small tensors, so decisions that depend on them may be wrong", self.offer_values)
         cufrag_hooks.begin(self, "card")
         self.play_ranks()
@@ -157,13 +157,13 @@ class Card:
             cufrag_hooks.begin(self, "values")
 
     def play_ranks(self):
-        if protocol.NOGPU_RANK or int(os.environ.get("WORLD_SIZE", "1")) > 1:
-            self.library().frag_nogpu_present()
+        if protocol.PRETEND_RANK or int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            self.library().frag_pretend_present()
             cufrag_hooks.begin(self, "ranks")
 
     def fork(self):
         """After a fork: resets the state of this run."""
-        self.library().frag_nogpu_card_again()
+        self.library().frag_pretend_card_again()
         if self.values:
             self.values.begin()
         self.play_ranks()
@@ -178,8 +178,8 @@ class Card:
             distributed = self.torch.distributed
             watched = distributed.is_available() and distributed.is_initialized()
             if watched:
-                self.library().frag_nogpu_wait_idle()
-                self.library().frag_nogpu_host_takes(ctypes.c_uint64(100000000))
+                self.library().frag_pretend_wait_idle()
+                self.library().frag_pretend_host_takes(ctypes.c_uint64(100000000))
             time.sleep(0.3 if watched else 0.1)
 
     is_steering = staticmethod(cufrag_steer.is_steering)
@@ -195,9 +195,9 @@ class Card:
     def notes(self):
         none = {"recomputed_ns": 0, "model_ns": 0, "values": "none", "steered": []}
         core = self.library()
-        core.frag_nogpu_norms_release.restype = ctypes.c_char_p
-        said = convolutions(core.frag_nogpu_conv_planner()), norms(core.frag_nogpu_norms_release())
-        return {"convolutions": "; ".join(filter(None, said)), "nogpu": protocol.NOGPU,
+        core.frag_pretend_norms_release.restype = ctypes.c_char_p
+        said = convolutions(core.frag_pretend_conv_planner()), norms(core.frag_pretend_norms_release())
+        return {"convolutions": "; ".join(filter(None, said)), "pretend": protocol.PRETEND,
                 **(self.values.notes() if self.values else none)}
 
 

@@ -68,7 +68,7 @@ def lasting(environment):
     """What modules may have read. Of the card that is its capability: it decides which code of a
     kernel is taken as a library is loaded."""
     kept = {k: v for k, v in environment.items() if k not in OF_A_RUN}
-    kept["capability"] = environment.get("CUFRAG_NOGPU", "").partition(";cc=")[2].partition(";")[0]
+    kept["capability"] = environment.get("CUFRAG_PRETEND", "").partition(";cc=")[2].partition(";")[0]
     return kept
 
 
@@ -76,7 +76,7 @@ def lasting(environment):
 
 def stand_in():
     """As it starts. Returns if it is to go on."""
-    ask, modules = os.environ.pop("CUFRAG_NOGPU_FORKS", None), os.environ.get("CUFRAG_NOGPU_MODULES")
+    ask, modules = os.environ.pop("CUFRAG_PRETEND_FORKS", None), os.environ.get("CUFRAG_PRETEND_MODULES")
     python, words = started_as()
     try:
         if python and ask:
@@ -89,7 +89,7 @@ def stand_in():
 
 def describe(folder, python):
     own = {"CUFRAG_READ_FILES": "read", "CUFRAG_HELD": "held"}
-    environment = {k: os.path.join(folder, own[k]) if k in own else v for k, v in os.environ.items() if k != "CUFRAG_NOGPU_MODULES"}
+    environment = {k: os.path.join(folder, own[k]) if k in own else v for k, v in os.environ.items() if k != "CUFRAG_PRETEND_MODULES"}
     command = ["exec", "/usr/bin/env", "-i", *map("=".join, environment.items()), *python, os.path.abspath(__file__)]
     with open(os.path.join(folder, "first"), "x", errors="surrogateescape") as f:
         f.write("cd %s && %s \"$@\"\n" % (shlex.quote(os.getcwd()), " ".join(map(shlex.quote, command))))
@@ -152,7 +152,7 @@ class Loaded:
     def __init__(self):
         self.given, self.python = dict(os.environ), started_as()[0]
         self.folder, self.read_files = os.getcwd(), protocol.READ_FILES
-        for name in OF_A_RUN - {"CUFRAG_NOGPU", "CUFRAG_NOGPU_ROOF", "CUFRAG_RECORD"}:
+        for name in OF_A_RUN - {"CUFRAG_PRETEND", "CUFRAG_PRETEND_ROOF", "CUFRAG_RECORD"}:
             os.environ.pop(name, None)
         self.torch = importlib.import_module("torch")
         import cufrag_recorder

@@ -13,7 +13,7 @@ first optimizer step. (Without any group, ranks are independent, and rank 0 stan
 one rank of each role runs, and a few more that should equal one of them (checks). A rank that
 does not run is played by the one of its role: its messages are the role's.
 
-$CUFRAG_NOGPU_ROLES, written by the scout:
+$CUFRAG_PRETEND_ROLES, written by the scout:
 
     next RANK            all of the job; ranks connected by stages are adjacent
     runs RANK            one process
@@ -236,7 +236,7 @@ class Players:
                     for part in words[2].split(","):
                         first, _, last = part.partition("-")
                         self.role.update((r, int(words[1])) for r in range(int(first), int(last or first) + 1))
-        self.folder, self.core = protocol.NOGPU_TALK, card.library()
+        self.folder, self.core = protocol.PRETEND_TALK, card.library()
 
     def note_first(self, stage_lists):
         self.first = self.first or self.groups.hash(stage_lists)
@@ -255,7 +255,7 @@ class Players:
     def introduce(self, name, ranks):
         """Call before the communicator of this name is made."""
         plays = self.plays(ranks)
-        self.core.frag_nogpu_players(bytes(name), (ctypes.c_int * len(plays))(*plays), len(plays))
+        self.core.frag_pretend_players(bytes(name), (ctypes.c_int * len(plays))(*plays), len(plays))
 
     def group_of(self, key):
         parts = key.split("//")

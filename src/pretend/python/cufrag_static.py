@@ -33,13 +33,13 @@ FATBIN = 24  # size of nvcc's descriptor of a source file
 class Libraries:
     def __init__(self, core):
         self.core, self.lock = ctypes.CDLL(core), threading.RLock()
-        self.core.frag_nogpu_loaded.restype = ctypes.c_char_p
+        self.core.frag_pretend_loaded.restype = ctypes.c_char_p
         self.published = {name.encode() for name in cufrag_stubs.runtime_names()}
 
     def look(self):
         """Patches libraries loaded since the last call. The core is called without the GIL."""
         with self.lock:
-            for line in os.fsdecode(self.core.frag_nogpu_loaded()).split("\n"):
+            for line in os.fsdecode(self.core.frag_pretend_loaded()).split("\n"):
                 base, _, path = line.partition(" ")
                 if path and not NVIDIAS.match(os.path.basename(path)):
                     with contextlib.suppress(OSError, ValueError, IndexError, struct.error):  # deleted or unreadable
@@ -58,12 +58,12 @@ class Libraries:
         for name, (section, value, size) in found.items():
             s = sections[section]
             at = s.offset + value - s.address
-            replaced |= s.flags & EXECUTED and self.core.frag_nogpu_replace(
+            replaced |= s.flags & EXECUTED and self.core.frag_pretend_replace(
                 ctypes.c_void_p(base + value), data[at:at + size], ctypes.c_size_t(size), name, major)
         end = max(s.address + s.size for s in sections)
         for s in sections:
             if replaced and s.name == ".nvFatBinSegment":
-                self.core.frag_nogpu_adopt(*(ctypes.c_uint64(n) for n in (base, base + end, base + s.address, s.size // FATBIN)))
+                self.core.frag_pretend_adopt(*(ctypes.c_uint64(n) for n in (base, base + end, base + s.address, s.size // FATBIN)))
 
     def functions(self, table, strings):
         """{name: (section, address, bytes)} of public names that are not exported."""

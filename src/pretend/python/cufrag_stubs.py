@@ -3,7 +3,7 @@
 
 make(folder, out, core) reads which CUDA libraries the shared objects of a folder need, and which
 functions with which symbol versions, and writes one small library for each into `out`: every
-function jumps to libcufrag_nogpu.so (`core`). Other packages with kernels call more than PyTorch
+function jumps to libcufrag_pretend.so (`core`). Other packages with kernels call more than PyTorch
 does, so if wheels of the CUDA libraries are installed, all their exports are included. No compiler
 is needed; an object has these parts, in one page-aligned segment that the loader reads, executes
 and (the table of addresses) writes:
@@ -52,7 +52,7 @@ CUDNN = """cuCtxGetCurrent cuCtxGetLimit cuCtxPopCurrent cuCtxPushCurrent cuDevi
     cuLaunchKernel cuLaunchKernelEx cuLibraryGetKernel cuLibraryLoadData cuLibraryLoadFromFile
     cuLibraryUnload cuLinkAddData cuLinkComplete cuLinkCreate cuLinkDestroy
     cuOccupancyMaxPotentialClusterSize cuStreamGetCtx""".split()
-UNKNOWN = "frag_nogpu_unknown"  # gets the name of the function that is missing
+UNKNOWN = "frag_pretend_unknown"  # gets the name of the function that is missing
 DYNSYM, DYNAMIC, FUNCTION = 11, 6, 2  # kinds of sections; of a symbol
 NO_CARD, NO_DEVICE = "no_card", 100  # folder of a driver without cards; CUDA_ERROR_NO_DEVICE
 
@@ -386,18 +386,18 @@ def make(folder, out, core):
     table = survey(folder)
     entries = Elf(core).defined
     for entry in entries:  # all known functions of driver and NVML can be looked up
-        m = re.match(r"frag_nogpu_((cu[A-Z]|nvml[A-Z]).*)", entry)
+        m = re.match(r"frag_pretend_((cu[A-Z]|nvml[A-Z]).*)", entry)
         if m:
             table[NVML if m.group(1).startswith("nvml") else DRIVER].setdefault(m.group(1), None)
     table["libcuda.so"] = table[DRIVER]  # PyTorch 2.1.0's name for it, and Triton links -lcuda
-    known = ctypes.CDLL(core).frag_nogpu_is_nothing
+    known = ctypes.CDLL(core).frag_pretend_is_nothing
     known.restype = ctypes.c_bool
 
     def target(soname, name):
-        for form in ("frag_nogpu%d_%s" % (cudart_major(soname) or 13, name), "frag_nogpu_" + name):
+        for form in ("frag_pretend%d_%s" % (cudart_major(soname) or 13, name), "frag_pretend_" + name):
             if form in entries:
                 return form
-        return "frag_nogpu_nothing" if known(name.encode()) else UNKNOWN
+        return "frag_pretend_nothing" if known(name.encode()) else UNKNOWN
     os.makedirs(out, exist_ok=True)
     link = os.path.join(out, os.path.basename(core))
     if not os.path.exists(link):

@@ -68,7 +68,7 @@ def make(card, torch, path, compiler):
 
 class Values:
     def __init__(self, card, torch, path):
-        self.torch, mode = torch, protocol.NOGPU_VALUES
+        self.torch, mode = torch, protocol.PRETEND_VALUES
         # RTLD_GLOBAL would put torch's libstdc++ before that of others
         self.library = ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)
         self.steer = cufrag_steer.Steer(mode, card.package)
@@ -77,7 +77,7 @@ class Values:
         operators = os.path.join(card.home, "values", "operators.csv")
         self.begin()
         self.library.cufrag_values_start.restype = ctypes.c_bool
-        if not self.library.cufrag_values_start(operators.encode(), mode.encode(), ctypes.c_ulonglong(protocol.NOGPU_SEED), self.callback):
+        if not self.library.cufrag_values_start(operators.encode(), mode.encode(), ctypes.c_ulonglong(protocol.PRETEND_SEED), self.callback):
             raise OSError("cannot read %s" % operators)
         self.library.cufrag_values_parts(ctypes.c_void_p(torch.UntypedStorage(2)[1:]._cdata))
 
@@ -102,16 +102,16 @@ class Values:
             self.unknown(t)
 
     def write_clock(self, path):
-        if protocol.NOGPU_ROOF != "0,0,0":
+        if protocol.PRETEND_ROOF != "0,0,0":
             self.library.cufrag_values_clock(path.encode())
 
     def notes(self):
         ns = (ctypes.c_double * 2)()
         self.library.cufrag_values_recomputed(ns)
-        return {"recomputed_ns": int(ns[0]), "model_ns": int(ns[1]), "values": protocol.NOGPU_VALUES, "steered": [
+        return {"recomputed_ns": int(ns[0]), "model_ns": int(ns[1]), "values": protocol.PRETEND_VALUES, "steered": [
             {"place": at.encode("utf-8", "replace").decode(), "what": what, "values": values, "count": n}
             for (at, what, values), n in self.steer.counts.items()]}
 
 
 def roof():
-    return [ctypes.c_double(float(n)) for n in protocol.NOGPU_ROOF.split(",")]
+    return [ctypes.c_double(float(n)) for n in protocol.PRETEND_ROOF.split(",")]

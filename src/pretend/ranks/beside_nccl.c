@@ -38,7 +38,7 @@ struct links {
 	bool reads, multicast;
 };
 
-static struct links links_of(const struct nogpu_card *c, int ranks)
+static struct links links_of(const struct pretend_card *c, int ranks)
 {
 	bool fast = c->major >= 8 && c->nvlink;
 	struct links l = { .channels = 2, .peer_channels = 2, .chunk_bytes = 128 * FRAG_KIB };
@@ -87,9 +87,9 @@ static bool by_pages(void)
 	return !enable || strcmp(enable, "0") != 0;
 }
 
-uint64_t frag_nogpu_group_bytes(int ranks, int rank)
+uint64_t frag_pretend_group_bytes(int ranks, int rank)
 {
-	const struct links l = links_of(frag_nogpu_card(), ranks);
+	const struct links l = links_of(frag_pretend_card(), ranks);
 
 	if (by_pages())
 		return tables_bytes(&l);
@@ -103,14 +103,14 @@ uint64_t frag_nogpu_group_bytes(int ranks, int rank)
 /*
  * Addresses of this memory: pieces of 2 MiB, and of 10 for connections, fill the holes between
  * segments. Mappings of peers' memory take as many addresses as a rank's own. Measured with two
- * ranks on two H100 (results/nogpu/local_memory.md).
+ * ranks on two H100 (results/pretend/local_memory.md).
  */
 #define SHARED_BYTES (62 * FRAG_MIB) /* assumed: host memory shared by a group */
 
 static void map(uint64_t bytes, uint64_t piece_bytes)
 {
-	NOGPU_LOCKED;
-	struct frag_device *sim = frag_nogpu_places(frag_nogpu_device());
+	PRETEND_LOCKED;
+	struct frag_device *sim = frag_pretend_places(frag_pretend_device());
 
 	for (uint64_t at = 0; sim && at < bytes; at += piece_bytes)
 		frag_sim_hold_mapped(sim, piece_bytes);
@@ -124,35 +124,35 @@ static void map_connections(unsigned count)
 	}
 }
 
-void nccl_hold_group(struct nogpu_held *held, int ranks, int rank)
+void nccl_hold_group(struct pretend_held *held, int ranks, int rank)
 {
-	static atomic_bool done[NOGPU_CARDS_MAX];
-	const struct links l = links_of(frag_nogpu_card(), ranks);
+	static atomic_bool done[PRETEND_CARDS_MAX];
+	const struct links l = links_of(frag_pretend_card(), ranks);
 	uint64_t bytes = tables_bytes(&l);
 
-	frag_nogpu_beside_take(NOGPU_BESIDE_NCCL, frag_nogpu_group_bytes(ranks, rank), held);
-	if (!atomic_exchange(&done[frag_nogpu_device()], true))
-		bytes += NOGPU_NCCL_CODE_BYTES;
-	frag_nogpu_local(NOGPU_LOCAL_ASSERTS);
+	frag_pretend_beside_take(PRETEND_BESIDE_NCCL, frag_pretend_group_bytes(ranks, rank), held);
+	if (!atomic_exchange(&done[frag_pretend_device()], true))
+		bytes += PRETEND_NCCL_CODE_BYTES;
+	frag_pretend_local(PRETEND_LOCAL_ASSERTS);
 	map(bytes + (ranks > 1 ? SHARED_BYTES : 0), 2 * FRAG_MIB);
 }
 
-void nccl_hold_ring(struct nogpu_held *held, int ranks)
+void nccl_hold_ring(struct pretend_held *held, int ranks)
 {
-	const struct links l = links_of(frag_nogpu_card(), ranks);
+	const struct links l = links_of(frag_pretend_card(), ranks);
 
-	frag_nogpu_beside_more(held, by_pages() ? ring_bytes(&l) : 0);
+	frag_pretend_beside_more(held, by_pages() ? ring_bytes(&l) : 0);
 	if (ranks > 1 && l.direct)
 		map_connections(2 * l.channels); /* its own and its neighbours' */
 }
 
 /* Maps the sender's end and the receiver's. */
-void nccl_hold_way(struct nogpu_held *held, int ranks, bool receives)
+void nccl_hold_way(struct pretend_held *held, int ranks, bool receives)
 {
-	const struct links l = links_of(frag_nogpu_card(), ranks);
+	const struct links l = links_of(frag_pretend_card(), ranks);
 
 	if (!l.direct)
 		return;
-	frag_nogpu_beside_more(held, l.peer_channels * (receives ? RECEIVE_BYTES : SEND_BYTES));
+	frag_pretend_beside_more(held, l.peer_channels * (receives ? RECEIVE_BYTES : SEND_BYTES));
 	map_connections(l.peer_channels);
 }

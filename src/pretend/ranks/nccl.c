@@ -19,7 +19,7 @@
 #include "pretend/talk/reduce.h"
 
 /* Host time of a call or group of calls of NCCL by Python: schedules of pipelines, hooks of FSDP
- * [results/nogpu/durations.md]. */
+ * [results/pretend/durations.md]. */
 #define HOST_CALL_NS 300000u
 /* Larger messages are sent without their contents, marked as not computed. */
 #define TOLD_MAX (64 * FRAG_MIB)
@@ -31,33 +31,33 @@ static _Thread_local unsigned depth; /* nesting of group calls */
 static void host_takes(const struct comm *c)
 {
 	if (!depth && !(c && c->kernels))
-		frag_nogpu_host_takes(HOST_CALL_NS);
+		frag_pretend_host_takes(HOST_CALL_NS);
 }
 
 void nccl_sends(struct comm *c, void *stream, uint64_t bytes)
 {
 	host_takes(c);
-	c->ns = frag_nogpu_sent(stream, bytes, c->talk ? &c->start : NULL);
+	c->ns = frag_pretend_sent(stream, bytes, c->talk ? &c->start : NULL);
 }
 
 static void works(struct comm *c, void *stream, uint64_t bytes)
 {
-	nccl_connect_ring(c, NOGPU_LOCAL_COLLECTIVE);
+	nccl_connect_ring(c, PRETEND_LOCAL_COLLECTIVE);
 	nccl_sends(c, stream, bytes);
 }
 
 /* Origin of a tensor to send; unknown beyond TOLD_MAX, so that only its size is sent. */
 static uint32_t known(const void *from, uint64_t bytes)
 {
-	return !frag_nogpu_copies(bytes, TOLD_MAX) || frag_nogpu_settle(from, bytes)
-		       ? NOGPU_UNKNOWN
-		       : frag_nogpu_origin(from, bytes);
+	return !frag_pretend_copies(bytes, TOLD_MAX) || frag_pretend_settle(from, bytes)
+		       ? PRETEND_UNKNOWN
+		       : frag_pretend_origin(from, bytes);
 }
 
 int nccl_give(struct comm *c, int peer, enum talk_call call, const void *from, uint64_t bytes,
 	      uint32_t origin)
 {
-	bool said = talk_say(c->talk, peer, call, origin > NOGPU_UNKNOWN ? from : NULL, bytes,
+	bool said = talk_say(c->talk, peer, call, origin > PRETEND_UNKNOWN ? from : NULL, bytes,
 			     origin, c->start);
 
 	return said ? NCCL_OK : NCCL_SYSTEM_ERROR;
@@ -134,7 +134,7 @@ static int await_reduction(struct comm *c, enum talk_call call, const void *own,
 	a->op = op;
 	a->factor = reduce_factor(op);
 	a->own_origin = origin;
-	a->own = a->own_origin > NOGPU_UNKNOWN ? frag_host_calloc(1, FRAG_MAX(bytes, 1u)) : NULL;
+	a->own = a->own_origin > PRETEND_UNKNOWN ? frag_host_calloc(1, FRAG_MAX(bytes, 1u)) : NULL;
 	if (a->own)
 		memcpy(a->own, own, bytes);
 	return nccl_begin(a, stream);
@@ -157,9 +157,9 @@ static int move(const void *from, void *to, size_t count, int type)
 
 	if (from == to || !to)
 		return NCCL_OK;
-	frag_nogpu_cudaMemcpyAsync(to, from, bytes, 3, NULL);
-	if (frag_nogpu_copies(bytes, NOGPU_COPY_MAX))
-		frag_nogpu_arrived(to, from, bytes);
+	frag_pretend_cudaMemcpyAsync(to, from, bytes, 3, NULL);
+	if (frag_pretend_copies(bytes, PRETEND_COPY_MAX))
+		frag_pretend_arrived(to, from, bytes);
 	return NCCL_OK;
 }
 
@@ -245,7 +245,7 @@ static int end_group(void)
 		if (nccl_begin(p->awaited, p->stream))
 			rc = NCCL_SYSTEM_ERROR;
 	}
-	for (size_t i = 0; i < group.count && frag_nogpu_copies(bytes, NOGPU_COPY_MAX); i++) {
+	for (size_t i = 0; i < group.count && frag_pretend_copies(bytes, PRETEND_COPY_MAX); i++) {
 		const struct part *p = &group.list[i];
 		const void *from = p->to && !p->awaited ? given_for(p) : NULL;
 
@@ -258,21 +258,21 @@ static int end_group(void)
 	return rc;
 }
 
-NOGPU_ENTRY(int, ncclGroupStart, (void))
+PRETEND_ENTRY(int, ncclGroupStart, (void))
 {
 	host_takes(NULL);
 	depth++;
 	return NCCL_OK;
 }
-NOGPU_ENTRY(int, ncclGroupEnd, (void))
+PRETEND_ENTRY(int, ncclGroupEnd, (void))
 {
 	if (!depth || --depth)
 		return NCCL_OK;
 	return end_group();
 }
 
-NOGPU_ENTRY(int, ncclSend,
-	    (const void *from, size_t count, int type, int peer, void *comm, void *stream))
+PRETEND_ENTRY(int, ncclSend,
+	      (const void *from, size_t count, int type, int peer, void *comm, void *stream))
 {
 	uint64_t bytes = count * reduce_type_bytes(type);
 	struct comm *c = comm;
@@ -284,14 +284,14 @@ NOGPU_ENTRY(int, ncclSend,
 	note(&(struct part){ .from = from, .bytes = bytes, .peer = peer });
 	return NCCL_OK;
 }
-NOGPU_ENTRY(int, ncclRecv, (void *to, size_t count, int type, int peer, void *comm, void *stream))
+PRETEND_ENTRY(int, ncclRecv, (void *to, size_t count, int type, int peer, void *comm, void *stream))
 {
 	uint64_t bytes = count * reduce_type_bytes(type);
 	struct comm *c = comm;
 
 	nccl_meet(c, peer, true);
 	host_takes(c);
-	c->ns = frag_nogpu_sent(stream, bytes, NULL);
+	c->ns = frag_pretend_sent(stream, bytes, NULL);
 	if (nccl_runs(c, peer))
 		return receive(c, TALK_SEND, to, bytes, peer, stream, depth > 0);
 	note(&(struct part){ .to = to, .bytes = bytes, .peer = peer });
@@ -328,18 +328,18 @@ static int gather_for_all(struct comm *c, enum talk_call call, const void *from,
 	return nccl_begin(nccl_await_all(c, call, to, bytes, bytes), stream);
 }
 
-NOGPU_ENTRY(int, ncclAllReduce,
-	    (const void *from, void *to, size_t count, int type, int op, struct comm *c,
-	     void *stream))
+PRETEND_ENTRY(int, ncclAllReduce,
+	      (const void *from, void *to, size_t count, int type, int op, struct comm *c,
+	       void *stream))
 {
 	uint64_t bytes = count * reduce_type_bytes(type);
 
 	works(c, stream, 2 * bytes * (uint64_t)(c->ranks - 1) / (uint64_t)c->ranks);
 	return reduce_for_all(c, TALK_ALL_REDUCE, from, 0, to, count, type, op, stream);
 }
-NOGPU_ENTRY(int, ncclReduce,
-	    (const void *from, void *to, size_t count, int type, int op, int root, struct comm *c,
-	     void *stream))
+PRETEND_ENTRY(int, ncclReduce,
+	      (const void *from, void *to, size_t count, int type, int op, int root, struct comm *c,
+	       void *stream))
 {
 	uint64_t bytes = count * reduce_type_bytes(type);
 
@@ -352,15 +352,15 @@ NOGPU_ENTRY(int, ncclReduce,
 	return nccl_runs(c, root) ? nccl_give(c, root, TALK_REDUCE, from, bytes, known(from, bytes))
 				  : NCCL_OK;
 }
-NOGPU_ENTRY(int, ncclBroadcast,
-	    (const void *from, void *to, size_t count, int type, int root, void *comm,
-	     void *stream))
+PRETEND_ENTRY(int, ncclBroadcast,
+	      (const void *from, void *to, size_t count, int type, int root, void *comm,
+	       void *stream))
 {
 	uint64_t bytes = count * reduce_type_bytes(type);
 	struct comm *c = comm;
 	bool mine = root == c->rank;
 
-	nccl_connect_ring(c, NOGPU_LOCAL_BROADCAST);
+	nccl_connect_ring(c, PRETEND_LOCAL_BROADCAST);
 	nccl_sends(c, stream, bytes);
 	if (mine)
 		note(&(struct part){ .from = from, .bytes = bytes, .peer = ANYBODY });
@@ -374,35 +374,36 @@ NOGPU_ENTRY(int, ncclBroadcast,
 			.to = to, .bytes = bytes, .peer = c->plays ? c->plays[root] : root });
 	return move(from, to, count, type);
 }
-NOGPU_VALUE(int, ncclBcast,
-	    (void *data, size_t count, int type, int root, void *comm, void *stream),
-	    frag_nogpu_ncclBroadcast(data, data, count, type, root, comm, stream))
-NOGPU_ANSWER(ncclRedOpCreatePreMulSum, (int *op, void *factor, int type, int residence, void *comm),
-	     *op = reduce_make(factor, type))
+PRETEND_VALUE(int, ncclBcast,
+	      (void *data, size_t count, int type, int root, void *comm, void *stream),
+	      frag_pretend_ncclBroadcast(data, data, count, type, root, comm, stream))
+PRETEND_ANSWER(ncclRedOpCreatePreMulSum,
+	       (int *op, void *factor, int type, int residence, void *comm),
+	       *op = reduce_make(factor, type))
 /* The input starts at this rank's part; count is the output's. */
-NOGPU_ENTRY(int, ncclReduceScatter,
-	    (const void *from, void *to, size_t count, int type, int op, struct comm *c,
-	     void *stream))
+PRETEND_ENTRY(int, ncclReduceScatter,
+	      (const void *from, void *to, size_t count, int type, int op, struct comm *c,
+	       void *stream))
 {
 	uint64_t bytes = count * reduce_type_bytes(type);
 
 	works(c, stream, bytes * (uint64_t)(c->ranks - 1));
 	return reduce_for_all(c, TALK_REDUCE_SCATTER, from, bytes, to, count, type, op, stream);
 }
-NOGPU_ENTRY(int, ncclAllGather,
-	    (const void *from, void *to, size_t count, int type, struct comm *c, void *stream))
+PRETEND_ENTRY(int, ncclAllGather,
+	      (const void *from, void *to, size_t count, int type, struct comm *c, void *stream))
 {
 	uint64_t ranks = (uint64_t)c->ranks, bytes = count * reduce_type_bytes(type);
 
 	works(c, stream, bytes * (ranks - 1));
 	if (c->talk)
 		return gather_for_all(c, TALK_ALL_GATHER, from, 0, to, count, type, stream);
-	for (uint64_t i = 0; i < ranks && frag_nogpu_copies(bytes * ranks, NOGPU_COPY_MAX); i++)
+	for (uint64_t i = 0; i < ranks && frag_pretend_copies(bytes * ranks, PRETEND_COPY_MAX); i++)
 		move(from, (char *)to + i * bytes, count, type);
 	return NCCL_OK;
 }
-NOGPU_ENTRY(int, ncclAlltoAll,
-	    (const void *from, void *to, size_t count, int type, struct comm *c, void *stream))
+PRETEND_ENTRY(int, ncclAlltoAll,
+	      (const void *from, void *to, size_t count, int type, struct comm *c, void *stream))
 {
 	uint64_t bytes = count * reduce_type_bytes(type);
 

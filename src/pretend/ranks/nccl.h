@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NCCL communicators (nccl_group.c), and what their calls (nccl.c) share. */
-#ifndef FRAG_NOGPU_NCCL_H
-#define FRAG_NOGPU_NCCL_H
+#ifndef FRAG_PRETEND_NCCL_H
+#define FRAG_PRETEND_NCCL_H
 
 #include "pretend/talk/await.h"
-#include "pretend/card/nogpu.h"
+#include "pretend/card/card.h"
 
 #define NCCL_OK 0
 #define NCCL_SYSTEM_ERROR 2
@@ -17,7 +17,7 @@ struct comm {
 		plays; /* maps each rank to the one that plays it (cufrag_roles.py); NULL: all run */
 	unsigned char name[NCCL_NAME_BYTES];
 	unsigned splits;
-	struct nogpu_held held;
+	struct pretend_held held;
 	/* the current call: when it began, and its duration */
 	uint64_t start, ns;
 	bool kernels;	    /* PyTorch's kernels communicate instead of NCCL (symmetric.c) */
@@ -27,10 +27,10 @@ struct comm {
 
 /* Memory besides NCCL's code, and addresses, of a group with this process as `rank`: when it is made,
  * when its ring is connected, and for the connection to one of its ranks (beside_nccl.c). */
-void nccl_hold_group(struct nogpu_held *held, int ranks, int rank);
-void nccl_hold_ring(struct nogpu_held *held, int ranks);
-void nccl_hold_way(struct nogpu_held *held, int ranks, bool receives);
-uint64_t frag_nogpu_group_bytes(int ranks, int rank);
+void nccl_hold_group(struct pretend_held *held, int ranks, int rank);
+void nccl_hold_ring(struct pretend_held *held, int ranks);
+void nccl_hold_way(struct pretend_held *held, int ranks, bool receives);
+uint64_t frag_pretend_group_bytes(int ranks, int rank);
 
 /* Derives a name from parts, the same in all processes with the same parts. */
 #define NCCL_NAME_BEGIN \
@@ -43,7 +43,7 @@ void nccl_name_add(uint64_t half[2], const void *part, size_t bytes);
 bool nccl_runs(const struct comm *c, int peer);
 /* A group connects its ring at its first collective, and each rank's send or receive side at first
  * use. kernel: the local memory that its first kernel needs. */
-void nccl_connect_ring(struct comm *c, enum nogpu_local kernel);
+void nccl_connect_ring(struct comm *c, enum pretend_local kernel);
 void nccl_meet(struct comm *c, int peer, bool receives);
 
 /* Awaits each rank's data, at to + p * step; to NULL: parts of a reduction. NULL: no memory; begin
@@ -59,9 +59,9 @@ int nccl_give(struct comm *c, int peer, enum talk_call call, const void *from, u
 	      uint32_t origin);
 int nccl_give_all(struct comm *c, enum talk_call call, const void *from, uint64_t bytes,
 		  uint64_t step, uint32_t origin);
-NOGPU_DECLARE(int, ncclAllReduce,
-	      (const void *from, void *to, size_t count, int type, int op, struct comm *c,
-	       void *stream));
+PRETEND_DECLARE(int, ncclAllReduce,
+		(const void *from, void *to, size_t count, int type, int op, struct comm *c,
+		 void *stream));
 /* For kernels: a group that takes no memory of the card. NULL: no memory, or no other processes. */
 struct comm *nccl_group_of_kernels(const unsigned char *name, int ranks, int rank);
 

@@ -22,14 +22,14 @@ static int comm_make(void **out, int ranks, int rank)
 {
 	struct comm *c;
 
-	FRAG_TRY(frag_nogpu_handle(out));
+	FRAG_TRY(frag_pretend_handle(out));
 	c = *out;
 	*c = (struct comm){ .ranks = ranks, .rank = rank };
 	nccl_hold_group(&c->held, ranks, rank);
 	return NCCL_OK;
 }
 
-void nccl_connect_ring(struct comm *c, enum nogpu_local kernel)
+void nccl_connect_ring(struct comm *c, enum pretend_local kernel)
 {
 	if (c->kernels)
 		return;
@@ -37,7 +37,7 @@ void nccl_connect_ring(struct comm *c, enum nogpu_local kernel)
 		nccl_hold_ring(&c->held, c->ranks);
 	c->ring = true;
 	if (c->ranks > 1)
-		frag_nogpu_local(kernel);
+		frag_pretend_local(kernel);
 }
 
 void nccl_meet(struct comm *c, int peer, bool receives)
@@ -51,7 +51,7 @@ void nccl_meet(struct comm *c, int peer, bool receives)
 		return;
 	c->met[peer] |= way;
 	nccl_hold_way(&c->held, c->ranks, receives);
-	frag_nogpu_local(NOGPU_LOCAL_SENDS);
+	frag_pretend_local(PRETEND_LOCAL_SENDS);
 }
 
 /* ---- ranks that play others ---- */
@@ -65,9 +65,9 @@ struct players {
 static struct players *players;
 
 /* Call before making a communicator of this name. Entries stay: groups are few. */
-__attribute__((visibility("default"))) void frag_nogpu_players(const unsigned char *name,
-							       const int *plays, int count);
-void frag_nogpu_players(const unsigned char *name, const int *plays, int count)
+__attribute__((visibility("default"))) void frag_pretend_players(const unsigned char *name,
+								 const int *plays, int count);
+void frag_pretend_players(const unsigned char *name, const int *plays, int count)
 {
 	struct players *p = frag_host_calloc(1, sizeof(*p) + (size_t)count * sizeof(p->plays[0]));
 
@@ -76,7 +76,7 @@ void frag_nogpu_players(const unsigned char *name, const int *plays, int count)
 	memcpy(p->name, name, sizeof(p->name));
 	memcpy(p->plays, plays, (size_t)count * sizeof(*plays));
 	p->count = count;
-	NOGPU_LOCKED;
+	PRETEND_LOCKED;
 	p->next = players;
 	players = p;
 }
@@ -84,7 +84,7 @@ void frag_nogpu_players(const unsigned char *name, const int *plays, int count)
 /* NULL: no other process takes part. */
 static const int *players_of(const unsigned char *name, int ranks, int rank)
 {
-	NOGPU_LOCKED;
+	PRETEND_LOCKED;
 	const struct players *p = players;
 	bool others = false;
 
@@ -131,11 +131,11 @@ static int comm_join(void **out, int ranks, int rank, const unsigned char *name)
 
 	FRAG_TRY(comm_make(out, ranks, rank));
 	if (ranks > 1)
-		frag_nogpu_streams_begin();
+		frag_pretend_streams_begin();
 	if (!talk_possible() || ranks < 2)
 		return NCCL_OK;
 	c = *out;
-	if (getenv(CUFRAG_NOGPU_ROLES)) {
+	if (getenv(CUFRAG_PRETEND_ROLES)) {
 		c->plays = players_of(name, ranks, rank);
 		if (!c->plays)
 			return NCCL_OK;
@@ -143,36 +143,36 @@ static int comm_join(void **out, int ranks, int rank, const unsigned char *name)
 	return begin_talk(c, name);
 }
 
-NOGPU_ENTRY(int, ncclGetUniqueId, (struct nccl_id * id))
+PRETEND_ENTRY(int, ncclGetUniqueId, (struct nccl_id * id))
 {
 	memset(id, 7, sizeof(*id));
 	if (talk_possible() && getrandom(id->bytes, NCCL_NAME_BYTES, 0) != (ssize_t)NCCL_NAME_BYTES)
 		return NCCL_SYSTEM_ERROR;
 	return NCCL_OK;
 }
-NOGPU_VALUE(int, ncclCommInitRank, (void **out, int ranks, struct nccl_id id, int rank),
-	    comm_join(out, ranks, rank, id.bytes))
-NOGPU_VALUE(int, ncclCommInitRankConfig,
-	    (void **out, int ranks, struct nccl_id id, int rank, void *config),
-	    comm_join(out, ranks, rank, id.bytes))
-NOGPU_VALUE(int, ncclCommInitRankScalable,
-	    (void **out, int ranks, int rank, int ids, void *id, void *config),
-	    comm_join(out, ranks, rank, id))
+PRETEND_VALUE(int, ncclCommInitRank, (void **out, int ranks, struct nccl_id id, int rank),
+	      comm_join(out, ranks, rank, id.bytes))
+PRETEND_VALUE(int, ncclCommInitRankConfig,
+	      (void **out, int ranks, struct nccl_id id, int rank, void *config),
+	      comm_join(out, ranks, rank, id.bytes))
+PRETEND_VALUE(int, ncclCommInitRankScalable,
+	      (void **out, int ranks, int rank, int ids, void *id, void *config),
+	      comm_join(out, ranks, rank, id))
 /* One process with a communicator for each of its cards (DataParallel). */
-NOGPU_ENTRY(int, ncclCommInitAll, (void **out, int ranks, const int *devices))
+PRETEND_ENTRY(int, ncclCommInitAll, (void **out, int ranks, const int *devices))
 {
-	int before = frag_nogpu_device(), rc = 0;
+	int before = frag_pretend_device(), rc = 0;
 
 	for (int i = 0; !rc && i < ranks; i++)
-		rc = frag_nogpu_device_set(devices ? devices[i] : i)
+		rc = frag_pretend_device_set(devices ? devices[i] : i)
 			     ?: comm_make(&out[i], ranks, i);
-	frag_nogpu_device_set(before);
+	frag_pretend_device_set(before);
 	return rc;
 }
-NOGPU_ANSWER(ncclCommCount, (const struct comm *comm, int *count), *count = comm->ranks)
-NOGPU_ANSWER(ncclCommUserRank, (const struct comm *comm, int *rank), *rank = comm->rank)
+PRETEND_ANSWER(ncclCommCount, (const struct comm *comm, int *count), *count = comm->ranks)
+PRETEND_ANSWER(ncclCommUserRank, (const struct comm *comm, int *rank), *rank = comm->rank)
 /* Keeps the struct: watchdog threads may still query it. */
-NOGPU_ENTRY(int, ncclCommDestroy, (struct comm * comm))
+PRETEND_ENTRY(int, ncclCommDestroy, (struct comm * comm))
 {
 	if (comm && comm->talk) {
 		await_drop(comm->talk);
@@ -180,13 +180,13 @@ NOGPU_ENTRY(int, ncclCommDestroy, (struct comm * comm))
 		comm->talk = NULL;
 	}
 	if (comm) {
-		frag_nogpu_beside_give(&comm->held);
+		frag_pretend_beside_give(&comm->held);
 		frag_host_free(comm->met);
 		comm->met = NULL;
 	}
 	return NCCL_OK;
 }
-NOGPU_VALUE(int, ncclCommAbort, (struct comm * comm), frag_nogpu_ncclCommDestroy(comm))
+PRETEND_VALUE(int, ncclCommAbort, (struct comm * comm), frag_pretend_ncclCommDestroy(comm))
 /* ---- splits of a communicator ---------------------------------------------------------------- */
 
 /* Other negative colours count: PyTorch 2.3 to 2.5 truncates hashes of 63 bits to an int. */
@@ -202,11 +202,11 @@ static int gather_choices(struct comm *c, struct choice *all)
 	c->ns = 0;
 	for (int p = 0; p < c->ranks; p++)
 		if (p != c->rank && !talk_say(c->talk, p, TALK_SPLIT, &all[c->rank], sizeof(*all),
-					      NOGPU_COMPUTED, 0))
+					      PRETEND_COMPUTED, 0))
 			return NCCL_SYSTEM_ERROR;
 	FRAG_TRY(nccl_begin(nccl_await_all(c, TALK_SPLIT, all, sizeof(*all), sizeof(*all)), NULL));
-	return frag_nogpu_settle(all, sizeof(*all) * (uint64_t)c->ranks) ? NCCL_SYSTEM_ERROR
-									 : NCCL_OK;
+	return frag_pretend_settle(all, sizeof(*all) * (uint64_t)c->ranks) ? NCCL_SYSTEM_ERROR
+									   : NCCL_OK;
 }
 
 void nccl_name_add(uint64_t half[2], const void *part, size_t bytes)
@@ -248,7 +248,7 @@ static int split(struct comm *p, const struct choice *all, void **out)
 }
 
 /* Without other processes, the size of a colour is unknown: all ranks are assumed to join it. */
-NOGPU_ENTRY(int, ncclCommSplit, (struct comm * p, int color, int key, void **out, void *config))
+PRETEND_ENTRY(int, ncclCommSplit, (struct comm * p, int color, int key, void **out, void *config))
 {
 	struct choice *all FRAG_AUTO_FREE = NULL;
 

@@ -56,7 +56,7 @@ static struct comm *group_of(void *const *pads, size_t ranks, size_t rank)
 	unsigned char name[NCCL_NAME_BYTES];
 	struct group *g;
 
-	if (ranks < 2 || ranks > RANKS_MAX || rank >= ranks || frag_nogpu_owner(pads) < 0 ||
+	if (ranks < 2 || ranks > RANKS_MAX || rank >= ranks || frag_pretend_owner(pads) < 0 ||
 	    !name_of(name, pads, ranks, rank))
 		return NULL;
 	FRAG_LOCKED(&mutex);
@@ -90,7 +90,7 @@ static int meet_all(void **p, void *stream)
 	if (!c)
 		return NCCL_OK;
 	nccl_sends(c, stream, 0);
-	return nccl_give_all(c, TALK_BARRIER, NULL, 0, 0, NOGPU_UNKNOWN)
+	return nccl_give_all(c, TALK_BARRIER, NULL, 0, 0, PRETEND_UNKNOWN)
 		       ?: begin(nccl_await_all(c, TALK_BARRIER, NULL, 0, 0), stream);
 }
 
@@ -103,7 +103,7 @@ static int signal_one(void **p, void *stream, bool waits)
 		return NCCL_OK;
 	nccl_sends(c, stream, 0);
 	return waits ? begin(nccl_await_one(c, *peer, TALK_SEND, NULL, 0), stream)
-		     : nccl_give(c, *peer, TALK_SEND, NULL, 0, NOGPU_UNKNOWN);
+		     : nccl_give(c, *peer, TALK_SEND, NULL, 0, PRETEND_UNKNOWN);
 }
 
 /* ---- sums ---------------------------------------------------------------------------------- */
@@ -145,17 +145,17 @@ static int sum_of_all(const char *at, void **p, void *stream, bool once)
 	char *own;
 
 	if (type < 0 || pointers < 0 || pointers > 2 || (once && !result) ||
-	    frag_nogpu_owner(buffers) < 0)
+	    frag_pretend_owner(buffers) < 0)
 		return NCCL_OK;
 	count = *(size_t *)p[n + 1];
 	rank = *(size_t *)p[n + 3];
 	bytes = count * reduce_type_bytes(type);
 	c = group_of(*(void ***)p[n + 2], *(size_t *)p[n + 4], rank);
 	own = (char *)buffers[rank] + *(size_t *)p[n] * reduce_type_bytes(type);
-	if (input && !frag_nogpu_cudaMemcpyAsync(own, input, bytes, 3, stream))
-		frag_nogpu_arrived(own, input, bytes);
-	return frag_nogpu_ncclAllReduce(own, result ? result : own, count, type, REDUCE_SUM,
-					c ? c : &alone, stream);
+	if (input && !frag_pretend_cudaMemcpyAsync(own, input, bytes, 3, stream))
+		frag_pretend_arrived(own, input, bytes);
+	return frag_pretend_ncclAllReduce(own, result ? result : own, count, type, REDUCE_SUM,
+					  c ? c : &alone, stream);
 }
 
 static int launched(const void *function, void **parameters, void *stream)
@@ -166,21 +166,21 @@ static int launched(const void *function, void **parameters, void *stream)
 					       "26one_shot_all_reduce_kernel",
 					       "26two_shot_all_reduce_kernel",
 					       "34two_shot_all_reduce_kernel_inplace" };
-	const char *name = *frag_nogpu_lent() ? frag_nogpu_name_of(function) : NULL, *at = NULL;
+	const char *name = *frag_pretend_lent() ? frag_pretend_name_of(function) : NULL, *at = NULL;
 	size_t i = 0;
 
 	if (!name || !parameters)
-		return NOGPU_OK;
+		return PRETEND_OK;
 	while (i < FRAG_ARRAY_LEN(kernels) && !(at = strstr(name, kernels[i])))
 		i++;
 	if (i == 0)
 		return meet_all(parameters, stream);
 	if (i < 3)
 		return signal_one(parameters, stream, i == 2);
-	return at ? sum_of_all(at + strlen(kernels[i]), parameters, stream, i == 3) : NOGPU_OK;
+	return at ? sum_of_all(at + strlen(kernels[i]), parameters, stream, i == 3) : PRETEND_OK;
 }
 
 static void __attribute__((constructor)) put_in(void)
 {
-	frag_nogpu_ranks.symmetric = launched;
+	frag_pretend_ranks.symmetric = launched;
 }

@@ -8,8 +8,8 @@
  *	ask	the socket of the server
  *	read	files that the server read
  *
- * The first run has CUFRAG_NOGPU_MODULES in its environment, FOLDER/modules; then the server begins, and every other run has
- * CUFRAG_NOGPU_FORKS, FOLDER/ask. What the server cannot fork is started anew, with the same result.
+ * The first run has CUFRAG_PRETEND_MODULES in its environment, FOLDER/modules; then the server begins, and every other run has
+ * CUFRAG_PRETEND_FORKS, FOLDER/ask. What the server cannot fork is started anew, with the same result.
  */
 #ifndef FRAG_LAUNCH_FORKS_H
 #define FRAG_LAUNCH_FORKS_H

@@ -35,8 +35,8 @@ static bool is_of_session(const char *variable)
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(names); i++)
 		if (!strncmp(variable, names[i], strlen(names[i])))
 			return true;
-	return !strncmp(variable, CUFRAG_NOGPU_MODULES, strlen(CUFRAG_NOGPU_MODULES)) ||
-	       !strncmp(variable, CUFRAG_NOGPU_FORKS, strlen(CUFRAG_NOGPU_FORKS));
+	return !strncmp(variable, CUFRAG_PRETEND_MODULES, strlen(CUFRAG_PRETEND_MODULES)) ||
+	       !strncmp(variable, CUFRAG_PRETEND_FORKS, strlen(CUFRAG_PRETEND_FORKS));
 }
 
 static int64_t date_ns(const struct stat *st)

@@ -35,11 +35,11 @@ static void put_card(const struct frag_launch *l, unsigned asked, unsigned neede
 			 chip->major, chip->minor, chip->multiprocessors,
 			 (unsigned long long)chip->l2_mib * FRAG_MIB, chip->bus_bits,
 			 chip->clock_mhz * 1000, chip->nvlink);
-	setenv(CUFRAG_NOGPU, text, 1);
+	setenv(CUFRAG_PRETEND, text, 1);
 	if (chip) {
 		snprintf(text, sizeof(text), "%.17g,%.17g,%.17g", chip->bytes_per_ns,
 			 chip->tflops * 1000, chip->multiprocessors * chip->clock_mhz / 1000.0);
-		setenv(CUFRAG_NOGPU_ROOF, text, 1);
+		setenv(CUFRAG_PRETEND_ROOF, text, 1);
 	}
 }
 
@@ -63,9 +63,9 @@ void frag_pretend_environment(const struct frag_launch *l, const struct frag_inj
 	put_card(l, asked, needed);
 	if (programs)
 		frag_launch_prepend("PATH", programs);
-	setenv(CUFRAG_NOGPU_CACHE, files->cache, 1);
-	setenv(CUFRAG_NOGPU_VALUES, values, 1);
-	frag_launch_put_number(CUFRAG_NOGPU_SEED, l->target.seed);
+	setenv(CUFRAG_PRETEND_CACHE, files->cache, 1);
+	setenv(CUFRAG_PRETEND_VALUES, values, 1);
+	frag_launch_put_number(CUFRAG_PRETEND_SEED, l->target.seed);
 	/* it applies to the cards of this machine, unless pretended ones were counted */
 	if (!asked)
 		unsetenv("CUDA_VISIBLE_DEVICES");
@@ -87,9 +87,9 @@ void frag_pretend_put_all(const struct pretend_job *j)
 	if (frag_target_limit(&j->l->target) != UINT64_MAX)
 		frag_launch_put_number(CUFRAG_RECORD_LIMIT, frag_target_limit(&j->l->target));
 	frag_pretend_environment(j->l, &j->files, j->o->gpus, j->gpus, j->o->values);
-	frag_launch_put_path(CUFRAG_NOGPU_CALLS, j->folder, "calls");
+	frag_launch_put_path(CUFRAG_PRETEND_CALLS, j->folder, "calls");
 	if (!j->o->warm_caches)
-		frag_launch_put_path(CUFRAG_NOGPU_COMPILED, j->folder, "compiled");
+		frag_launch_put_path(CUFRAG_PRETEND_COMPILED, j->folder, "compiled");
 	if (j->kept.stem)
 		frag_launch_put_path(CUFRAG_READ_FILES, j->folder, "read");
 	frag_held_put(&j->o->hold, j->folder, &j->files);

@@ -52,7 +52,7 @@ static void prepare_scout(const struct pretend_job *j, const char *folder)
 
 	setenv(CUFRAG_RECORD, folder, 1);
 	frag_roles_path(path, sizeof(path), j->folder);
-	setenv(CUFRAG_NOGPU_SCOUT, path, 1);
+	setenv(CUFRAG_PRETEND_SCOUT, path, 1);
 	if (fd >= 0) {
 		dup2(fd, STDOUT_FILENO);
 		dup2(fd, STDERR_FILENO);
@@ -70,7 +70,7 @@ static void __attribute__((noreturn)) become_turn(const struct rank_run *run)
 
 	frag_roles_path(path, sizeof(path), run->turn->folder);
 	if (run->turn->played)
-		setenv(CUFRAG_NOGPU_ROLES, path, 1);
+		setenv(CUFRAG_PRETEND_ROLES, path, 1);
 	setenv("MASTER_ADDR", "127.0.0.1", 1);
 	frag_launch_put_number("MASTER_PORT", frag_launch_free_port());
 	over_path(path, sizeof(path), run->turn);
@@ -91,10 +91,10 @@ static void prepare(const void *ctx)
 		prepare_scout(run->j, run->scout);
 	if (run->rank) {
 		frag_pretend_put_rank(run->j, *run->rank);
-		setenv(CUFRAG_NOGPU_RANK, "1", 1);
+		setenv(CUFRAG_PRETEND_RANK, "1", 1);
 		return;
 	}
-	setenv(CUFRAG_NOGPU_TALK, run->turn ? run->turn->folder : run->j->folder, 1);
+	setenv(CUFRAG_PRETEND_TALK, run->turn ? run->turn->folder : run->j->folder, 1);
 	if (run->turn)
 		become_turn(run);
 }

@@ -13,7 +13,7 @@
 
 #include <frag/clock.h>
 
-#include "pretend/card/nogpu.h"
+#include "pretend/card/card.h"
 #include "reduce.h"
 
 #define NAP_FIRST_NS 20000u
@@ -26,7 +26,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct awaited *list, **list_end = &list;
 static _Atomic unsigned awaited_count;
 
-const _Atomic unsigned *frag_nogpu_awaited(void)
+const _Atomic unsigned *frag_pretend_awaited(void)
 {
 	return &awaited_count;
 }
@@ -70,8 +70,8 @@ static void place(const struct awaited *a)
 {
 	for (size_t i = 0; i < a->parts_count; i++)
 		if (has_place(&a->parts[i]))
-			frag_nogpu_origin_set(a->parts[i].to, a->parts[i].bytes, NOGPU_COMPUTED,
-					      false);
+			frag_pretend_origin_set(a->parts[i].to, a->parts[i].bytes, PRETEND_COMPUTED,
+						false);
 	for (size_t i = 0; i < a->parts_count; i++) {
 		const struct await_part *p = &a->parts[i];
 		const struct talk_message *got = got_by(p);
@@ -80,8 +80,8 @@ static void place(const struct awaited *a)
 			continue;
 		if (got->carried)
 			memcpy(p->to, got->data, FRAG_MIN(p->bytes, got->bytes));
-		frag_nogpu_origin_set(p->to, p->bytes, got->carried ? got->origin : NOGPU_UNKNOWN,
-				      true);
+		frag_pretend_origin_set(p->to, p->bytes,
+					got->carried ? got->origin : PRETEND_UNKNOWN, true);
 	}
 }
 
@@ -107,7 +107,7 @@ static void reduce(struct awaited *a)
 		all &= got->carried && got->bytes == a->bytes;
 		origin = FRAG_MIN(origin, got->origin);
 	}
-	frag_nogpu_origin_set(a->result, a->bytes, all ? origin : NOGPU_UNKNOWN, false);
+	frag_pretend_origin_set(a->result, a->bytes, all ? origin : PRETEND_UNKNOWN, false);
 	if (!all)
 		return;
 	memcpy(a->result, in_order(a, 0), a->bytes);
@@ -232,7 +232,7 @@ static void clear(const struct talk *dropped)
 		if (a->talk != dropped) {
 			deliver(a);
 			if (!a->late)
-				frag_nogpu_stream_awaits(a->stream, a->begun + a->ns);
+				frag_pretend_stream_awaits(a->stream, a->begun + a->ns);
 		}
 		free_transfer(a);
 		atomic_fetch_sub(&awaited_count, 1);
@@ -259,7 +259,7 @@ static bool overlap(const void *a, uint64_t a_bytes, const void *b, uint64_t b_b
 
 static bool touches(const struct awaited *a, const void *p, uint64_t bytes)
 {
-	bool found = (a->lent && frag_nogpu_shared(p, bytes)) ||
+	bool found = (a->lent && frag_pretend_shared(p, bytes)) ||
 		     (a->result && overlap(a->result, a->bytes, p, bytes));
 
 	for (size_t i = 0; !found && i < a->parts_count; i++)
@@ -299,7 +299,7 @@ static int look_at(struct wait *w, struct awaited *a, const struct goal *g)
 	for (size_t i = a->parts_count; i-- > 0;)
 		peer = is_missing(&a->parts[i]) ? a->parts[i].peer : peer;
 	if (g->number && next_from(a, peer)->absent)
-		return NOGPU_NOT_READY;
+		return PRETEND_NOT_READY;
 	if (now - w->begun > TELL_NS && (w->peer != peer || w->talk != a->talk)) {
 		talk_waits(a->talk, peer, a->call);
 		w->talk = a->talk;
@@ -308,17 +308,17 @@ static int look_at(struct wait *w, struct awaited *a, const struct goal *g)
 	if (w->peer < 0 || !talk_circle(a->talk, peer))
 		w->circle_since = now;
 	else if (g->number)
-		return NOGPU_NOT_READY;
+		return PRETEND_NOT_READY;
 	if (now - w->circle_since > DEADLOCK_NS)
-		return NOGPU_TIMEOUT;
+		return PRETEND_TIMEOUT;
 	if (w->peer < 0 || !talk_never(a->talk, peer))
 		w->never_since = now;
 	if (now - w->never_since > DEADLOCK_NS)
 		talk_abandon(a->talk);
 	if (!g->number || now - w->begun < ABSENT_NS)
-		return NOGPU_OK;
+		return PRETEND_OK;
 	a->absent = true;
-	return NOGPU_NOT_READY;
+	return PRETEND_NOT_READY;
 }
 
 static void note_deadlock(int peer)
@@ -329,14 +329,14 @@ static void note_deadlock(int peer)
 		(int)getpid(), peer);
 }
 
-/* 0, NOGPU_NOT_READY or NOGPU_TIMEOUT. pre: locked. */
+/* 0, PRETEND_NOT_READY or PRETEND_TIMEOUT. pre: locked. */
 static int wait_for(const struct goal *g)
 {
 	struct timespec nap = { 0, NAP_FIRST_NS };
 	const uint64_t now = frag_clock_ns();
 	struct wait w = { .begun = now, .circle_since = now, .never_since = now, .peer = -1 };
 	struct awaited *a;
-	int rc = NOGPU_OK;
+	int rc = PRETEND_OK;
 
 	for (clear(NULL); (a = first_of(g)) && !(rc = look_at(&w, a, g)); clear(NULL)) {
 		pthread_mutex_unlock(&mutex);
@@ -346,7 +346,7 @@ static int wait_for(const struct goal *g)
 	}
 	if (w.peer >= 0)
 		talk_waits_end();
-	if (rc == NOGPU_TIMEOUT)
+	if (rc == PRETEND_TIMEOUT)
 		note_deadlock(w.peer);
 	return rc;
 }
@@ -362,18 +362,18 @@ void await_begin(struct awaited *a, void *stream)
 	*list_end = a;
 	list_end = &a->next;
 	atomic_fetch_add(&awaited_count, 1);
-	frag_nogpu_ranks.waiting++;
+	frag_pretend_ranks.waiting++;
 	if (wait_for(&g)) /* so it is still in the list */
 		a->late = true;
-	frag_nogpu_ranks.waiting--;
+	frag_pretend_ranks.waiting--;
 }
 
-int frag_nogpu_settle(const void *p, uint64_t bytes)
+int frag_pretend_settle(const void *p, uint64_t bytes)
 {
 	const struct goal g = { .p = p, .bytes = bytes };
 
 	if (!atomic_load(&awaited_count) || !p || !bytes)
-		return NOGPU_OK;
+		return PRETEND_OK;
 	FRAG_LOCKED(&mutex);
 	return wait_for(&g);
 }
@@ -385,12 +385,12 @@ static int settle_all(void)
 	return wait_for(&(struct goal){ 0 });
 }
 
-void frag_nogpu_abandon(const void *p, uint64_t bytes)
+void frag_pretend_abandon(const void *p, uint64_t bytes)
 {
 	if (!atomic_load(&awaited_count))
 		return;
-	if (frag_nogpu_shared(p, bytes))
-		(void)frag_nogpu_settle(p, bytes);
+	if (frag_pretend_shared(p, bytes))
+		(void)frag_pretend_settle(p, bytes);
 	FRAG_LOCKED(&mutex);
 	for (struct awaited *a = list; a; a = a->next) {
 		if (a->result && overlap(a->result, a->bytes, p, bytes))
@@ -403,6 +403,6 @@ void frag_nogpu_abandon(const void *p, uint64_t bytes)
 
 static void __attribute__((constructor)) put_in(void)
 {
-	frag_nogpu_ranks.settle = frag_nogpu_settle;
-	frag_nogpu_ranks.settle_all = settle_all;
+	frag_pretend_ranks.settle = frag_pretend_settle;
+	frag_pretend_ranks.settle_all = settle_all;
 }

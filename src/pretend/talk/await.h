@@ -15,8 +15,8 @@
  *
  * Invariant: transfers from one rank in one communicator complete in the order in which they began.
  */
-#ifndef FRAG_NOGPU_AWAIT_H
-#define FRAG_NOGPU_AWAIT_H
+#ifndef FRAG_PRETEND_AWAIT_H
+#define FRAG_PRETEND_AWAIT_H
 
 #include <frag/base.h>
 
@@ -64,11 +64,11 @@ void await_begin(struct awaited *a, void *stream);
 /* The communicator ends, and its transfers with it. */
 void await_drop(struct talk *t);
 
-/* Waits for the data of [p, p + bytes). NOGPU_TIMEOUT: deadlock. */
-__attribute__((visibility("default"))) int frag_nogpu_settle(const void *p, uint64_t bytes);
+/* Waits for the data of [p, p + bytes). PRETEND_TIMEOUT: deadlock. */
+__attribute__((visibility("default"))) int frag_pretend_settle(const void *p, uint64_t bytes);
 /* Late transfers no longer write to [p, p + bytes), which is used anew. */
-__attribute__((visibility("default"))) void frag_nogpu_abandon(const void *p, uint64_t bytes);
+__attribute__((visibility("default"))) void frag_pretend_abandon(const void *p, uint64_t bytes);
 /* Number of pending transfers: while it is 0, callers can skip the other calls. */
-__attribute__((visibility("default"))) const _Atomic unsigned *frag_nogpu_awaited(void);
+__attribute__((visibility("default"))) const _Atomic unsigned *frag_pretend_awaited(void);
 
 #endif

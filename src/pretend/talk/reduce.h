@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NCCL's arithmetic: elements of its types, combined by its operations. */
-#ifndef FRAG_NOGPU_REDUCE_H
-#define FRAG_NOGPU_REDUCE_H
+#ifndef FRAG_PRETEND_REDUCE_H
+#define FRAG_PRETEND_REDUCE_H
 
 #include <frag/base.h>
 

@@ -51,7 +51,7 @@ struct talk {
 
 static const char *folder(void)
 {
-	return getenv(CUFRAG_NOGPU_TALK);
+	return getenv(CUFRAG_PRETEND_TALK);
 }
 
 bool talk_possible(void)
@@ -313,7 +313,7 @@ bool talk_circle(struct talk *t, int peer)
 
 /* ---- ranks that never come ---------------------------------------------------------------- */
 
-void frag_nogpu_present(void)
+void frag_pretend_present(void)
 {
 	static pid_t present; /* it has the lock of its rank's file */
 	const char *rank = getenv("RANK");

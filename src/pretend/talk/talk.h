@@ -3,11 +3,11 @@
  * Messages between ranks: the members of a communicator are processes of this machine, and messages
  * of each pair of ranks arrive in order. Sending never waits; receiving may.
  *
- * Between two ranks lies a file in the folder $CUFRAG_NOGPU_TALK; one appends, the other reads and
+ * Between two ranks lies a file in the folder $CUFRAG_PRETEND_TALK; one appends, the other reads and
  * punches out what it has read, so only unread messages take room.
  */
-#ifndef FRAG_NOGPU_TALK_H
-#define FRAG_NOGPU_TALK_H
+#ifndef FRAG_PRETEND_TALK_H
+#define FRAG_PRETEND_TALK_H
 
 #include <frag/base.h>
 
@@ -64,7 +64,7 @@ bool talk_circle(struct talk *t, int peer);
 /* True if `peer` has not joined and all other ranks of the job have ended or are members. */
 bool talk_never(struct talk *t, int peer);
 /* This process is that of its rank, also if it never talks. */
-__attribute__((visibility("default"))) void frag_nogpu_present(void);
+__attribute__((visibility("default"))) void frag_pretend_present(void);
 /* From now on, ranks that have not joined count as ended. */
 void talk_abandon(struct talk *t);
 

@@ -102,9 +102,9 @@ static int rows_begin(const Tensor &t)
 }
 
 /*
- * Kernel times in ns, fitted to 13 programs on an H200 [results/nogpu/durations.md]. Products reach
+ * Kernel times in ns, fitted to 13 programs on an H200 [results/pretend/durations.md]. Products reach
  * 0.7 of the tensor cores' peak; with unaligned rows, kernels of older cards run instead, and
- * padding moves single elements (Inductor measures both and chooses) [results/nogpu/products.csv:
+ * padding moves single elements (Inductor measures both and chooses) [results/pretend/products.csv:
  * 731 of 778 choices of an H200]. Other kernels are limited by memory bandwidth, or by a rate per
  * cycle and multiprocessor.
  */
@@ -229,6 +229,6 @@ static void tick(const Call &c)
 	count_recomputed(ns);
 	model_ns += ns;
 	ticks.push_back({ t.tv_sec * 1000000 + t.tv_nsec / 1000, int64_t(model_ns) });
-	frag_nogpu_work(*frag_nogpu_streams() ? current_stream() : nullptr, uint64_t(ns),
-			uint64_t(model_ns), in_backward() && !at::GradMode::is_enabled());
+	frag_pretend_work(*frag_pretend_streams() ? current_stream() : nullptr, uint64_t(ns),
+			  uint64_t(model_ns), in_backward() && !at::GradMode::is_enabled());
 }

@@ -124,7 +124,7 @@ static void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, St
 	if (way == RESIZE)
 		return resize(c);
 	c.args.assign(stack->end() - int64_t(c.count), stack->end());
-	if (*frag_nogpu_awaited())
+	if (*frag_pretend_awaited())
 		each(c.args, wait_for);
 	Restored<int> before{ depth };
 	depth++;

@@ -21,7 +21,7 @@ static uint64_t attribute_of_card(int which)
 {
 	int value = 0;
 
-	return frag_nogpu_cudaDeviceGetAttribute(&value, which, 0) ? 0 : uint64_t(value);
+	return frag_pretend_cudaDeviceGetAttribute(&value, which, 0) ? 0 : uint64_t(value);
 }
 
 static uint64_t threads_of_draw(uint64_t n)

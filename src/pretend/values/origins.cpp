@@ -42,7 +42,7 @@ static bool holds_zeros(const Tensor &t)
 
 static bool is_foreign(const Tensor &t)
 {
-	return frag_nogpu_foreign(t.data_ptr());
+	return frag_pretend_foreign(t.data_ptr());
 }
 
 static Origin origin_of(const Tensor &t)
@@ -52,7 +52,7 @@ static Origin origin_of(const Tensor &t)
 	if (!t.numel())
 		return COMPUTED;
 	uint32_t lent;
-	if (frag_nogpu_lent_origin(t.data_ptr(), span(t), &lent))
+	if (frag_pretend_lent_origin(t.data_ptr(), span(t), &lent))
 		return Origin(lent);
 	std::unique_lock<std::mutex> g(mutex);
 	const void *base = base_of(t);
@@ -69,7 +69,7 @@ static void set_origin(const Tensor &t, Origin value)
 {
 	if (!on_card(t) || !t.numel())
 		return;
-	frag_nogpu_lent_origin_set(t.data_ptr(), span(t), value, false);
+	frag_pretend_lent_origin_set(t.data_ptr(), span(t), value, false);
 	std::lock_guard<std::mutex> g(mutex);
 	put_origin(base_of(t), value);
 	if (t.is_floating_point() && span(t) > SMALL)
@@ -154,7 +154,7 @@ static void set_unknown(const c10::StorageImpl *storage)
 {
 	const auto &whole = whole_of(storage);
 
-	frag_nogpu_lent_origin_set(whole.data(), whole.nbytes(), NOTHING, false);
+	frag_pretend_lent_origin_set(whole.data(), whole.nbytes(), NOTHING, false);
 	std::lock_guard<std::mutex> g(mutex);
 	storages.erase(whole.data());
 }
@@ -165,7 +165,7 @@ static bool drop(const Tensor &t)
 {
 	bool whole = on_card(t) && span(t) > SMALL && t.is_non_overlapping_and_dense();
 	if (whole)
-		frag_nogpu_clear(t.data_ptr(), span(t));
+		frag_pretend_clear(t.data_ptr(), span(t));
 	return whole;
 }
 
@@ -173,14 +173,14 @@ static bool drop(const Tensor &t)
 static void wait_for(const Tensor &t)
 {
 	if (on_card(t) && t.numel() && (in_full || span(t) <= INDICES))
-		frag_nogpu_settle(t.data_ptr(), span(t));
+		frag_pretend_settle(t.data_ptr(), span(t));
 }
 
 /* New memory: messages pending for its former contents are dropped. */
 static void forget_awaited(const Tensor &t)
 {
-	if (*frag_nogpu_awaited() && on_card(t) && t.numel())
-		frag_nogpu_abandon(t.data_ptr(), span(t));
+	if (*frag_pretend_awaited() && on_card(t) && t.numel())
+		frag_pretend_abandon(t.data_ptr(), span(t));
 }
 
 /* Fills with 1 (or 0, or random in [0, 1)). c: CPU tensor */

@@ -85,7 +85,7 @@ static void answer_count(Call &c)
 		c.listed.defined() ? uint64_t(c.listed.numel()) : expected_count(c, &known);
 	if (depth == 1 || !outer->shape) /* x[mask] calls nonzero */
 		tell_choice(outer->name.c_str() + outer->name.find("::") + 2, !known);
-	frag_nogpu_answer(true, count);
+	frag_pretend_answer(true, count);
 }
 
 /* Before the operator runs: what its kernels will read, and what it is about to change. */
@@ -96,7 +96,7 @@ static void prepare(Call &c)
 	if (f.shape)
 		answer_count(c);
 	if (f.asks)
-		frag_nogpu_answer(true, 0);
+		frag_pretend_answer(true, 0);
 	if (f.part && origin_of(c.first()) == NOTHING)
 		invent(c.first());
 	if (f.sums && !f.mutates && !c.table && c.known())
@@ -114,11 +114,11 @@ static void run_operator(Call &c)
 		foreseen |= c.done || (whole && !goes_to_host(c));
 		c.redispatch();
 	} catch (...) {
-		frag_nogpu_answer(false, 0);
+		frag_pretend_answer(false, 0);
 		throw;
 	}
 	if (c.f.shape || c.f.asks)
-		frag_nogpu_answer(false, 0);
+		frag_pretend_answer(false, 0);
 }
 
 /* Which elements an unknown or listed mask selects. */

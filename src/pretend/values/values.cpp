@@ -66,7 +66,7 @@ bool cufrag_values_start(const char *operators, const char *values, unsigned lon
 	set_mode(values);
 	if (!read_operators(operators))
 		return false;
-	frag_nogpu_values(&functions);
+	frag_pretend_values(&functions);
 	generator.seed(seed);
 	steer = to;
 	let_views_pass();

@@ -36,21 +36,21 @@ extern "C" { /* from the OpenMP library of libtorch_cpu, if any */
 int omp_get_max_threads() __attribute__((weak));
 void omp_set_num_threads(int) __attribute__((weak));
 
-/* of libcufrag_nogpu.so (nogpu.h): what the next copies to the host bring */
-void frag_nogpu_answer(bool on, uint64_t count);
+/* of libcufrag_pretend.so (card.h): what the next copies to the host bring */
+void frag_pretend_answer(bool on, uint64_t count);
 /* an operator's time; has this process streams, or other ranks; messages that it awaits of them */
-void frag_nogpu_work(void *stream, uint64_t ns, uint64_t all_ns, bool backward);
-const std::atomic<bool> *frag_nogpu_streams();
-const std::atomic<unsigned> *frag_nogpu_awaited();
-int frag_nogpu_settle(const void *p, uint64_t bytes);
-void frag_nogpu_abandon(const void *p, uint64_t bytes);
-void frag_nogpu_clear(void *p, uint64_t bytes); /* drops the pages of zeros */
-int frag_nogpu_cudaDeviceGetAttribute(int *value, int which, int device);
+void frag_pretend_work(void *stream, uint64_t ns, uint64_t all_ns, bool backward);
+const std::atomic<bool> *frag_pretend_streams();
+const std::atomic<unsigned> *frag_pretend_awaited();
+int frag_pretend_settle(const void *p, uint64_t bytes);
+void frag_pretend_abandon(const void *p, uint64_t bytes);
+void frag_pretend_clear(void *p, uint64_t bytes); /* drops the pages of zeros */
+int frag_pretend_cudaDeviceGetAttribute(int *value, int which, int device);
 /* memory of another process, which tracks its values; shared with other processes */
-bool frag_nogpu_foreign(const void *p);
-bool frag_nogpu_lent_origin(const void *p, uint64_t bytes, uint32_t *origin);
-void frag_nogpu_lent_origin_set(const void *p, uint64_t bytes, uint32_t origin, bool lower);
-void frag_nogpu_values(const void *functions);
+bool frag_pretend_foreign(const void *p);
+bool frag_pretend_lent_origin(const void *p, uint64_t bytes, uint32_t *origin);
+void frag_pretend_lent_origin_set(const void *p, uint64_t bytes, uint32_t origin, bool lower);
+void frag_pretend_values(const void *functions);
 }
 
 #pragma GCC visibility push(hidden) /* popped in values.cpp */

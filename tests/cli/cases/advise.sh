@@ -3,7 +3,7 @@
 for n in 1 2 3 4 6 8; do printf 'alloc,1,%d\nfree,1\n' $((n << 30)) > $n.csv; done
 printf 'alloc,1,1048576\nrefused,2,8589934592\nfree,1\n' > died.csv
 cat > program << 'END'
-total=${CUFRAG_NOGPU#total=} total=${total%%;*}
+total=${CUFRAG_PRETEND#total=} total=${total%%;*}
 echo "${CUFRAG_CHANGES-as it is} $((total >> 30)) GiB" >> "$LOG"
 t=8 steps=6 status=0
 case ${CUFRAG_CHANGES-} in

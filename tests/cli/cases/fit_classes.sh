@@ -4,7 +4,7 @@ printf 'alloc,1,17179869184\nfree,1\n' > large.csv && printf 'alloc,1,1048576\nr
 printf 'alloc,1,8589934592\nfree,1\n' > small.csv
 printf 'alloc,1,85899345920\nfree,1\n' > huge.csv && printf 'alloc,1,1048576\nrefused,2,85899345920\nfree,1\n' > huge.died.csv
 cat > program << 'END'
-total=${CUFRAG_NOGPU#total=} total=${total%%;*} cc=${CUFRAG_NOGPU##*cc=} cc=${cc%%;*}
+total=${CUFRAG_PRETEND#total=} total=${total%%;*} cc=${CUFRAG_PRETEND##*cc=} cc=${cc%%;*}
 echo "$cc $((total >> 30))" >> cards
 t=small status=0
 [ "$1" != turing ] || [ $cc != 7.5 ] || t=large

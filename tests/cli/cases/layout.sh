@@ -9,7 +9,7 @@ mb=$1 ac=$2
 gib=$((mb * 10))
 [ "$3" != odd ] || [ "$mb" != 2 ] || gib=200
 [ "$ac" != full ] || gib=$((gib / 2))
-[ "$3" != adapts ] || [ "${CUFRAG_NOGPU#total=1099511627776;}" != "$CUFRAG_NOGPU" ] || gib=$((gib + 40))
+[ "$3" != adapts ] || [ "${CUFRAG_PRETEND#total=1099511627776;}" != "$CUFRAG_PRETEND" ] || gib=$((gib + 40))
 printf 'alloc,1,%d\nfree,1\n' $((gib << 30)) > "$CUFRAG_RECORD/1.pickle"
 echo "$mb $ac" >> ran
 END

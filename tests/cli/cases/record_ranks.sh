@@ -1,6 +1,6 @@
 # each rank is a run of its own, and all of them are one trace
 cat > program << 'END'
-echo "rank $RANK of $WORLD_SIZE, local $LOCAL_RANK, $CUFRAG_NOGPU" | sed 's/;name.*//'
+echo "rank $RANK of $WORLD_SIZE, local $LOCAL_RANK, $CUFRAG_PRETEND" | sed 's/;name.*//'
 cp "$TRACES/seeddemo.default.cft" "$CUFRAG_RECORD/$RANK.pickle"
 echo "{\"rank\": $RANK, \"world\": $WORLD_SIZE}" > "$CUFRAG_RECORD/$RANK.json"
 END

@@ -48,7 +48,7 @@ os.killpg(job.pid, signal.SIGCONT)
 print(job.wait(60))
 END
 # standard output has no reader: the recording is still written
-"$CUFRAG" record --no-gpu -o unread.cft -- sh -c 'cp "$TRACES/seeddemo.default.cft" "$CUFRAG_RECORD/17.pickle"; echo cudaNeverHeardOf > "$CUFRAG_NOGPU_CALLS"; sleep 0.3' 2>&1 | true
+"$CUFRAG" record --no-gpu -o unread.cft -- sh -c 'cp "$TRACES/seeddemo.default.cft" "$CUFRAG_RECORD/17.pickle"; echo cudaNeverHeardOf > "$CUFRAG_PRETEND_CALLS"; sleep 0.3' 2>&1 | true
 # a program without its files says so
 cp "$CUFRAG" alone
 ./alone run -- true 2>&1

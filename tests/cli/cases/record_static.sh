@@ -36,7 +36,7 @@ build newer.so -falign-functions=64 -DINSIDE='__attribute__((visibility("hidden"
 cat > see.py << 'E'
 import ctypes, mmap, os, sys
 import cufrag_static
-adopt = cufrag_static.Libraries(os.environ["CUFRAG_NOGPU_HOME"] + "/libcufrag_nogpu.so").look
+adopt = cufrag_static.Libraries(os.environ["CUFRAG_PRETEND_HOME"] + "/libcufrag_pretend.so").look
 raw = mmap.mmap(os.open("mapped.so", os.O_RDONLY), 0, prot=mmap.PROT_READ)  # a file, not a library
 for name in sys.argv[1:]:
     own = ctypes.CDLL(os.path.join("." if name == "libown.so" else os.getcwd(), name))

@@ -5,7 +5,7 @@ export PYTHONHASHSEED=7
 seven=$(python3 -c 'print(hash("a"))')
 sed "s/SEVEN/$seven/" > look.py << 'END'
 import os, sys
-here = os.environ["CUFRAG_NOGPU_HOME"]
+here = os.environ["CUFRAG_PRETEND_HOME"]
 print(os.path.dirname(sys.modules["sitecustomize"].__file__) == here, sys.flags.safe_path, sys.flags.no_user_site,
       "mine" in [os.path.basename(p) for p in sys.path], hash("a") == SEVEN, sys.argv[1:])
 END

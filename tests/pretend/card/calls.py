@@ -129,7 +129,7 @@ class Calls:
         if word == "set":
             os.environ.update([rest[0].split("=", 1)])
         elif word == "card":
-            os.environ["CUFRAG_NOGPU"] = CARDS[rest[0]]
+            os.environ["CUFRAG_PRETEND"] = CARDS[rest[0]]
             del os.environ["CUDA_VISIBLE_DEVICES"]
         elif word == "unset":
             os.environ.pop(rest[0], None)
@@ -243,13 +243,13 @@ class Calls:
 
 
 def one_alone(body):
-    os.environ.update(CUFRAG_NOGPU=SMALL, CUDA_VISIBLE_DEVICES="1,0,5")
+    os.environ.update(CUFRAG_PRETEND=SMALL, CUDA_VISIBLE_DEVICES="1,0,5")
     return list(in_lines(Calls.answer)(Calls(), body))
 
 
 def one_of_two(body, rank, ways):
     signal.alarm(100)  # the other may have failed
-    os.environ["CUFRAG_NOGPU"] = OF_RANKS
+    os.environ["CUFRAG_PRETEND"] = OF_RANKS
     calls = Calls(rank, ways)
     calls.variable("me")[0], calls.variable("peer")[0] = rank, 1 - rank
     id_of_group = ctypes.create_string_buffer(b"\x2a", 128)
@@ -269,7 +269,7 @@ def two(_, body):
     """What rank 0 says, but rank 1 if that is another."""
     ways = [os.pipe() for _ in range(2)]
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["CUFRAG_NOGPU_TALK"] = folder
+        os.environ["CUFRAG_PRETEND_TALK"] = folder
         both = [in_a_process(one_of_two, body, i, (ways[1 - i][1], ways[i][0])) for i in range(2)]
         said = [wait() for wait in both]
     for end in (*ways[0], *ways[1]):
@@ -306,7 +306,7 @@ def test_unknown_calls_are_errors_and_listed_once(driver):
             "p <- find 'cuNeverHeardOf; null p -> yes",  # only looked for
             "unknown 'cublasGetSomething -> 15", "unknown 'cudaNeverHeardOf -> 801"]
     with tempfile.NamedTemporaryFile("r") as file:
-        body.insert(0, f"set CUFRAG_NOGPU_CALLS={file.name}")
+        body.insert(0, f"set CUFRAG_PRETEND_CALLS={file.name}")
         assert alone(driver, body) == body, alone(driver, body)
         assert file.read() == "cudaNeverHeardOf\ncublasGetSomething\n"
 

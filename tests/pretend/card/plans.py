@@ -9,7 +9,7 @@ plans.cases has a process of its own. A convolution is
 
 without: tensor cores. It is padded by R / 2. Lines:
 
-    card TEXT                   CUFRAG_NOGPU
+    card TEXT                   CUFRAG_PRETEND
     script VERSION KNOWN TEXT   the planner says this always; KNOWN: what a card adds to its plans
     own TEXT                    this machine's cuDNN plans for that card
     planner                     the version that planned
@@ -127,7 +127,7 @@ class Plans:
         with open(script, "w", encoding="ascii") as file:
             file.write(f"#!/bin/sh\nread card\necho {version} {known}\n{text}\n")
         os.chmod(script, 0o700)
-        os.environ["CUFRAG_NOGPU_PLANNER"] = f"{script}\nscript\nlibrary"
+        os.environ["CUFRAG_PRETEND_PLANNER"] = f"{script}\nscript\nlibrary"
 
     def plan_for(self, card):
         found = [p for folder in CUDNN for p in glob.glob(folder + "/libcudnn.so.9")]
@@ -135,8 +135,8 @@ class Plans:
             raise Skipped("no cuDNN")
         cufrag_stubs.no_card(self.folder, [])
         planner = os.path.join(SOURCES, "cufrag_planner.py")
-        os.environ.update(CUFRAG_NOGPU=card, CUFRAG_NOGPU_PLANNER_PATH=self.folder,
-                          CUFRAG_NOGPU_PLANNER=f"{sys.executable}\n{planner}\n{found[0]}")
+        os.environ.update(CUFRAG_PRETEND=card, CUFRAG_PRETEND_PLANNER_PATH=self.folder,
+                          CUFRAG_PRETEND_PLANNER=f"{sys.executable}\n{planner}\n{found[0]}")
 
     def check_release(self):
         if not cufrag_known.Known().is_of(self.planner()):
@@ -181,7 +181,7 @@ class Plans:
     def answer(self, line, _):
         word, *rest = (a or b for a, b in re.findall(r'"([^"]*)"|(\S+)', line))
         if word == "card":
-            os.environ["CUFRAG_NOGPU"] = rest[0]
+            os.environ["CUFRAG_PRETEND"] = rest[0]
         elif word == "script":
             self.write_script(*rest)
         elif word == "own":

@@ -1,4 +1,4 @@
-"""Kernels last about as long as on an H200 (results/nogpu/durations.md)."""
+"""Kernels last about as long as on an H200 (results/pretend/durations.md)."""
 from support.small import cuda, F, torch
 
 # case: h200

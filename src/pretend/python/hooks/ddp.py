@@ -9,7 +9,7 @@ from cufrag_hooks import hook
 from cufrag_recorder import tell
 
 DDP = "torch.nn.parallel.distributed"
-FIRST_STEP_NS = 80000000  # 50 to 110 ms measured (results/nogpu/ranks.md)
+FIRST_STEP_NS = 80000000  # 50 to 110 ms measured (results/pretend/ranks.md)
 SOMETIMES = ("DistributedDataParallel replaces its first buckets before the second step; on a card the old "
              "ones are sometimes still there, so the peak may be up to %.0f MiB higher (docs/pretend.md)")
 
@@ -26,7 +26,7 @@ def settle_buckets(card, module):
 
     def first_step(*_):
         if torch._C._current_graph_task_id() < 0:  # else gradients are not sent yet
-            card.library().frag_nogpu_host_takes(ctypes.c_uint64(FIRST_STEP_NS))
+            card.library().frag_pretend_host_takes(ctypes.c_uint64(FIRST_STEP_NS))
         hooks[0].remove()
 
     def pre_forward(self, *args, **kwargs):

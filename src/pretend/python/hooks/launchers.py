@@ -14,11 +14,11 @@ def count_spawned(card, module):
     start = module.start_processes
 
     def start_processes(fn, args=(), nprocs=1, *more, **rest):
-        before = protocol.NOGPU
-        os.environ["CUFRAG_NOGPU"] = re.sub(
+        before = protocol.PRETEND
+        os.environ["CUFRAG_PRETEND"] = re.sub(
             r"\bleast=(\d+)", lambda found: "least=%d" % max(int(found[1]), nprocs), before)
         try:
             return start(fn, args, nprocs, *more, **rest)
         finally:
-            os.environ["CUFRAG_NOGPU"] = before
+            os.environ["CUFRAG_PRETEND"] = before
     replace(start, start_processes)

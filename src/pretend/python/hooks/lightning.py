@@ -14,8 +14,8 @@ def count_cards(card, parser):
         try:
             return sanitize(gpus, *more, **rest)
         except Exception:
-            if gpus and protocol.NOGPU_CALLS:
-                with open(protocol.NOGPU_CALLS, "a") as f:
+            if gpus and protocol.PRETEND_CALLS:
+                with open(protocol.PRETEND_CALLS, "a") as f:
                     f.write("card %d\n" % max(gpus))
             raise
     parser._sanitize_gpu_ids = told

@@ -186,7 +186,7 @@ def keep_attempts_apart(card, rendezvous):
 
 def all_run():
     """Then they exchange messages (talk.h)."""
-    return protocol.NOGPU_TALK and not protocol.NOGPU_ROLES
+    return protocol.PRETEND_TALK and not protocol.PRETEND_ROLES
 
 
 @hook(C10D, release="torch", purpose="ranks that do not run", when="ranks")
@@ -195,10 +195,10 @@ def play(card, c10d):
         return
     import cufrag_roles
     world, players, kept = int(os.environ["WORLD_SIZE"]), None, []
-    if protocol.NOGPU_ROLES:
-        players = cufrag_roles.Players(card, c10d, protocol.NOGPU_ROLES, world)
-    if protocol.NOGPU_SCOUT:
-        attach("roles of ranks", cufrag_roles.Scout, c10d, protocol.NOGPU_SCOUT, world) or cufrag_roles.end_scout(1)
+    if protocol.PRETEND_ROLES:
+        players = cufrag_roles.Players(card, c10d, protocol.PRETEND_ROLES, world)
+    if protocol.PRETEND_SCOUT:
+        attach("roles of ranks", cufrag_roles.Scout, c10d, protocol.PRETEND_SCOUT, world) or cufrag_roles.end_scout(1)
     begin(card, "alone")
     original = dist.init_process_group
     signature = inspect.signature(original)

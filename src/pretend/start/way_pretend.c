@@ -84,7 +84,7 @@ static int run(const struct frag_launch *l, const void *options, char **program,
 	return frag_pretend_record(l, options, program, out, status, err);
 }
 
-const struct frag_record_way frag_record_way_nogpu = {
+const struct frag_record_way frag_record_way_pretend = {
 	.name = "--no-gpu",
 	.heading = "Without a GPU: PyTorch on a pretended card",
 	.asks = asks,

@@ -1,6 +1,6 @@
 # what a process leaves behind becomes a .cft that says everywhere that it is an estimate
 cat > program << 'END'
-echo "card $CUFRAG_NOGPU"
+echo "card $CUFRAG_PRETEND"
 cp "$TRACES/seeddemo.default.cft" "$CUFRAG_RECORD/17.pickle"
 cat > "$CUFRAG_RECORD/17.json" << 'NOTES'
 {"rank": 0, "world": 1, "torch": "2.11.0", "values": "rules", "limit_bytes": 1073741824, "steered": [
@@ -8,7 +8,7 @@ cat > "$CUFRAG_RECORD/17.json" << 'NOTES'
  {"place": "evil\u001b[31m\nvalue.py:1", "what": "nonzero", "values": "invented", "count": 1},
  {"place": "train.py:50", "what": "copy_", "values": "computed", "count": 7}]}
 NOTES
-echo cudaNeverHeardOf > "$CUFRAG_NOGPU_CALLS"
+echo cudaNeverHeardOf > "$CUFRAG_PRETEND_CALLS"
 END
 "$CUFRAG" record --no-gpu --gpu l4 -o run.cft -- sh program
 "$CUFRAG" info run.cft | grep -A5 '^limit'
@@ -18,7 +18,7 @@ END
 "$CUFRAG" replay run.cft --policy pytorch > /dev/null
 # a second run asks for more: how much depends on values
 cat > program2 << 'END'
-case $CUFRAG_NOGPU_VALUES in random) t=gnn.default ;; *) t=seeddemo.default ;; esac
+case $CUFRAG_PRETEND_VALUES in random) t=gnn.default ;; *) t=seeddemo.default ;; esac
 cp "$TRACES/$t.cft" "$CUFRAG_RECORD/17.pickle"
 END
 "$CUFRAG" record --no-gpu --again -o again.cft -- sh program2
