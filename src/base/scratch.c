@@ -209,7 +209,7 @@ int frag_scratch_adopt(char *folder)
 	int rc = make_folder(frag_host_strdup(folder), &path);
 
 	if (!rc)
-		strcpy(folder, path);
+		memcpy(folder, path, strlen(path)); /* as long as the template */
 	return rc;
 }
 

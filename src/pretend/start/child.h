@@ -5,6 +5,7 @@
 
 #include <frag/error.h>
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
