@@ -126,7 +126,7 @@ int frag_edit_apply(struct frag_edit *e, struct frag_trace_dev *out, struct frag
 {
 	const struct frag_trace_dev *dev = e->story->dev;
 	const size_t count = dev->events_count;
-	const struct frag_insert *in = e->list, *end = in + e->count;
+	size_t next = 0; /* of e->list */
 
 	*out = *dev;
 	out->has_evidence = false;
@@ -141,8 +141,9 @@ int frag_edit_apply(struct frag_edit *e, struct frag_trace_dev *out, struct frag
 	if (e->count)
 		qsort(e->list, e->count, sizeof(*e->list), by_place);
 	for (size_t i = 0; i <= count; i++) {
-		for (; in < end && (in->at <= i || i == count); in++)
-			write_insert(e, in, dev->events[FRAG_MIN(i, count - 1)].time_us, out);
+		for (; next < e->count && (e->list[next].at <= i || i == count); next++)
+			write_insert(e, &e->list[next], dev->events[FRAG_MIN(i, count - 1)].time_us,
+				     out);
 		if (i < count)
 			write_event(e, i, out);
 	}
