@@ -109,7 +109,7 @@ void frag_run_sync(void *ctx)
 static HOT void let_go(struct frag_run *run, struct frag_run_slot *s)
 {
 	run->requested -= s->b.requested;
-	run->bound -= (s->b.requested + 511) & ~511ull;
+	run->bound -= frag_round_up(s->b.requested, 512);
 	run->allocated -= s->b.granted;
 }
 
@@ -214,7 +214,7 @@ static HOT int do_alloc(struct frag_run *run, const struct frag_event *e, bool c
 	run->allocs++;
 	run->requested += bytes;
 	run->allocated += s->b.granted;
-	run->bound += (bytes + 511) & ~511ull;
+	run->bound += frag_round_up(bytes, 512);
 	if (run->bound > run->peak_bound)
 		run->peak_bound = run->bound;
 	return 0;
