@@ -313,11 +313,14 @@ ROW(open_later, posix_spawn_file_actions_addopen, .path = 3, .more = 4)
 
 /* ---- writing: up to --writes-max; dir: the descriptor, more: how many bytes ------------------- */
 
+static long go_counted(void *next, long *a, int fd, size_t bytes)
+{
+	return frag_held && !frag_held_count(fd, bytes) ? -1 : frag_held_go(next, a);
+}
+
 static long count(void *next, long *a, const struct shape *s)
 {
-	return frag_held && !frag_held_count((int)a[s->dir - 1], (size_t)a[s->more - 1])
-		       ? -1
-		       : frag_held_go(next, a);
+	return go_counted(next, a, (int)a[s->dir - 1], (size_t)a[s->more - 1]);
 }
 
 /* Programs ask for more than there is; path: the source. */
@@ -326,10 +329,10 @@ static long count_copy(void *next, long *a, const struct shape *s)
 	struct stat st;
 	size_t n = (size_t)a[s->more - 1];
 
-	if (!FRAG_SYS(fstat, (int)a[s->path - 1], &st) && S_ISREG(st.st_mode) &&
+	if (frag_held && !FRAG_SYS(fstat, (int)a[s->path - 1], &st) && S_ISREG(st.st_mode) &&
 	    (size_t)st.st_size < n)
 		n = (size_t)st.st_size;
-	return frag_held && !frag_held_count((int)a[s->dir - 1], n) ? -1 : frag_held_go(next, a);
+	return go_counted(next, a, (int)a[s->dir - 1], n);
 }
 
 static long count_parts(void *next, long *a, const struct shape *s)
@@ -340,7 +343,7 @@ static long count_parts(void *next, long *a, const struct shape *s)
 	(void)s;
 	for (int i = 0; frag_held && i < (int)a[2]; i++)
 		sum += parts[i].iov_len;
-	return frag_held && !frag_held_count((int)a[0], sum) ? -1 : frag_held_go(next, a);
+	return go_counted(next, a, (int)a[0], sum);
 }
 
 static long count_stream(void *next, long *a, const struct shape *s)
