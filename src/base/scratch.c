@@ -22,7 +22,6 @@
 
 #include "interrupt.h"
 
-#define PREFIX ".cufrag-"
 #define PLACES 64
 #define DEPTH 500 /* depth of nested folders */
 

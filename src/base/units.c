@@ -14,8 +14,8 @@
 
 static const char unit_letters[] = "KMGTPE";
 
-/* 10^18 is the largest power of ten that leaves room for one more digit in 64 bits. */
-#define FRACTION_DIGITS_MAX 18
+/* 10^18, the largest power of ten that leaves room for one more digit in 64 bits. */
+#define FRACTION_SCALE_MAX 1000000000000000000u
 
 struct decimal {
 	uint64_t whole, fraction, scale; /* whole + fraction / scale */
@@ -34,7 +34,7 @@ static const char *read_decimal(const char *p, struct decimal *d)
 	if (*p != '.')
 		return p;
 	for (p++; isdigit((unsigned char)*p); p++, d->digits++) {
-		if (d->scale == 1000000000000000000u)
+		if (d->scale == FRACTION_SCALE_MAX)
 			continue; /* less than a byte in any unit: ignored */
 		d->scale *= 10;
 		d->fraction = d->fraction * 10 + (uint64_t)(*p - '0');
