@@ -145,13 +145,13 @@ void frag_live_dev_close(
 	struct frag_live_dev *d); /* tests; at the end of the process with card->dead */
 void frag_live_lock(struct frag_live_dev *d);
 void frag_live_unlock(struct frag_live_dev *d);
-/* Is this the process that started the library, and not a child of it?
- * The device, if it was used; NULL else. known: and this is the process that did. opened: a capture
- * may be the first that a device sees. */
+/* Is this the process that started the library, and not a child of it? */
 static inline bool frag_live_is_on(void)
 {
 	return FRAG_LIKELY(frag_live.pid != 0) && FRAG_LIKELY(!frag_live.is_child);
 }
+/* The device, if it was used; NULL else. known: and this is the process that did. opened: a capture
+ * may be the first that a device sees. */
 struct frag_live_dev *frag_live_used(int device);
 static inline struct frag_live_dev *frag_live_known(int device)
 {
