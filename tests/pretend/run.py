@@ -235,6 +235,7 @@ def main(arguments):
     counts = dict.fromkeys(("passed", "failed", "skipped"), 0)
     if os.access(PYTHON, os.X_OK):
         os.environ["CUFRAG"] = os.path.realpath(cufrag)
+        os.environ.pop("PYTHONUNBUFFERED", None)  # with it, lines of two ranks mix within a line
         os.environ["PATH"] = os.path.join(ENV, "bin") + ":" + os.environ["PATH"]
         with socket.socket() as s:  # of torchrun: others on this machine may use the default
             s.bind(("127.0.0.1", 0))
