@@ -42,10 +42,8 @@
  *  - trim (Shrink) gives every idle region back, but the very first only with extend=exact,
  *    and the next step starts at 2 MiB.
  *
- * Structure: common/segheap for regions and chunks; bfc/regions has ordered sets of the
- * free ones (`shared` for chunks that every stream may take, one per stream for the others)
- * and the regions. Invariants: every free chunk is in the set that its tag and stamp say;
- * no two neighbours of the same tag are free.
+ * Structure: common/bestfit for regions and chunks, with a set for chunks that every stream may
+ * take and one per stream for the others. Invariant: no two neighbours of the same tag are free.
  */
 #include "bfc/regions.h"
 
@@ -115,18 +113,29 @@ static int validate(const void *params, struct frag_err *err)
 	return 0;
 }
 
+/* What was stamped before the last synchronisation is safe for every stream. */
+static uint32_t set_of(const void *self, const struct frag_piece *p)
+{
+	return p->stamp < ((const struct frag_bfc *)self)->syncs ? 0 : p->tag;
+}
+
+static bool merges(const struct frag_piece *p, const struct frag_piece *next)
+{
+	return p->tag == next->tag;
+}
+
 static int create(const struct frag_policy_env *env, const void *params, void **out,
 		  struct frag_err *err)
 {
-	static const struct frag_heap_index sets = { frag_bfc_cut, frag_bfc_put };
+	static const struct frag_best_rules rules = { set_of, merges };
 	const struct frag_bfc_params *p = params;
 	struct frag_bfc *s;
 	double fraction;
 
-	FRAG_TRY(frag_heap_create(env, sizeof(*s), &sets, "policy bfc", out, err));
+	FRAG_TRY(frag_best_create(env, sizeof(*s), &rules, "policy bfc", out, err));
 	s = *out;
 	s->params = p;
-	s->ort = s->heap.gives_back = p->variant == FRAG_BFC_ORT;
+	s->ort = s->best.heap.gives_back = p->variant == FRAG_BFC_ORT;
 	fraction = p->fraction > 0 ? p->fraction : 0.75;
 	s->limit = s->ort && !(p->fraction > 0)
 			   ? FRAG_BFC_NO_LIMIT
@@ -137,18 +146,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 				  : p->max_internal;
 	s->step = s->ort ? p->initial : p->growth ? XLA_FIRST_STEP : s->limit;
 	s->step = frag_bfc_round(FRAG_MAX(FRAG_MIN(s->step, s->limit), 1));
-	frag_bset_nodes_init(&s->nodes);
-	frag_bset_init_shared(&s->shared, &s->nodes);
 	return 0;
-}
-
-static void destroy(void *self)
-{
-	struct frag_bfc *s = self;
-
-	frag_heap_release(&s->heap);
-	frag_slab_release(&s->nodes);
-	FRAG_FREE(s->own, s);
 }
 
 /* ---- hooks ---------------------------------------------------------------------------------- */
@@ -163,7 +161,6 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 {
 	struct frag_bfc *s = self;
 	uint64_t bytes = frag_bfc_round(FRAG_MAX(req->bytes, 1));
-	enum frag_class cls = FRAG_CLASS_HIT;
 	struct frag_piece *p;
 	bool whole;
 
@@ -171,36 +168,27 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 		return FRAG_OOM;
 	FRAG_CHECK_ALLOC(!frag_bfc_reserve(s, req->stream), "policy bfc", err);
 	p = frag_bfc_find(s, bytes, req->stream, &whole);
+	out->cls = FRAG_CLASS_HIT;
 	if (FRAG_UNLIKELY(!p)) {
-		FRAG_TRY(frag_bfc_make_room(s, bytes, req->stream, &p, &cls, err));
+		FRAG_TRY(frag_bfc_make_room(s, bytes, req->stream, &p, &out->cls, err));
 		whole = false;
 		FRAG_CHECK_ALLOC(!frag_bfc_reserve(s, req->stream), "policy bfc", err);
 	}
-	frag_bfc_cut(s, p);
-	if (!whole && must_split(s, p, bytes)) {
-		struct frag_piece *rest = frag_heap_split(&s->heap, p, bytes);
-
-		rest->link[0] = p->link[0];
-		frag_bfc_put(s, rest);
-		if (cls == FRAG_CLASS_HIT)
-			cls = FRAG_CLASS_SPLIT;
-	}
+	whole |= !must_split(s, p, bytes);
+	frag_best_take(&s->best, p, whole ? p->bytes : bytes, &out->cls);
 	if (s->params->streams && !p->tag) {
 		p->tag = req->stream + 1;
-		p->link[0] = (void *)s->syncs;
+		p->stamp = s->syncs;
 	}
-	frag_heap_grant(&s->heap, p, out);
-	out->cls = (uint8_t)cls;
+	frag_heap_grant(&s->best.heap, p, out);
 	return 0;
 }
 
 /* Joins p with the free chunk behind it; both are in no set. */
 static void absorb(struct frag_bfc *s, struct frag_piece *p)
 {
-	uintptr_t stamp = FRAG_MAX(frag_bfc_stamp(p), frag_bfc_stamp(p->next));
-
-	frag_heap_join(&s->heap, p);
-	p->link[0] = (void *)stamp;
+	p->stamp = FRAG_MAX(p->stamp, p->next->stamp);
+	frag_heap_join(&s->best.heap, p);
 }
 
 static int release(void *self, const struct frag_block *block, struct frag_err *err)
@@ -209,19 +197,19 @@ static int release(void *self, const struct frag_block *block, struct frag_err *
 	struct frag_piece *p = frag_piece_of(block), *q;
 
 	(void)err;
-	frag_heap_give(&s->heap, p);
+	frag_heap_give(&s->best.heap, p);
 	q = frag_piece_free_next(p);
 	if (q && q->tag == p->tag) {
-		frag_bfc_cut(s, q);
+		frag_best_cut(s, q);
 		absorb(s, p);
 	}
 	q = frag_piece_free_prev(p);
 	if (q && q->tag == p->tag) {
-		frag_bfc_cut(s, q);
+		frag_best_cut(s, q);
 		absorb(s, q);
 		p = q;
 	}
-	frag_bfc_put(s, p);
+	frag_best_put(s, p);
 	return 0;
 }
 
@@ -241,49 +229,17 @@ static int synced(void *self, struct frag_err *err)
 {
 	struct frag_bfc *s = self;
 	struct frag_bset_node *at;
-	uint32_t i;
 
 	(void)err;
 	s->syncs++;
-	for (i = 0; i < s->own_count; i++)
-		while ((at = frag_bset_first(&s->own[i]))) {
+	for (uint32_t i = 1; i < s->best.sets_count; i++)
+		while ((at = frag_bset_first(&s->best.sets[i])) != NULL) {
 			struct frag_piece *p = at->value;
 
-			frag_bset_erase_at(&s->own[i], at);
-			frag_bfc_put(s, p);
+			frag_bset_erase_at(&s->best.sets[i], at);
+			frag_best_put(s, p);
 		}
 	return 0;
-}
-
-static void usage(void *self, struct frag_usage *out)
-{
-	struct frag_bfc *s = self;
-	uint64_t most = frag_bset_largest(&s->shared);
-	uint32_t i;
-
-	for (i = 0; i < s->own_count; i++)
-		most = FRAG_MAX(most, frag_bset_largest(&s->own[i]));
-	frag_heap_usage(&s->heap, most, out);
-}
-
-/* ---- check ---------------------------------------------------------------------- */
-
-static bool indexed(void *ctx, const struct frag_piece *p)
-{
-	const struct frag_piece *next = frag_piece_free_next(p);
-
-	return !(next && next->tag == p->tag) &&
-	       frag_bset_has(frag_bfc_set(ctx, p), p->bytes, p->addr, p);
-}
-
-static int check(void *self, struct frag_err *err)
-{
-	struct frag_bfc *s = self;
-	size_t n = frag_bset_count(&s->shared);
-
-	for (uint32_t i = 0; i < s->own_count; i++)
-		n += frag_bset_count(&s->own[i]);
-	return frag_heap_check(&s->heap, n, indexed, s, err);
 }
 
 const struct frag_policy_ops frag_policy_bfc = {
@@ -295,12 +251,10 @@ const struct frag_policy_ops frag_policy_bfc = {
 		 "only with extend=exact",
 	.checked = "ONNX Runtime 1.31.1, its wheel (ort; streams read only); XLA in TensorFlow "
 		   "2.21's wheel; JAX 0.11's own pool on an H100 (xla)",
-	FRAG_HEAP_OPS,
+	FRAG_BEST_OPS,
 	FRAG_POLICY_PARAMS(struct frag_bfc_params),
 	.validate = validate,
-	FRAG_POLICY_HOOKS,
+	.free = release,
 	.trim = trim,
 	.synced = synced,
-	.usage = usage,
-	.check = check,
 };

@@ -4,35 +4,7 @@
 
 #define ORT_GIVE_UP (8 * FRAG_KIB)
 
-/* ---- sets of free chunks ---------------------------------------------------------------- */
-
-void frag_bfc_put(void *self, struct frag_piece *p)
-{
-	struct frag_bfc *s = self;
-
-	frag_bset_insert(frag_bfc_set(s, p), p->bytes, p->addr, p);
-}
-
-void frag_bfc_cut(void *self, struct frag_piece *p)
-{
-	struct frag_bfc *s = self;
-
-	frag_bset_erase(frag_bfc_set(s, p), p->bytes, p->addr);
-}
-
-int frag_bfc_reserve(struct frag_bfc *s, uint32_t stream)
-{
-	if (FRAG_UNLIKELY(s->ort && stream >= s->own_count) &&
-	    frag_bset_by_stream(&s->own, &s->own_count, stream, &s->nodes))
-		return FRAG_ENOMEM;
-	return frag_bset_nodes_reserve(&s->nodes, s->heap.pieces_count + 2)
-		       ?: frag_heap_reserve(&s->heap, 2);
-}
-
-static struct frag_piece *piece_at(struct frag_bset_node *at)
-{
-	return frag_bset_value(at);
-}
+/* ---- search ------------------------------------------------------------------------------ */
 
 /* The earlier of two in the order of the sets; NULL comes last. */
 static struct frag_piece *first_of(struct frag_piece *a, struct frag_piece *b)
@@ -46,18 +18,17 @@ static struct frag_piece *first_of(struct frag_piece *a, struct frag_piece *b)
 
 struct frag_piece *frag_bfc_find(struct frag_bfc *s, uint64_t bytes, uint32_t stream, bool *whole)
 {
-	struct frag_piece *p = piece_at(frag_bset_lower(&s->shared, bytes, 0));
-	uint32_t i;
+	struct frag_piece *p = frag_best_find(s, bytes);
 
 	*whole = false;
 	if (!s->ort)
 		return p;
-	p = first_of(p, piece_at(frag_bset_lower(&s->own[stream], bytes, 0)));
+	p = first_of(p, frag_best_find_in(&s->best, stream + 1, bytes));
 	if (p || !s->params->cross_stream)
 		return p;
 	*whole = true;
-	for (i = 0; i < s->own_count; i++)
-		p = first_of(p, piece_at(frag_bset_lower(&s->own[i], bytes, 0)));
+	for (uint32_t i = 1; i < s->best.sets_count; i++)
+		p = first_of(p, frag_best_find_in(&s->best, i, bytes));
 	return p;
 }
 
@@ -109,37 +80,36 @@ static int extend(struct frag_bfc *s, uint64_t bytes, uint32_t stream, struct fr
 	size = next_region(s, bytes, left, &doubled);
 	if (s->ort && !doubled)
 		double_step(s);
-	rc = frag_heap_grow(&s->heap, size, stream, &p, err);
+	rc = frag_best_grow(&s->best, size, stream, &p, err);
 	while (rc == FRAG_OOM) {
 		size = back_off(size);
 		if (size < bytes || (s->ort && size < ORT_GIVE_UP))
 			return FRAG_OOM;
-		rc = frag_heap_grow(&s->heap, size, stream, &p, err);
+		rc = frag_best_grow(&s->best, size, stream, &p, err);
 	}
 	if (rc)
 		return rc;
 	if (!s->ort && !doubled)
 		double_step(s);
 	if (s->ort && s->params->extend == FRAG_BFC_POW2 && !s->region_bytes)
-		frag_heap_keep(&s->heap, p->seg);
+		frag_heap_keep(&s->best.heap, p->seg);
 	s->region_bytes += size;
-	frag_bfc_put(s, p);
 	return 0;
 }
 
 int frag_bfc_give_back(struct frag_bfc *s, struct frag_err *err)
 {
-	uint64_t held = s->heap.free_bytes;
-	int rc = frag_heap_drop_idle(&s->heap, err);
+	uint64_t held = s->best.heap.free_bytes;
+	int rc = frag_heap_drop_idle(&s->best.heap, err);
 
-	s->region_bytes -= held - s->heap.free_bytes;
+	s->region_bytes -= held - s->best.heap.free_bytes;
 	return rc;
 }
 
 /* Idle regions go, if that can help, and a new one comes. */
 static int collect(struct frag_bfc *s, uint64_t bytes, uint32_t stream, struct frag_err *err)
 {
-	uint64_t idle = s->heap.idle_bytes;
+	uint64_t idle = s->best.heap.idle_bytes;
 
 	if (!s->params->gc || !idle || bytes > s->limit - s->region_bytes + idle)
 		return FRAG_OOM;
@@ -148,9 +118,9 @@ static int collect(struct frag_bfc *s, uint64_t bytes, uint32_t stream, struct f
 }
 
 int frag_bfc_make_room(struct frag_bfc *s, uint64_t bytes, uint32_t stream, struct frag_piece **p,
-		       enum frag_class *cls, struct frag_err *err)
+		       uint8_t *cls, struct frag_err *err)
 {
-	bool whole, again = s->params->retry && !s->ort && s->heap.env.sync;
+	bool whole, again = s->params->retry && !s->ort && s->best.heap.env.sync;
 	int rc;
 
 	*cls = FRAG_CLASS_GROW;
@@ -165,7 +135,7 @@ int frag_bfc_make_room(struct frag_bfc *s, uint64_t bytes, uint32_t stream, stru
 		if (!again)
 			return FRAG_OOM;
 		again = false;
-		s->heap.env.sync(s->heap.env.sync_ctx);
+		s->best.heap.env.sync(s->best.heap.env.sync_ctx);
 		*p = frag_bfc_find(s, bytes, stream, &whole);
 		if (*p)
 			return 0;

@@ -3,15 +3,14 @@
  * What the parts of the bfc policy share: options, state, sets of free chunks, regions.
  * The rules are at the head of bfc.c.
  *
- * piece->tag: 0 no stream, else stream + 1. piece->link[0]: stamp, the number of
- * synchronisations when the chunk was given to its stream.
- * Invariant: every free chunk is in the set that its tag and stamp say.
+ * piece->tag: 0 no stream, else stream + 1; piece->stamp: the number of
+ * synchronisations when the chunk was given to its stream. Set 0 is of the chunks that every stream
+ * may take, the others are of one stream, by tag.
  */
 #ifndef FRAG_BFC_REGIONS_H
 #define FRAG_BFC_REGIONS_H
 
-#include "bset.h"
-#include "segheap.h"
+#include "bestfit.h"
 
 #define FRAG_BFC_UNIT 256u
 #define FRAG_BFC_NO_LIMIT (1ull << 62)
@@ -26,18 +25,14 @@ struct frag_bfc_params {
 };
 
 struct frag_bfc {
-	struct frag_heap heap; /* first: its hooks are used as they are */
+	struct frag_best best; /* first: its hooks are used as they are */
 	const struct frag_bfc_params *params;
 	bool ort;
 	uint64_t max_internal;
 	uint64_t limit; /* of the sum of all regions */
 	uint64_t region_bytes;
 	uint64_t step; /* next region, before it is cut to what is left */
-	uintptr_t syncs;
-	struct frag_slab nodes;
-	struct frag_bset shared;
-	struct frag_bset *own; /* [own_count], by stream */
-	uint32_t own_count;
+	uint64_t syncs;
 };
 
 static inline uint64_t frag_bfc_round(uint64_t bytes)
@@ -45,28 +40,17 @@ static inline uint64_t frag_bfc_round(uint64_t bytes)
 	return (bytes + FRAG_BFC_UNIT - 1) & ~(uint64_t)(FRAG_BFC_UNIT - 1);
 }
 
-static inline uintptr_t frag_bfc_stamp(const struct frag_piece *p)
-{
-	return (uintptr_t)p->link[0];
-}
-
-/* The set that a free chunk is in. */
-static inline struct frag_bset *frag_bfc_set(struct frag_bfc *s, const struct frag_piece *p)
-{
-	return !p->tag || frag_bfc_stamp(p) < s->syncs ? &s->shared : &s->own[p->tag - 1];
-}
-
-/* self: a struct frag_bfc. */
-void frag_bfc_put(void *self, struct frag_piece *p);
-void frag_bfc_cut(void *self, struct frag_piece *p);
-
 /* Host memory for anything that one request or free can do. 0 or FRAG_ENOMEM. */
-int frag_bfc_reserve(struct frag_bfc *s, uint32_t stream);
+static inline int frag_bfc_reserve(struct frag_bfc *s, uint32_t stream)
+{
+	return frag_best_reserve(&s->best, s->ort ? stream + 1 : 0, 2);
+}
+
 /* The chunk that serves a request, or NULL. *whole: it may not be split. pre: reserved. */
 struct frag_piece *frag_bfc_find(struct frag_bfc *s, uint64_t bytes, uint32_t stream, bool *whole);
 /* When no chunk fits. 0 and *p (in its set) and how, FRAG_OOM or an error. */
 int frag_bfc_make_room(struct frag_bfc *s, uint64_t bytes, uint32_t stream, struct frag_piece **p,
-		       enum frag_class *cls, struct frag_err *err);
+		       uint8_t *cls, struct frag_err *err);
 /* Gives every region without live chunks back, lowest first, except a kept one. */
 int frag_bfc_give_back(struct frag_bfc *s, struct frag_err *err);
 

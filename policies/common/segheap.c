@@ -200,7 +200,7 @@ static int grow(struct frag_heap *h, const struct frag_heap_growth *g, struct fr
 }
 
 int frag_heap_make_room(struct frag_heap *h, const struct frag_heap_growth *g,
-			struct frag_piece **out, enum frag_class *cls, struct frag_err *err)
+			struct frag_piece **out, uint8_t *cls, struct frag_err *err)
 {
 	int rc = grow(h, g, out, err);
 

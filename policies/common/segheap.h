@@ -103,7 +103,7 @@ struct frag_heap_growth {
 	struct frag_piece *(*find)(const void *index_ctx, uint64_t bytes);
 };
 int frag_heap_make_room(struct frag_heap *h, const struct frag_heap_growth *g,
-			struct frag_piece **out, enum frag_class *cls, struct frag_err *err);
+			struct frag_piece **out, uint8_t *cls, struct frag_err *err);
 
 /* Host memory for `n` splits. 0 or FRAG_ENOMEM. */
 static inline int frag_heap_reserve(struct frag_heap *h, size_t n)

@@ -4,7 +4,6 @@
  *
  *   gl_seg.c     segments of separately created pages, their pieces, giving back
  *   gl_stitch.c  stitched blocks: making, taking, dropping
- *   gl_small.c   small requests
  *   gl_large.c   large requests: the order of the steps
  *   gl_walk.c    visit, check, usage
  *
@@ -26,10 +25,9 @@
 
 #include <frag/policy.h>
 
-#include <bset.h>
+#include <bestfit.h>
 #include "lib/links.h"
 #include "lib/slabs.h"
-#include <segheap.h>
 
 #define GL_PAGE FRAG_PAGE
 
@@ -88,7 +86,7 @@ struct gl_stitch {
 };
 
 struct gl_stream {
-	struct frag_bset small, large;	   /* free pieces by (size, address) */
+	struct frag_bset large;		   /* free pieces by (size, address) */
 	uint64_t large_bytes;		   /* sum of `large` */
 	struct frag_bset stitches;	   /* free stitches, the same way */
 	struct gl_stitch *oldest, *newest; /* inactive and dead ones */
@@ -107,9 +105,9 @@ struct gl {
 	const struct gl_params *params;
 	bool paper;
 	uint64_t frag_limit, small_max;
-	struct frag_heap small;
+	struct frag_best small; /* a set for each stream */
 	struct frag_slab pieces;
-	struct frag_slab nodes; /* of all sets */
+	struct frag_slab nodes; /* of the sets of the streams */
 	struct gl_stream *streams;
 	uint32_t streams_count;
 	struct gl_seg **segs;
@@ -134,7 +132,7 @@ enum { GL_KIND_SMALL, GL_KIND_PIECE, GL_KIND_STITCH, GL_KIND_MASK };
 
 /* gl_seg.c */
 
-/* Host memory for `more` large pieces (and one small split, one stitch). 0 or FRAG_ENOMEM. */
+/* Host memory for `more` large pieces (and one stitch). 0 or FRAG_ENOMEM. */
 int gl_room(struct gl *g, size_t more);
 /* A new segment, as one free piece that is in no set. 0, FRAG_OOM or an error.
  * *no_space: it was refused for want of address space. */
@@ -153,6 +151,8 @@ void gl_unuse(struct gl *g, struct gl_piece *p);
 void gl_busy(struct gl *g, struct gl_seg *seg, int change);
 /* Gives back every idle segment, and what earlier failures left. */
 int gl_release_idle(struct gl *g, struct frag_err *err);
+/* Waits for pending frees; then everything idle goes, large segments first. */
+int gl_release_all(struct gl *g, struct frag_err *err);
 void gl_drop_segs(struct gl *g);
 void gl_sort(struct gl *g);
 
@@ -185,14 +185,6 @@ int gl_collect(struct gl *g, unsigned round, uint64_t need, struct frag_err *err
 /* Paper: down to the bound, least recently used first. */
 int gl_stitch_trim(struct gl *g, struct frag_err *err);
 void gl_drop_stitches(struct gl *g);
-
-/* gl_small.c */
-extern const struct frag_heap_index gl_small_index;
-int gl_small_alloc(struct gl *g, uint64_t bytes, uint32_t stream, struct frag_block *out,
-		   struct frag_err *err);
-void gl_small_free(struct gl *g, struct frag_piece *p);
-/* Waits for pending frees; then everything idle goes, large segments first. */
-int gl_release_all(struct gl *g, struct frag_err *err);
 
 /* gl_large.c */
 int gl_large_alloc(struct gl *g, uint32_t stream, uint64_t bytes, struct frag_block *out,

@@ -251,6 +251,14 @@ int gl_release_idle(struct gl *g, struct frag_err *err)
 	return 0;
 }
 
+int gl_release_all(struct gl *g, struct frag_err *err)
+{
+	if (g->env.sync)
+		g->env.sync(g->env.sync_ctx);
+	FRAG_TRY(gl_release_idle(g, err));
+	return frag_heap_drop_idle(&g->small.heap, err);
+}
+
 /* At the end: gives everything back; a call that fails is tried once more. pre: no stitches. */
 void gl_drop_segs(struct gl *g)
 {

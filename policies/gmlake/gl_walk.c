@@ -56,10 +56,11 @@ void gl_visit(void *self, const struct frag_visitor *v)
 	size_t i = 0, k = 0;
 
 	gl_sort(g);
-	frag_heap_sort(&g->small);
+	frag_heap_sort(&g->small.heap);
 	for (;;) {
 		frag_addr_t a = i < g->segs_count ? g->segs[i]->addr : UINT64_MAX;
-		frag_addr_t b = k < g->small.segs_count ? g->small.segs[k]->addr : UINT64_MAX;
+		frag_addr_t b =
+			k < g->small.heap.segs_count ? g->small.heap.segs[k]->addr : UINT64_MAX;
 		frag_addr_t c = going ? going->addr : UINT64_MAX;
 
 		if (FRAG_MIN(a, FRAG_MIN(b, c)) == UINT64_MAX)
@@ -67,7 +68,7 @@ void gl_visit(void *self, const struct frag_visitor *v)
 		if (a < b && a < c) {
 			visit_large(g->segs[i++], v);
 		} else if (b < c) {
-			visit_small(g->small.segs[k++], v);
+			visit_small(g->small.heap.segs[k++], v);
 		} else {
 			visit_going(going, v);
 			going = going_after(g, c);
@@ -78,24 +79,22 @@ void gl_visit(void *self, const struct frag_visitor *v)
 void gl_usage(void *self, struct frag_usage *out)
 {
 	const struct gl *g = self;
-	uint32_t i;
+	const struct frag_heap *small = &g->small.heap;
+	uint64_t largest = frag_best_largest(&g->small);
 
+	for (uint32_t i = 0; i < g->streams_count; i++)
+		largest = FRAG_MAX(largest, frag_bset_largest(&g->streams[i].large));
 	*out = (struct frag_usage){
-		.allocated_bytes = g->small.live_bytes + g->live_bytes,
-		.waiting_bytes = g->small.waiting_bytes + g->waiting_bytes,
-		.free_bytes = g->small.free_bytes + g->large_bytes - g->live_bytes -
+		.allocated_bytes = small->live_bytes + g->live_bytes,
+		.waiting_bytes = small->waiting_bytes + g->waiting_bytes,
+		.free_bytes = small->free_bytes + g->large_bytes - g->live_bytes -
 			      g->waiting_bytes + g->going_bytes,
-		.releasable_bytes = g->small.idle_bytes + g->idle_bytes + g->going_bytes,
-		.segments_count = g->small.segs_count + g->segs_count + g->going_count,
-		.blocks_count = g->small.pieces_count + frag_slab_live(&g->pieces) + g->going_count,
+		.releasable_bytes = small->idle_bytes + g->idle_bytes + g->going_bytes,
+		.largest_free_bytes = largest,
+		.segments_count = small->segs_count + g->segs_count + g->going_count,
+		.blocks_count = small->pieces_count + frag_slab_live(&g->pieces) + g->going_count,
 	};
 	out->non_releasable_bytes = out->free_bytes - out->releasable_bytes;
-	for (i = 0; i < g->streams_count; i++) {
-		uint64_t most = FRAG_MAX(frag_bset_largest(&g->streams[i].small),
-					 frag_bset_largest(&g->streams[i].large));
-
-		out->largest_free_bytes = FRAG_MAX(out->largest_free_bytes, most);
-	}
 }
 
 /* ---- check -------------------------------------------------------------------------------- */
@@ -154,29 +153,19 @@ static const char *check_seg(const struct gl *g, const struct gl_seg *seg, size_
 	return bad || busy == seg->busy ? bad : "use of a segment miscounted";
 }
 
-static bool small_indexed(void *ctx, const struct frag_piece *p)
-{
-	const struct gl *g = ctx;
-
-	return !frag_piece_free_next(p) &&
-	       frag_bset_has(&g->streams[p->seg->stream].small, p->bytes, p->addr, p);
-}
-
 int gl_check(void *self, struct frag_err *err)
 {
 	struct gl *g = self;
-	size_t small = 0, large = 0, free_pieces = 0;
+	size_t large = 0, free_pieces = 0;
 	const char *bad = NULL;
 
 	for (size_t i = 0; i < g->segs_count && !bad; i++)
 		bad = check_seg(g, g->segs[i], &free_pieces);
-	for (uint32_t i = 0; i < g->streams_count; i++) {
-		small += frag_bset_count(&g->streams[i].small);
+	for (uint32_t i = 0; i < g->streams_count; i++)
 		large += frag_bset_count(&g->streams[i].large);
-	}
 	if (!bad && large != free_pieces)
 		bad = "a set has too much in it";
 	if (bad)
 		return frag_fail(err, FRAG_ECHECK, "gmlake: %s", bad);
-	return frag_heap_check(&g->small, small, small_indexed, g, err);
+	return frag_best_op_check(&g->small, err);
 }
