@@ -156,5 +156,5 @@ const struct frag_policy_ops frag_policy_umpire_mixed = {
 	.alloc = mixed_alloc,
 	.free = mixed_free,
 	.free_requested = mixed_free_requested,
-	.trim = frag_upstream_op_trim,
+	.trim = frag_adaptor_trim,
 };

@@ -329,7 +329,7 @@ int frag_quick_op_trim(void *self, uint16_t pool, struct frag_err *err)
 {
 	/* it knows no private pools: an empty_cache of one is of all */
 	FRAG_TRY(give_back(self, err));
-	return frag_upstream_op_trim(self, pool, err);
+	return frag_adaptor_trim(self, pool, err);
 }
 
 int frag_quick_op_create(const struct frag_policy_env *env, const void *params, bool by_address,
