@@ -124,6 +124,28 @@ int frag_heap_drop(struct frag_heap *h, struct frag_seg *seg, struct frag_err *e
 	return 0;
 }
 
+int frag_heap_retire(struct frag_heap *h, struct frag_piece *p, struct frag_err *err)
+{
+	int rc = frag_heap_drop(h, p->seg, err);
+
+	if (rc) {
+		p->link[0] = h->left;
+		h->left = p;
+	}
+	return rc;
+}
+
+static int retire_left(struct frag_heap *h, struct frag_err *err)
+{
+	while (h->left) {
+		struct frag_piece *p = h->left;
+
+		h->left = p->link[0];
+		FRAG_TRY(frag_heap_retire(h, p, err));
+	}
+	return 0;
+}
+
 void frag_heap_keep(struct frag_heap *h, struct frag_seg *seg)
 {
 	FRAG_ASSERT(frag_seg_is_idle(seg) && !seg->kept);
@@ -170,6 +192,8 @@ int frag_heap_drop_idle(struct frag_heap *h, struct frag_err *err)
 	struct frag_piece *p;
 	int rc;
 
+	if (!h->index)
+		return retire_left(h, err);
 	if (!h->idle_count)
 		return 0;
 	for (seg = idle_chain(h); seg; seg = next) {
@@ -281,6 +305,8 @@ int frag_heap_check(const struct frag_heap *h, size_t indexed,
 {
 	size_t count = 0;
 
+	for (const struct frag_piece *p = h->left; p; p = p->link[0])
+		indexed++;
 	for (size_t i = 0; i < h->segs_count; i++)
 		for (const struct frag_piece *p = h->segs[i]->first; p; p = p->next) {
 			if (!frag_piece_is_free(p))
