@@ -106,6 +106,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	frag_best_init(&g->small, env, &small);
 	frag_slab_init(&g->pieces, sizeof(struct gl_piece));
 	frag_bset_nodes_init(&g->nodes);
+	frag_bset_init(&g->segs);
 	*out = g;
 	return 0;
 }

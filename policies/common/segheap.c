@@ -261,21 +261,23 @@ void frag_heap_op_free_requested(void *self, const struct frag_block *block)
 	frag_heap_wait(self, frag_piece_of(block));
 }
 
+void frag_heap_visit_seg(const struct frag_heap *h, const struct frag_seg *seg,
+			 const struct frag_visitor *v)
+{
+	if (v->segment)
+		v->segment(v->ctx, seg->addr, seg->bytes, seg->stream);
+	if (v->block)
+		frag_pieces_visit(seg->first, v,
+				  h->gives_back && frag_seg_is_idle(seg) && !seg->kept);
+}
+
 void frag_heap_op_visit(void *self, const struct frag_visitor *v)
 {
 	struct frag_heap *h = self;
-	size_t i;
 
 	frag_heap_sort(h);
-	for (i = 0; i < h->segs_count; i++) {
-		const struct frag_seg *seg = h->segs[i];
-		bool idle = h->gives_back && frag_seg_is_idle(seg) && !seg->kept;
-
-		if (v->segment)
-			v->segment(v->ctx, seg->addr, seg->bytes, seg->stream);
-		if (v->block)
-			frag_pieces_visit(seg->first, v, idle);
-	}
+	for (size_t i = 0; i < h->segs_count; i++)
+		frag_heap_visit_seg(h, h->segs[i], v);
 }
 
 void frag_heap_op_usage(void *self, struct frag_usage *out)

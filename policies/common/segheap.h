@@ -249,7 +249,9 @@ void frag_heap_usage(const struct frag_heap *h, uint64_t largest_free_bytes,
 int frag_heap_check(const struct frag_heap *h, size_t indexed,
 		    bool (*index)(void *ctx, const struct frag_piece *p), void *ctx,
 		    struct frag_err *err);
-/* Segments in address order. */
+/* Segments in address order; one of them as a visit shows it. */
 void frag_heap_sort(struct frag_heap *h);
+void frag_heap_visit_seg(const struct frag_heap *h, const struct frag_seg *seg,
+			 const struct frag_visitor *v);
 
 #endif

@@ -63,10 +63,8 @@ struct gl_seg {
 		mapped; /* all; with a handle; that are mapped here, from the first */
 	uint32_t busy;	/* pieces in use + extents of active stitches */
 	uint32_t stream;
-	size_t index; /* in g->segs */
-	struct gl_piece *first;
+	struct gl_piece *first; /* NULL: going, a driver call failed while it was given back */
 	struct gl_extent *extents;
-	struct gl_seg *chain; /* of those that are going */
 	struct gl_piece **at; /* [pages]: the piece that starts there, NULL: none */
 	uint64_t handles[];   /* [pages] */
 };
@@ -110,11 +108,9 @@ struct gl {
 	struct frag_slab nodes; /* of the sets of the streams */
 	struct gl_stream *streams;
 	uint32_t streams_count;
-	struct gl_seg **segs;
-	size_t segs_count, segs_cap;
-	bool unsorted;
-	struct gl_seg *going; /* a driver call failed while they were given back */
-	uint64_t going_bytes, going_count;
+	struct frag_bset segs;		   /* by address */
+	size_t segs_count;		   /* of these, that have memory */
+	uint64_t going_bytes, going_count; /* of these, that are going */
 	size_t stitches_count;
 	uint64_t stitched_bytes; /* address space of all stitches */
 	uint64_t live_bytes, waiting_bytes, large_bytes, idle_bytes;
@@ -154,7 +150,17 @@ int gl_release_idle(struct gl *g, struct frag_err *err);
 /* Waits for pending frees; then everything idle goes, large segments first. */
 int gl_release_all(struct gl *g, struct frag_err *err);
 void gl_drop_segs(struct gl *g);
-void gl_sort(struct gl *g);
+
+/* The segments by address; NULL at the end. */
+static inline struct gl_seg *gl_seg_from(const struct gl *g, frag_addr_t addr)
+{
+	return frag_bset_value(frag_bset_lower(&g->segs, addr, 0));
+}
+
+static inline struct gl_seg *gl_seg_next(const struct gl *g, const struct gl_seg *seg)
+{
+	return gl_seg_from(g, seg->addr + 1);
+}
 
 /* gl_stitch.c */
 
