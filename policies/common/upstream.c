@@ -22,6 +22,7 @@ int frag_upstream_create(const struct frag_policy_env *env, const char *text,
 	if (*text && strcmp(text, "device") != 0)
 		FRAG_TRY(frag_inner_open(text, env, &up->a.inner, err));
 	frag_slab_init(&up->chunks, sizeof(struct frag_chunk));
+	frag_slab_init(&up->pieces, sizeof(struct frag_piece));
 	frag_bset_init(&up->by_addr);
 	*self = FRAG_GIVE(up);
 	return 0;
@@ -41,6 +42,7 @@ void frag_upstream_op_destroy(void *self)
 		frag_inner_close(&up->a.inner);
 	frag_bset_release(&up->by_addr);
 	frag_slab_release(&up->chunks);
+	frag_slab_release(&up->pieces);
 	frag_host_free(up);
 }
 
@@ -151,6 +153,17 @@ struct frag_chunk *frag_upstream_next(const struct frag_upstream *up,
 }
 
 /* ---- pieces of chunks ------------------------------------------------------------ */
+
+void frag_pieces_free_requested(void *self, const struct frag_block *block)
+{
+	struct frag_upstream *up = self;
+	struct frag_piece *p = frag_piece_of(block);
+
+	FRAG_ASSERT(p->state == FRAG_STATE_LIVE);
+	p->state = FRAG_STATE_WAITING;
+	up->live_bytes -= p->bytes;
+	up->waiting_bytes += p->bytes;
+}
 
 static bool is_idle(const struct frag_chunk *c)
 {

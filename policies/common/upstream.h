@@ -41,7 +41,9 @@ struct frag_upstream {
 	struct frag_bset by_addr; /* (block.addr, 0) -> chunk */
 	uint64_t bytes;		  /* sum over the chunks */
 	uint64_t granted;	  /* sum over the chunks of what the upstream counts for them */
-	size_t slack_count;	  /* parts of chunks, before or behind, that the pool cannot use */
+	struct frag_slab pieces;  /* of pools that cut their chunks into pieces */
+	uint64_t live_bytes, waiting_bytes; /* of these */
+	size_t slack_count; /* parts of chunks, before or behind, that the pool cannot use */
 };
 
 /* What a policy over an upstream adds; self is its state, of `bytes`, the upstream first. */
@@ -77,9 +79,9 @@ struct frag_chunk *frag_upstream_next(const struct frag_upstream *up,
 				      const struct frag_chunk *chunk);
 
 /* A free piece that is the whole of a new chunk. pre: the slab has a spare object. */
-static inline struct frag_piece *frag_chunk_piece(struct frag_slab *slab, struct frag_chunk *c)
+static inline struct frag_piece *frag_chunk_piece(struct frag_upstream *up, struct frag_chunk *c)
 {
-	struct frag_piece *p = frag_slab_alloc(slab);
+	struct frag_piece *p = frag_slab_alloc(&up->pieces);
 
 	*p = (struct frag_piece){ .addr = c->addr,
 				  .bytes = c->bytes,
@@ -90,6 +92,8 @@ static inline struct frag_piece *frag_chunk_piece(struct frag_slab *slab, struct
 	return p;
 }
 
+/* A hook, for handles that are pieces. */
+void frag_pieces_free_requested(void *self, const struct frag_block *block);
 /* Walks the pieces of one chunk; a free whole chunk counts as releasable if `gives_back`. */
 void frag_chunk_visit(const struct frag_chunk *c, const struct frag_visitor *v, bool gives_back);
 /* For `check`: as frag_heap_check, for the pieces of the chunks of `owner`. */
