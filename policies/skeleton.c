@@ -182,7 +182,7 @@ static void free_requested(void *self, const struct frag_block *block)
 	frag_heap_wait(&s->heap, frag_piece_of(block));
 }
 
-/* Optional: empty_cache. pool: 0 the default pools, else that one; who knows no pools trims all. */
+/* Optional: empty_cache. pool: 0 the default pools, else that one, or all. */
 static int trim(void *self, uint16_t pool, struct frag_err *err)
 {
 	(void)pool;
@@ -197,7 +197,7 @@ static void visit(void *self, const struct frag_visitor *v)
 	frag_heap_op_visit(&s->heap, v);
 }
 
-/* Optional; very often, so O(1), from counters; else leave it out. Largest free block 0: unknown. */
+/* Optional; very often, so O(1), from counters, or left out. Largest free block 0: unknown. */
 static void usage(void *self, struct frag_usage *out)
 {
 	struct self *s = self;
