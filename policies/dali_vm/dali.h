@@ -45,7 +45,7 @@ struct dali_block {
 /* Address space without a gap, of one or more reservations. */
 struct dali_region {
 	frag_addr_t base;
-	struct dali_piece *first, *last;
+	struct dali_piece *first;
 	struct dali_block *blocks;
 	size_t blocks_count;
 };

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "lib/links.h"
+
 int dali_room(struct dali *d, size_t more)
 {
 	return frag_slab_reserve(&d->pieces, more)
@@ -20,16 +22,10 @@ struct dali_piece *dali_split(struct dali *d, struct dali_piece *p, uint64_t byt
 	*rest = (struct dali_piece){
 		.addr = p->addr + bytes,
 		.bytes = p->bytes - bytes,
-		.prev = p,
-		.next = p->next,
 		.state = p->state,
 		.was = p->was,
 	};
-	if (p->next)
-		p->next->prev = rest;
-	else
-		dali_region_of(d, p->addr)->last = rest;
-	p->next = rest;
+	FRAG_LINK_AFTER(p, rest);
 	p->bytes = bytes;
 	return rest;
 }
@@ -39,11 +35,7 @@ void dali_join(struct dali *d, struct dali_piece *p)
 	struct dali_piece *q = p->next;
 
 	p->bytes += q->bytes;
-	p->next = q->next;
-	if (q->next)
-		q->next->prev = p;
-	else
-		dali_region_of(d, p->addr)->last = p;
+	FRAG_UNLINK_NEXT(p);
 	frag_slab_free(&d->pieces, q);
 }
 
@@ -192,20 +184,25 @@ struct dali_region *dali_region_of(const struct dali *d, frag_addr_t addr)
 	return r;
 }
 
-static struct dali_region *region_that_ends(const struct dali *d, frag_addr_t addr)
+/* The region that begins (or ends) at addr, or NULL. */
+static struct dali_region *region_at(const struct dali *d, frag_addr_t addr, bool ends)
 {
-	for (size_t i = 0; i < d->regions_count; i++)
-		if (d->regions[i].base + region_bytes(d, &d->regions[i]) == addr)
-			return &d->regions[i];
+	for (size_t i = 0; i < d->regions_count; i++) {
+		struct dali_region *r = &d->regions[i];
+
+		if (r->base + (ends ? region_bytes(d, r) : 0) == addr)
+			return r;
+	}
 	return NULL;
 }
 
-static struct dali_region *region_that_begins(const struct dali *d, frag_addr_t addr)
+static struct dali_piece *last_of(const struct dali_region *r)
 {
-	for (size_t i = 0; i < d->regions_count; i++)
-		if (d->regions[i].base == addr)
-			return &d->regions[i];
-	return NULL;
+	struct dali_piece *p = r->first;
+
+	while (p->next)
+		p = p->next;
+	return p;
 }
 
 /* Appends `count` block places to a region, empty, or those of `from`. */
@@ -228,15 +225,14 @@ static int extend_blocks(struct dali_region *r, size_t count, const struct dali_
 /* The region behind joins the one that ends where it begins. Without memory they stay apart. */
 static void append_next(struct dali *d, struct dali_region *r)
 {
-	struct dali_region *n = region_that_begins(d, r->base + region_bytes(d, r));
-	struct dali_piece *l = r->last, *p;
+	struct dali_region *n = region_at(d, r->base + region_bytes(d, r), false);
+	struct dali_piece *l = last_of(r), *p;
 
 	if (!n || extend_blocks(r, n->blocks_count, n->blocks))
 		return;
 	p = n->first;
 	l->next = p;
 	p->prev = l;
-	r->last = n->last;
 	frag_host_free(n->blocks);
 	d->regions_count--;
 	memmove(n, n + 1, (size_t)(&d->regions[d->regions_count] - n) * sizeof(*n));
@@ -256,24 +252,23 @@ static void append_next(struct dali *d, struct dali_region *r)
 /* Address space at `addr` becomes part of a region. Memory for the piece is there. */
 static int add_space(struct dali *d, frag_addr_t addr, uint64_t bytes)
 {
-	struct dali_region *r = region_that_ends(d, addr);
+	struct dali_region *r = region_at(d, addr, true);
 	struct dali_region fresh = { .base = addr };
 	struct dali_piece *p;
 
 	if (extend_blocks(r ? r : &fresh, bytes / d->block, NULL))
 		return FRAG_ENOMEM;
 	p = frag_slab_alloc(&d->pieces);
-	*p = (struct dali_piece){
-		.addr = addr, .bytes = bytes, .prev = r ? r->last : NULL, .state = DALI_OUT
-	};
+	*p = (struct dali_piece){ .addr = addr, .bytes = bytes, .state = DALI_OUT };
 	if (r) {
-		r->last->next = p;
+		struct dali_piece *last = last_of(r);
+
+		FRAG_LINK_AFTER(last, p);
 	} else {
 		r = &d->regions[d->regions_count++];
 		*r = fresh;
 		r->first = p;
 	}
-	r->last = p;
 	dali_give(d, p, DALI_HOLE);
 	append_next(d, r);
 	return 0;
