@@ -138,8 +138,6 @@ static void destroy(void *self)
 		for (p = s->pages.heap.segs[i]->first; p; p = p->next)
 			if (is_slab(p))
 				frag_host_free(slab_in(p));
-	for (i = 0; i < s->classes_count; i++)
-		frag_host_free(s->classes[i].spare);
 	frag_host_free(s->classes);
 	frag_best_op_destroy(s);
 }
@@ -182,12 +180,14 @@ static void give_pages(struct self *s, struct frag_piece *p)
 static int next_slab(struct self *s, struct frag_sc_class *c, uint32_t stream, uint8_t *cls,
 		     struct frag_err *err)
 {
+	FRAG_AUTO_FREE struct frag_sc_slab *l = NULL;
 	struct frag_piece *p = NULL;
 	int rc;
 
 	if (frag_sc_next(c))
 		return 0;
-	FRAG_CHECK_ALLOC(frag_sc_prepare(c), "policy slab", err);
+	l = frag_sc_slab_new(c);
+	FRAG_CHECK_ALLOC(l, "policy slab", err);
 	rc = take_pages(s, s->params->page, stream, &p, cls, err);
 	if (rc >= 0 &&
 	    frag_sc_next(c)) { /* it waited for frees, and slots of this class came back */
@@ -197,8 +197,9 @@ static int next_slab(struct self *s, struct frag_sc_class *c, uint32_t stream, u
 	}
 	if (rc)
 		return rc;
-	c->current = frag_sc_begin(c, p);
-	p->link[0] = (void *)c->current;
+	l->piece = p;
+	p->link[0] = (void *)l;
+	c->current = FRAG_GIVE(l);
 	s->slabs_count++;
 	return 0;
 }
@@ -233,7 +234,7 @@ static void free_small(struct self *s, struct frag_sc_slab *l, frag_addr_t addr)
 	s->slots_count--;
 	if (FRAG_LIKELY(!frag_sc_put_slot(l, slot)))
 		return;
-	frag_sc_end(l);
+	frag_host_free(l);
 	s->slabs_count--;
 	give_pages(s, p);
 }

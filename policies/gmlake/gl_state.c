@@ -50,16 +50,24 @@ bool gl_stitch_is_free(const struct gl_stitch *s)
 	return s->state == GL_INACTIVE && s->free_pages == s->pages;
 }
 
-static void count_pages(struct gl *g, struct gl_stitch *s, uint32_t pages, int sign)
+/* Another state, or number of free pages: into the set of its stream, or out of it. */
+static void restate(struct gl *g, struct gl_stitch *s, enum gl_stitch_state state,
+		    uint32_t free_pages)
 {
 	struct frag_bset *set = &g->streams[s->stream].stitches;
 	bool before = gl_stitch_is_free(s);
 
-	s->free_pages += (uint32_t)(sign * (int)pages);
+	s->state = state;
+	s->free_pages = free_pages;
 	if (before && !gl_stitch_is_free(s))
 		frag_bset_erase(set, s->bytes, s->addr);
 	else if (!before && gl_stitch_is_free(s))
 		frag_bset_insert(set, s->bytes, s->addr, s);
+}
+
+void gl_stitch_state(struct gl *g, struct gl_stitch *s, enum gl_stitch_state state)
+{
+	restate(g, s, state, s->free_pages);
 }
 
 void gl_toggle(struct gl *g, struct gl_seg *seg, uint32_t from, uint32_t count, int sign)
@@ -71,20 +79,9 @@ void gl_toggle(struct gl *g, struct gl_seg *seg, uint32_t from, uint32_t count, 
 		uint32_t lo = FRAG_MAX(from, e->from), hi = FRAG_MIN(to, e->from + e->count);
 
 		if (lo < hi)
-			count_pages(g, e->stitch, hi - lo, sign);
+			restate(g, e->stitch, e->stitch->state,
+				e->stitch->free_pages + (uint32_t)sign * (hi - lo));
 	}
-}
-
-void gl_stitch_state(struct gl *g, struct gl_stitch *s, enum gl_stitch_state state)
-{
-	struct frag_bset *set = &g->streams[s->stream].stitches;
-	bool before = gl_stitch_is_free(s);
-
-	s->state = state;
-	if (before && !gl_stitch_is_free(s))
-		frag_bset_erase(set, s->bytes, s->addr);
-	else if (!before && gl_stitch_is_free(s))
-		frag_bset_insert(set, s->bytes, s->addr, s);
 }
 
 /* ---- lists -------------------------------------------------------------------------------- */

@@ -13,6 +13,7 @@
  * the history began are older than all others; how much older, the recording shows by which of
  * them it gives back.
  */
+#include "lib/addr_map.h"
 #include "pt.h"
 
 #define WALK_MAX 256u /* blocks that are looked at for one request */
@@ -20,8 +21,7 @@
 
 struct pt_learnt {
 	uint64_t unknown; /* numbers up to this one were given when the state was restored */
-	uint64_t *pairs;  /* open addressing, 0 = empty */
-	size_t count, cap;
+	struct frag_addr_map pairs;
 };
 
 /* The number that decides about a block; 0: it is known. */
@@ -32,47 +32,16 @@ static uint64_t number_of(const struct pt *a, const struct pt_block *b)
 	return n <= a->learnt->unknown ? n : 0;
 }
 
-static size_t slot_of(const struct pt_learnt *l, uint64_t pair)
-{
-	size_t i = (size_t)((pair * 0x9e3779b97f4a7c15ull) >> 32) & (l->cap - 1);
-
-	while (l->pairs[i] && l->pairs[i] != pair)
-		i = (i + 1) & (l->cap - 1);
-	return i;
-}
-
 static bool is_learnt(const struct pt_learnt *l, uint64_t first, uint64_t second)
 {
-	return l->cap && l->pairs[slot_of(l, first << 32 | second)];
-}
-
-static bool grow(struct pt_learnt *l)
-{
-	struct pt_learnt old = *l;
-
-	l->cap = old.cap ? 2 * old.cap : 64;
-	l->pairs = frag_host_calloc(l->cap, sizeof(*l->pairs));
-	if (!l->pairs) {
-		*l = old;
-		return false;
-	}
-	for (size_t i = 0; i < old.cap; i++)
-		if (old.pairs[i])
-			l->pairs[slot_of(l, old.pairs[i])] = old.pairs[i];
-	frag_host_free(old.pairs);
-	return true;
+	return frag_addr_map_find(&l->pairs, first << 32 | second);
 }
 
 /* Without memory a contradiction may be missed; nothing else is lost. */
 static void learn(struct pt_learnt *l, uint64_t first, uint64_t second)
 {
-	size_t i;
-
-	if (2 * l->count >= l->cap && !grow(l))
-		return;
-	i = slot_of(l, first << 32 | second);
-	l->count += !l->pairs[i];
-	l->pairs[i] = first << 32 | second;
+	if (!frag_addr_map_reserve(&l->pairs))
+		frag_addr_map_add(&l->pairs, first << 32 | second, true);
 }
 
 /* What the recording shows when this block is taken, or given back. */
@@ -309,7 +278,7 @@ int pt_learn_begin(struct pt *a, struct frag_err *err)
 void pt_learn_end(struct pt *a)
 {
 	if (a->learnt)
-		frag_host_free(a->learnt->pairs);
+		frag_addr_map_release(&a->learnt->pairs);
 	frag_host_free(a->learnt);
 	a->learnt = NULL;
 }

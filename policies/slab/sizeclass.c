@@ -2,6 +2,8 @@
 /* The slots of a slab, and which slab of a class comes next. */
 #include "sizeclass.h"
 
+#include <string.h>
+
 void frag_sc_class_init(struct frag_sc_class *c, uint64_t bytes, uint64_t page,
 			struct frag_slab *nodes)
 {
@@ -12,42 +14,25 @@ void frag_sc_class_init(struct frag_sc_class *c, uint64_t bytes, uint64_t page,
 
 /* ---- records ------------------------------------------------------------------------------ */
 
-struct frag_sc_slab *frag_sc_prepare(struct frag_sc_class *c)
-{
-	if (!c->spare)
-		c->spare = frag_host_alloc(sizeof(*c->spare) +
-					   2ul * c->words * sizeof(c->spare->bits[0]));
-	return c->spare;
-}
-
 static const uint64_t *waiting_bits(const struct frag_sc_slab *l)
 {
 	return l->bits + l->class->words;
 }
 
-struct frag_sc_slab *frag_sc_begin(struct frag_sc_class *c, struct frag_piece *piece)
+struct frag_sc_slab *frag_sc_slab_new(struct frag_sc_class *c)
 {
-	struct frag_sc_slab *l = c->spare;
-	uint32_t w;
+	struct frag_sc_slab *l =
+		frag_host_calloc(1, sizeof(*l) + 2ul * c->words * sizeof(l->bits[0]));
 
-	c->spare = NULL;
-	*l = (struct frag_sc_slab){ .piece = piece, .class = c, .free_count = c->slots };
-	for (w = 0; w < c->words; w++) {
-		l->bits[w] = ~0ull;
-		l->bits[c->words + w] = 0;
-	}
+	if (!l)
+		return NULL;
+	l->class = c;
+	l->free_count = c->slots;
+	memset(l->bits, 0xff, c->words * sizeof(l->bits[0]));
 	if (c->slots % 64)
 		l->bits[c->words - 1] = (1ull << c->slots % 64) - 1;
 	l->summary = c->words == 64 ? ~0ull : (1ull << c->words) - 1;
 	return l;
-}
-
-void frag_sc_end(struct frag_sc_slab *l)
-{
-	if (l->class->spare)
-		frag_host_free(l);
-	else
-		l->class->spare = l;
 }
 
 /* ---- slots ---------------------------------------------------------------------------------- */
@@ -103,7 +88,6 @@ bool frag_sc_wait_slot(struct frag_sc_slab *l, uint32_t slot)
 	if (*word & bit)
 		return false;
 	*word |= bit;
-	l->waiting_count++;
 	return true;
 }
 
@@ -114,7 +98,6 @@ bool frag_sc_unwait_slot(struct frag_sc_slab *l, uint32_t slot)
 	if (FRAG_LIKELY(!(*word & bit)))
 		return false;
 	*word &= ~bit;
-	l->waiting_count--;
 	return true;
 }
 

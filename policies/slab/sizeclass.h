@@ -7,7 +7,7 @@
  * go but not completed. A class has a current slab and a set of the others with free slots;
  * the current one has the lowest address of those with free slots, or none are left in it.
  *
- * Ownership: records belong to their class; frag_sc_end gives one back.
+ * Ownership: records are the policy's, which frees them with frag_host_free.
  */
 #ifndef FRAG_SLAB_SIZECLASS_H
 #define FRAG_SLAB_SIZECLASS_H
@@ -25,15 +25,14 @@ struct frag_sc_slab {
 	struct frag_sc_class *class;
 	uint64_t summary; /* bit w: word w of the free bits is not 0 */
 	uint32_t free_count;
-	uint32_t waiting_count;
 	uint64_t bits[]; /* [2 * class->words]: free, then waiting, a bit per slot each */
 };
 
 struct frag_sc_class {
 	uint64_t bytes;
-	uint32_t slots, words;		      /* per slab */
-	struct frag_sc_slab *current, *spare; /* spare: a record to use again */
-	struct frag_bset partial;	      /* (0, address): not current, with free slots */
+	uint32_t slots, words; /* per slab */
+	struct frag_sc_slab *current;
+	struct frag_bset partial; /* (0, address): not current, with free slots */
 };
 
 /* Number of the smallest class that holds n units. pre: n > 0. */
@@ -58,12 +57,8 @@ static inline uint64_t frag_sc_units(uint32_t i)
 void frag_sc_class_init(struct frag_sc_class *c, uint64_t bytes, uint64_t page,
 			struct frag_slab *nodes);
 
-/* A record for a slab, kept in c->spare until frag_sc_begin; NULL: host memory is short. */
-struct frag_sc_slab *frag_sc_prepare(struct frag_sc_class *c);
-/* The prepared record becomes the slab in this live piece, all slots free. */
-struct frag_sc_slab *frag_sc_begin(struct frag_sc_class *c, struct frag_piece *piece);
-/* The end of a slab without used slots; its piece is the caller's. pre: it is in no set. */
-void frag_sc_end(struct frag_sc_slab *l);
+/* A record for a slab with all slots free, but without its piece; NULL: host memory is short. */
+struct frag_sc_slab *frag_sc_slab_new(struct frag_sc_class *c);
 
 /* A slab of the class with free slots becomes the current one; NULL: there is none. */
 struct frag_sc_slab *frag_sc_next(struct frag_sc_class *c);
