@@ -75,17 +75,12 @@ bool frag_retrace_possible(const struct frag_trace_dev *t)
 	return t->has_evidence && t->initial.segments_count && t->events && t->addrs;
 }
 
-static bool is_release(const struct frag_evidence *e)
-{
-	return e->kind == FRAG_SEEN_SEGMENT_FREE || e->kind == FRAG_SEEN_SEGMENT_UNMAP;
-}
-
 /* The segment event that the recording shows next for the current event, NULL if none. */
 static const struct frag_evidence *expected(struct frag_retrace *r)
 {
 	const struct frag_trace_dev *t = r->trace;
 
-	while (r->cursor < t->seen_count && (t->seen[r->cursor].kind > FRAG_SEEN_SEGMENT_UNMAP ||
+	while (r->cursor < t->seen_count && (!frag_seen_is_segment(&t->seen[r->cursor]) ||
 					     t->seen[r->cursor].before < *r->event))
 		r->cursor++;
 	if (r->cursor == t->seen_count || t->seen[r->cursor].before != *r->event)
@@ -121,5 +116,5 @@ bool frag_retrace_next(void *ctx, bool release, frag_addr_t addr)
 	if (!release)
 		return t->events[*r->event].kind == FRAG_EV_ALLOC && t->addrs[*r->event] == addr;
 	e = expected(r);
-	return e && is_release(e) && e->addr == addr;
+	return e && frag_seen_is_release(e) && e->addr == addr;
 }

@@ -30,6 +30,16 @@ int frag_hints_open(struct frag_hints *h, const struct frag_sim_config *card,
 
 /* ---- the whole recording ---- */
 
+static inline bool frag_seen_is_segment(const struct frag_evidence *e)
+{
+	return e->kind <= FRAG_SEEN_SEGMENT_UNMAP;
+}
+
+static inline bool frag_seen_is_release(const struct frag_evidence *e)
+{
+	return e->kind == FRAG_SEEN_SEGMENT_FREE || e->kind == FRAG_SEEN_SEGMENT_UNMAP;
+}
+
 /*
  * Follows the recording during a replay of its own settings from the initial state
  * (frag_run_options.restore). A history that began late does not hold the order and ages of its

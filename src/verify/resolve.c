@@ -52,7 +52,7 @@ static int apply(struct resolve *r, struct frag_err *err)
 	for (size_t s = 0, i; s < r->td->seen_count; s++) {
 		if ((i = r->pools.of_seen[s]) == POOLS_NONE)
 			continue;
-		if (!follow_is_release(&r->td->seen[s])) {
+		if (!frag_seen_is_release(&r->td->seen[s])) {
 			if (r->td->seen[s].addr == r->pools.list[i].addr)
 				r->pools.list[i].born = r->td->seen[s].before;
 		} else if (r->td->seen[s].kind == FRAG_SEEN_SEGMENT_FREE) {
@@ -197,9 +197,9 @@ uint64_t frag_recorded_peak(const struct frag_trace_dev *td)
 		total += td->initial.segments[i].bytes;
 	peak = total;
 	for (size_t s = 0; s < td->seen_count; s++) {
-		if (!follow_is_segment(&td->seen[s]))
+		if (!frag_seen_is_segment(&td->seen[s]))
 			continue;
-		if (follow_is_release(&td->seen[s]))
+		if (frag_seen_is_release(&td->seen[s]))
 			total -= FRAG_MIN(total, td->seen[s].bytes);
 		else
 			total += td->seen[s].bytes;

@@ -21,10 +21,11 @@ bool resolve_leading_releases(const struct frag_trace_dev *td, uint64_t event, s
 {
 	size_t s = resolve_first_seen(td, event);
 
-	while (s < td->seen_count && !follow_is_segment(&td->seen[s]))
+	while (s < td->seen_count && !frag_seen_is_segment(&td->seen[s]))
 		s++;
 	*first = s;
-	while (s < td->seen_count && td->seen[s].before == event && follow_is_release(&td->seen[s]))
+	while (s < td->seen_count && td->seen[s].before == event &&
+	       frag_seen_is_release(&td->seen[s]))
 		s++;
 	*end = s;
 	return *end > *first;
@@ -90,12 +91,12 @@ static int rebuild_event(struct rebuild *b, size_t i, size_t *s, struct frag_err
 
 	/* the releases that belong to a trim: all of a TRIM, the leading ones of other events */
 	while (first < td->seen_count && td->seen[first].before == i &&
-	       !follow_is_segment(&td->seen[first]))
+	       !frag_seen_is_segment(&td->seen[first]))
 		td->seen[first++].before = b->count;
 	end = first;
 	if (trim || b->r->trim_before[i])
 		while (end < td->seen_count && td->seen[end].before == i &&
-		       follow_is_release(&td->seen[end]))
+		       frag_seen_is_release(&td->seen[end]))
 			end++;
 	if (trim && end == first)
 		FRAG_TRY(emit(b, e, FRAG_NO_ADDR, err)); /* returned nothing: unchanged */

@@ -375,7 +375,7 @@ static int walk_events(struct pools *p, bool name, struct frag_err *err)
 
 			if (i == POOLS_NONE)
 				continue;
-			if (follow_is_release(&td->seen[s])) {
+			if (frag_seen_is_release(&td->seen[s])) {
 				if (p->list[i].died == td->seen[s].before + 1)
 					live_remove(p, &l, i);
 			} else if (live_find(p, &l, td->seen[s].addr) != i) {

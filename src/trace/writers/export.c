@@ -116,7 +116,6 @@ static int walk_on(const struct frag_export_job *job, const struct frag_events *
 		   int (*done)(void *ctx, struct frag_run *run, struct frag_err *err),
 		   struct frag_err *err)
 {
-	const struct frag_run_hooks hooks = { .journal = journal, .journal_ctx = w };
 	struct frag_run_options opt;
 	int rc;
 
@@ -128,8 +127,8 @@ static int walk_on(const struct frag_export_job *job, const struct frag_events *
 	opt.skip_oom = true;
 	opt.restore = restores;
 	opt.windows_max = 2;
-	FRAG_TRY(frag_run_create_hooked(job->spec, dev, frag_events_dev(ev), &opt, &hooks, &w->run,
-					err));
+	FRAG_TRY(frag_run_create_heard(job->spec, dev, frag_events_dev(ev), &opt, journal, w,
+				       &w->run, err));
 	rc = frag_events_each(ev, tell_batch, w, err);
 	if (!rc && done)
 		rc = done(w->ctx, w->run, err);
