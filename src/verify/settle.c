@@ -17,33 +17,37 @@
 
 #define TRIES_MAX 64
 
-static void *copy_of(const void *from, size_t count, size_t bytes)
+/* Into *to_ptr, whose memory is used again. */
+static bool copy_array(void *to_ptr, const void *from, size_t count, size_t bytes)
 {
-	void *to = frag_host_realloc(NULL, count + 1, bytes);
+	void *to;
 
-	return to && count ? memcpy(to, from, count * bytes) : to;
+	memcpy(&to, to_ptr, sizeof(to));
+	to = frag_host_realloc(to, count + 1, bytes);
+	if (!to)
+		return false;
+	if (count)
+		memcpy(to, from, count * bytes);
+	memcpy(to_ptr, &to, sizeof(to));
+	return true;
 }
+#define COPY_ARRAY(name, count) copy_array(&to->name, from->name, count, sizeof(*to->name))
 
-/* What resolving edits, from one device to another, whose own goes. */
+/* What resolving edits, from one device to another. */
 static int copy(const struct frag_trace_dev *from, struct frag_trace_dev *to, struct frag_err *err)
 {
-	FRAG_FREE(to->events, to->addrs, to->seen, to->initial_blocks, to->initial_segments);
-	to->events = copy_of(from->events, from->events_count, sizeof(*to->events));
-	to->addrs = copy_of(from->addrs, from->events_count, sizeof(*to->addrs));
-	to->seen = copy_of(from->seen, from->seen_count, sizeof(*to->seen));
-	to->initial_blocks = copy_of(from->initial_blocks, from->initial.blocks_count,
-				     sizeof(*to->initial_blocks));
-	to->initial_segments = copy_of(from->initial_segments, from->initial.segments_count,
-				       sizeof(*to->initial_segments));
+	FRAG_CHECK_ALLOC(COPY_ARRAY(events, from->events_count) &&
+				 COPY_ARRAY(addrs, from->events_count) &&
+				 COPY_ARRAY(seen, from->seen_count) &&
+				 COPY_ARRAY(initial_blocks, from->initial.blocks_count) &&
+				 COPY_ARRAY(initial_segments, from->initial.segments_count),
+			 "settle: events", err);
 	to->initial = from->initial;
 	to->initial.blocks = to->initial_blocks;
 	to->initial.segments = to->initial_segments;
 	to->events_count = from->events_count;
 	to->seen_count = from->seen_count;
 	to->pools_count = from->pools_count;
-	FRAG_CHECK_ALLOC(to->events && to->addrs && to->seen && to->initial_blocks &&
-				 to->initial_segments,
-			 "settle: events", err);
 	return 0;
 }
 
