@@ -194,24 +194,19 @@ bool frag_log_json_number(const struct json_t *object, const char *key, uint64_t
 	return true;
 }
 
-int frag_log_json_lines(struct frag_input *in, frag_log_object_fn fn, void *ctx,
-			struct frag_err *err)
+int frag_log_json_lines(struct frag_log *log, frag_log_object_fn fn, struct frag_err *err)
 {
-	FRAG_AUTO(frag_log_lines_release) struct frag_log_lines l = { .in = in };
+	struct frag_log_lines *l = &log->lines;
 	int rc;
 
-	while ((rc = frag_log_next_line(&l, JSON_LINE_MAX, err)) > 0) {
+	while ((rc = frag_log_next_line(l, JSON_LINE_MAX, err)) > 0) {
 		json_error_t fault;
-		json_t *object = json_loadb(l.text, l.len, JSON_REJECT_DUPLICATES, &fault);
+		json_auto_t *object = json_loadb(l->text, l->len, JSON_REJECT_DUPLICATES, &fault);
 
 		if (!json_is_object(object))
-			rc = frag_log_fail(err, "line", l.line, "%.120s",
-					   object ? "not an object" : fault.text);
-		else
-			rc = fn(ctx, object, l.line, err);
-		json_decref(object);
-		if (rc < 0)
-			break;
+			return frag_log_fail(err, "line", l->line, "%.120s",
+					     object ? "not an object" : fault.text);
+		FRAG_TRY(fn(log, object, l->line, err));
 	}
 	return rc;
 }
