@@ -12,7 +12,7 @@
 
 #include "heap_list.h"
 #include "lib/grow.h"
-#include "trace/input/gzip_check.h"
+#include "trace/input/unpack.h"
 #include "trace/strings.h"
 
 /* ---- a zip of arrays ----
