@@ -9,14 +9,11 @@
 
 uint64_t resolve_segment_bytes(const struct frag_trace_settings *settings, uint64_t bytes)
 {
-	const char *key = "large_segment_size_mb:";
-	const char *at = settings->conf ? strstr(settings->conf, key) : NULL;
-	uint64_t large = at ? strtoull(at + strlen(key), NULL, 10) : 20;
 	uint64_t rounded = frag_torch_round(bytes, settings->roundup);
 
 	if (rounded <= FRAG_MIB)
 		return FRAG_PAGE;
-	return rounded < 10 * FRAG_MIB ? FRAG_MIN(large, 1u << 20) * FRAG_MIB
+	return rounded < 10 * FRAG_MIB ? frag_torch_large_segment(settings)
 				       : frag_round_up(rounded, FRAG_PAGE);
 }
 

@@ -231,21 +231,16 @@ static bool looks_truncated(const struct frag_builder *b)
 static int rewind_initial(struct frag_builder *b)
 {
 	struct frag_trace_dev *out = b->out;
-	struct frag_rewound r = { 0 };
 
 	if (b->raw->entries_count && began_empty(b))
 		return 0;
 	if (b->raw->finals_known || b->kinds[FRAG_RAW_FREE] || b->kinds[FRAG_RAW_FREE_REQUESTED] ||
 	    b->kinds[FRAG_RAW_FREE_COMPLETED])
-		FRAG_TRY(frag_rewind(b, &r));
-	out->initial_segments = r.segments;
-	out->initial_blocks = r.blocks;
-	out->initial.segments = r.segments;
-	out->initial.segments_count = r.segments_count;
-	out->initial.blocks = r.blocks;
-	out->initial.blocks_count = r.blocks_count;
-	out->uncertain_blocks = r.uncertain;
-	out->truncated = (r.blocks_count || r.segments_count) && looks_truncated(b);
+		FRAG_TRY(frag_rewind(b));
+	out->initial.segments = out->initial_segments;
+	out->initial.blocks = out->initial_blocks;
+	out->truncated =
+		(out->initial.blocks_count || out->initial.segments_count) && looks_truncated(b);
 	return 0;
 }
 
