@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/pages.h"
-
 /* ---- before and after the entries -------------------------------------------------- */
 
 /* Streams that occur, ascending; the default stream is always there. Counts on the way. */
@@ -78,8 +76,8 @@ static int allocate(struct frag_builder *b, size_t initial)
 	struct frag_trace_dev *out = b->out;
 
 	b->events_cap = events;
-	out->events = frag_pages_grow(NULL, 0, events, sizeof(*out->events));
-	out->addrs = frag_pages_grow(NULL, 0, events, sizeof(*out->addrs));
+	out->events = frag_host_realloc(NULL, events, sizeof(*out->events));
+	out->addrs = frag_host_realloc(NULL, events, sizeof(*out->addrs));
 	out->seen = frag_host_realloc(NULL, segment_events + k[FRAG_RAW_OOM] + k[FRAG_RAW_SNAPSHOT],
 				      sizeof(*out->seen));
 	FRAG_CHECK_ALLOC(out->events && out->addrs && out->seen, "events", b->err);

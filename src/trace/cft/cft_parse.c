@@ -12,7 +12,6 @@
 #include <frag/torch.h>
 
 #include "base/clean.h"
-#include "trace/pages.h"
 
 #define FIRST_BYTES ((size_t)32 << 20) /* of an array, at most, before more has arrived */
 
@@ -36,7 +35,7 @@ int frag_cft_grow(void *array_ptr, size_t *cap, uint64_t need, uint64_t declared
 		more = frag_host_realloc(*array, want, unit);
 	} else { /* untouched memory costs nothing, moving it does */
 		want = FRAG_MAX(need, FRAG_MIN(declared, FIRST_BYTES / unit));
-		more = frag_pages_grow(NULL, 0, want, unit);
+		more = frag_host_realloc(NULL, want, unit);
 	}
 	FRAG_CHECK_ALLOC(more, "trace", err);
 	*array = more;

@@ -6,7 +6,6 @@
  */
 #include <frag/torch.h>
 
-#include "trace/pages.h"
 #include "torch_parts.h"
 
 /* All keys of entries lie below it. */
@@ -58,7 +57,7 @@ static int grow_entries(struct frag_torch *t, unsigned n)
 		return 0;
 	if (cap > RECORD_MAX)
 		return frag_fail(t->err, FRAG_EINPUT, "more than %u entries", RECORD_MAX);
-	entries = frag_pages_grow(t->entries, t->entries_cap, cap, sizeof(*entries));
+	entries = frag_host_realloc(t->entries, cap, sizeof(*entries));
 	FRAG_CHECK_ALLOC(entries, "entries", t->err);
 	t->entries = entries;
 	t->entries_cap = cap;
