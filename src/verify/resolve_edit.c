@@ -7,6 +7,7 @@
 
 #include "lib/bisect.h"
 #include "lib/grow.h"
+#include "trace/build/build.h"
 
 size_t resolve_first_seen(const struct frag_trace_dev *td, uint64_t event)
 {
@@ -29,6 +30,16 @@ bool resolve_leading_releases(const struct frag_trace_dev *td, uint64_t event, s
 		s++;
 	*end = s;
 	return *end > *first;
+}
+
+uint64_t resolve_segment_bytes(const struct frag_trace_settings *settings, uint64_t bytes)
+{
+	uint64_t rounded = frag_torch_round(bytes, settings->roundup);
+
+	if (rounded <= FRAG_MIB)
+		return FRAG_PAGE;
+	return rounded < 10 * FRAG_MIB ? frag_torch_large_segment(settings)
+				       : frag_round_up(rounded, FRAG_PAGE);
 }
 
 /* ---- rebuilding the events with trims ---- */

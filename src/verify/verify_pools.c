@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pools of segments by constraints; see pools.h. */
-#include "pools.h"
+/* Pools of segments by constraints; see resolve.h. */
+#include "resolve.h"
 
 #include <string.h>
 
 #include <frag/torch.h>
 
-#include "follow.h"
 #include "lib/bisect.h"
 #include "lib/grow.h"
 #include "torch_rule_list.inc"

@@ -131,7 +131,7 @@ static int take_slot(struct frag_builder *b, uint32_t *slot)
 	return 0;
 }
 
-/* Pools as the file names them; without names, resolving finds them (src/verify/pools.h). */
+/* Pools as the file names them; without names, resolving finds them (src/verify/resolve.h). */
 static inline uint16_t entry_pool(const struct frag_builder *b, size_t i)
 {
 	uint16_t pool = b->raw->entries[i].pool;

@@ -75,7 +75,6 @@ static int allocate(struct frag_builder *b, size_t initial)
 			2 * initial;
 	struct frag_trace_dev *out = b->out;
 
-	b->events_cap = events;
 	out->events = frag_host_realloc(NULL, events, sizeof(*out->events));
 	out->addrs = frag_host_realloc(NULL, events, sizeof(*out->addrs));
 	out->seen = frag_host_realloc(NULL, segment_events + k[FRAG_RAW_OOM] + k[FRAG_RAW_SNAPSHOT],
@@ -86,23 +85,6 @@ static int allocate(struct frag_builder *b, size_t initial)
 			   !(k[FRAG_RAW_FREE_REQUESTED] && all_wait(b));
 	b->mark_us = b->raw->marks_count ? b->raw->marks[0].time_us : UINT64_MAX;
 	return 0;
-}
-
-/* Frees the unused end of the arrays. A small rest stays: it was never touched, and cutting it off
- * would split the last huge page. */
-static void trim_arrays(struct frag_builder *b)
-{
-	struct frag_trace_dev *out = b->out;
-	void *p;
-
-	if (out->events_count < b->events_cap / 4 * 3) {
-		p = frag_host_realloc(out->events, out->events_count, sizeof(*out->events));
-		out->events = p ? p : out->events;
-		p = frag_host_realloc(out->addrs, out->events_count, sizeof(*out->addrs));
-		out->addrs = p ? p : out->addrs;
-	}
-	p = frag_host_realloc(out->seen, out->seen_count, sizeof(*out->seen));
-	out->seen = p ? p : out->seen;
 }
 
 FRAG_COMPARE(segment_by_addr, struct frag_raw_segment, FRAG_ORDER(x->addr, y->addr))
@@ -279,7 +261,6 @@ static int build(struct frag_builder *b)
 	FRAG_TRY(frag_build_initial(b));
 	FRAG_TRY(frag_build_entries(b));
 	finish_initial(b->out);
-	trim_arrays(b);
 	b->out->recorded_count = b->raw->recorded_count;
 	take_evidence(b);
 	return 0;

@@ -23,7 +23,6 @@ struct frag_builder {
 	struct frag_build_slot *slots;
 	uint32_t *free_slots; /* stack */
 	size_t slots_cap, free_count;
-	size_t events_cap;
 	size_t next_mark;
 	uint64_t mark_us; /* time of the next mark */
 	uint64_t last_us; /* event time never decreases */

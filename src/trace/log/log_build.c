@@ -53,18 +53,6 @@ struct frag_log_dev {
 
 /* ---- entries ----------------------------------------------------------------------- */
 
-int frag_log_fail(struct frag_err *err, const char *place, uint64_t at, const char *fmt, ...)
-{
-	char what[300];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(what, sizeof(what), fmt, ap);
-	va_end(ap);
-	return frag_fail_at(err, FRAG_EINPUT, at, "%s %llu: %s", place, (unsigned long long)at,
-			    what);
-}
-
 static int fail_entry(const struct frag_log *log, const struct frag_log_entry *e, const char *what,
 		      struct frag_err *err)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lines, fields and JSON objects of logs, see log.h. */
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -11,6 +12,18 @@
 #include "log.h"
 
 #define JSON_LINE_MAX (1u << 20)
+
+int frag_log_fail(struct frag_err *err, const char *place, uint64_t at, const char *fmt, ...)
+{
+	char what[300];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	return frag_fail_at(err, FRAG_EINPUT, at, "%s %llu: %s", place, (unsigned long long)at,
+			    what);
+}
 
 static int read_line(struct frag_log_lines *l, size_t max_bytes, bool *end, struct frag_err *err)
 {

@@ -8,7 +8,6 @@
 
 #include "lib/addr_map.h"
 #include "lib/grow.h"
-#include "trace/stacks.h"
 #include "trace/strings.h"
 
 #define COUNT_MAX ((1u << 24) - 1)

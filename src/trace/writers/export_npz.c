@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "heap_list.h"
 #include "lib/grow.h"
 #include "trace/input/unpack.h"
 #include "trace/strings.h"
