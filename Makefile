@@ -72,7 +72,7 @@ ALL_CFLAGS  := -std=c17 $(WARN) $(CFLAGS_$(BUILD)) $(CFLAGS)
 # One object serves the program and the shared libraries: names are hidden but those that a policy from outside may call.
 EXTERNAL_API := $(wildcard src/base/external_api.h)
 SHARED_CFLAGS := -fPIC -fvisibility=hidden -fno-semantic-interposition $(addprefix -include ,$(EXTERNAL_API))
-# as needed: libarchive is opened when a compressed file is (src/trace/input/archive_lib.c)
+# as needed: libarchive is opened when a compressed file is (src/trace/input/unpack.c)
 ALL_LDFLAGS := -rdynamic -Wl,--as-needed -Wl,--compress-debug-sections=zlib $(LDFLAGS_$(BUILD)) $(LDFLAGS)
 LDLIBS   := $(PKG_LD) -lm -lpthread -ldl -lrt
 # OLD_GLIBC=1 links the same objects for glibc 2.28 and newer, with the other libraries inside, into a folder of their own

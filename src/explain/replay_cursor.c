@@ -6,19 +6,6 @@
 
 /* ---- events ------------------------------------------------------------------------- */
 
-static int more_evidence(void *ctx, const struct frag_evidence **seen, size_t *count)
-{
-	struct frag_cursor *s = ctx;
-	int rc = s->evidence_rc;
-
-	if (!rc && !s->evidence)
-		rc = frag_source_open(s->ev.path, &s->evidence, &s->evidence_err);
-	if (!rc)
-		rc = frag_source_seen(s->evidence, s->ev.dev, seen, count, &s->evidence_err);
-	s->evidence_rc = FRAG_MIN(rc, 0);
-	return rc;
-}
-
 static int open_events(struct frag_cursor *s, struct frag_err *err)
 {
 	const struct frag_trace_dev *td = frag_events_dev(&s->ev);
@@ -28,8 +15,8 @@ static int open_events(struct frag_cursor *s, struct frag_err *err)
 		s->batch = (struct frag_batch){ s->ev.dev, td->events, td->events_count, 0 };
 		return 0;
 	}
-	s->hints.more = more_evidence;
-	s->hints.ctx = s;
+	s->hints.path = s->ev.path;
+	s->hints.dev = s->ev.dev;
 	FRAG_TRY(frag_source_open(s->ev.path, &s->source, err));
 	return frag_source_pass(s->source, s->ev.dev, err);
 }
@@ -83,11 +70,7 @@ int frag_cursor_to(struct frag_cursor *s, uint64_t event, struct frag_err *err)
 		FRAG_TRY(frag_run_feed(s->run, e, n, err));
 		s->next += n;
 		s->now_us = e[n - 1].time_us;
-		if (s->evidence_rc) {
-			if (err)
-				*err = s->evidence_err;
-			return s->evidence_rc;
-		}
+		FRAG_TRY(frag_hints_fault(&s->hints, err));
 	}
 	return 0;
 }
@@ -110,12 +93,11 @@ int frag_cursor_open(struct frag_cursor *s, const struct frag_events *ev,
 
 void frag_cursor_close(struct frag_cursor *s)
 {
-	s->hints.lost = true; /* what frees at the end asks for no segment */
+	frag_hints_release(&s->hints);
 	frag_run_destroy(s->run);
 	if (s->dev)
 		frag_dev_close(s->dev);
 	frag_source_close(s->source);
-	frag_source_close(s->evidence);
 	frag_host_free(s->births);
 	*s = (struct frag_cursor){ 0 };
 }
