@@ -184,23 +184,15 @@ static int fill_cell(struct frag_prediction *s, uint64_t value, const struct fra
 	return 0;
 }
 
-static int fill_cells(struct frag_prediction *s, struct frag_err *err)
-{
-	FRAG_TRY_CALLOC(s->cells, s->values_count * s->specs_count + 1, "table", err);
-	for (size_t i = 0; i < s->values_count * s->specs_count; i++)
-		FRAG_TRY(fill_cell(s, s->values[i / s->specs_count], s->specs[i % s->specs_count],
-				   &s->cells[i], err));
-	return 0;
-}
-
 /* ---- the greatest value --------------------------------------------------------------------- */
 
 /* Doubling from the largest recording, then bisection: what completes with a value is taken to
  * complete with all smaller ones. *out 0: nothing does, UINT64_MAX: all up to `most` do. */
 static int find_largest(struct frag_prediction *s, size_t p, enum frag_scaling_bound bound,
-			uint64_t most, uint64_t *out, struct frag_err *err)
+			uint64_t *out, struct frag_err *err)
 {
-	uint64_t low = 0, high = 0, at = FRAG_MIN(s->parts[s->parts_count - 1].value, most);
+	uint64_t low = 0, high = 0, most = s->most;
+	uint64_t at = FRAG_MIN(s->parts[s->parts_count - 1].value, most);
 	struct measured m;
 
 	while (!high || high - low > 1) {
@@ -219,17 +211,15 @@ static int find_largest(struct frag_prediction *s, size_t p, enum frag_scaling_b
 	return 0;
 }
 
-static int fill_largest(struct frag_prediction *s, uint64_t most, struct frag_err *err)
+static int fill_largest(struct frag_prediction *s, struct frag_err *err)
 {
-	s->largest_low = frag_host_calloc(s->specs_count + 1, sizeof(*s->largest_low));
-	s->largest_high = frag_host_calloc(s->specs_count + 1, sizeof(*s->largest_high));
-	FRAG_CHECK_ALLOC(s->largest_low && s->largest_high, "table", err);
+	FRAG_TRY_CALLOC(s->largest_low, s->specs_count + 1, "table", err);
+	FRAG_TRY_CALLOC(s->largest_high, s->specs_count + 1, "table", err);
 	for (size_t p = 0; p < s->specs_count; p++) {
-		FRAG_TRY(find_largest(s, p, FRAG_SCALING_LOW, most, &s->largest_high[p], err));
+		FRAG_TRY(find_largest(s, p, FRAG_SCALING_LOW, &s->largest_high[p], err));
 		s->largest_low[p] = s->largest_high[p];
 		if (bounds_differ(s, UINT32_MAX))
-			FRAG_TRY(find_largest(s, p, FRAG_SCALING_HIGH, most, &s->largest_low[p],
-					      err));
+			FRAG_TRY(find_largest(s, p, FRAG_SCALING_HIGH, &s->largest_low[p], err));
 	}
 	return 0;
 }
@@ -272,20 +262,13 @@ static void add_value(struct frag_prediction *s, uint64_t n)
 	s->values_count++;
 }
 
-/* The greatest value of any policy that was found; an open end counts as none. */
-static uint64_t greatest(const struct frag_prediction *s)
-{
-	uint64_t most = 0;
-
-	for (size_t p = 0; p < s->specs_count; p++)
-		most = FRAG_MAX(most, FRAG_MIN(s->largest_low[p], s->most));
-	return most;
-}
-
 static void choose_values(struct frag_prediction *s, const uint64_t *to, size_t to_count)
 {
-	uint64_t last = s->parts[s->parts_count - 1].value, most = greatest(s);
+	uint64_t last = s->parts[s->parts_count - 1].value, most = 0;
 
+	/* of any policy; an open end counts as none */
+	for (size_t p = 0; p < s->specs_count; p++)
+		most = FRAG_MAX(most, FRAG_MIN(s->largest_low[p], s->most));
 	for (size_t i = 0; i < s->parts_count; i++)
 		add_value(s, s->parts[i].value);
 	for (size_t i = 0; i < to_count; i++)
@@ -342,9 +325,12 @@ int frag_prediction_make(struct frag_prediction *s, const struct frag_policy_tex
 	while (s->specs[s->specs_count])
 		s->specs_count++;
 	s->most = most;
-	FRAG_TRY(fill_largest(s, most, err));
+	FRAG_TRY(fill_largest(s, err));
 	choose_values(s, to, to_count);
-	FRAG_TRY(fill_cells(s, err));
+	FRAG_TRY_CALLOC(s->cells, s->values_count * s->specs_count + 1, "table", err);
+	for (size_t i = 0; i < s->values_count * s->specs_count; i++)
+		FRAG_TRY(fill_cell(s, s->values[i / s->specs_count], s->specs[i % s->specs_count],
+				   &s->cells[i], err));
 	return check_last(s, err);
 }
 
