@@ -220,7 +220,7 @@ static void add_section(const struct frag_report *r, const struct frag_section *
 	frag_answer_conclude(a, "%s", frag_section_answer(s, a));
 	add_actions(s, a);
 	add_tiles(s, a);
-	frag_section_remarks(r, s, "", a);
+	frag_section_remarks(r, s, false, a);
 	frag_section_table(r, s, a);
 	frag_charts_parts(r, s, a);
 }
