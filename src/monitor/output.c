@@ -193,16 +193,6 @@ static FILE *open_csv(const struct frag_monitor_options *o, bool *empty)
 	return fd < 0 ? NULL : fdopen(fd, "a");
 }
 
-/* Its instances are in the rows, and a card is not to be weighed against its own parts. */
-static bool is_in_parts(const struct frag_monitor_round *r, const struct frag_monitor_card *c)
-{
-	for (unsigned i = 0; c->nvml.is_split && i < r->count; i++)
-		if (r->cards[i].gpu == c->gpu && r->cards[i].instance >= 0 &&
-		    r->cards[i].nvml.known)
-			return true;
-	return false;
-}
-
 int frag_monitor_append_csv(const struct frag_monitor_options *o,
 			    const struct frag_monitor_round *r, struct frag_err *err)
 {
@@ -220,8 +210,13 @@ int frag_monitor_append_csv(const struct frag_monitor_options *o,
 		frag_shape_csv_head(&card_shape, &rows);
 	for (unsigned i = 0; i < r->count; i++) {
 		const struct card_row row = card_row(&r->cards[i], when, NULL);
+		bool in_parts = false;
 
-		if (r->cards[i].nvml.known && !is_in_parts(r, &r->cards[i]))
+		/* its instances are in the rows, and a card is not to be weighed against its parts */
+		for (unsigned k = 0; r->cards[i].nvml.is_split && k < r->count; k++)
+			in_parts |= r->cards[k].gpu == r->cards[i].gpu &&
+				    r->cards[k].instance >= 0 && r->cards[k].nvml.known;
+		if (r->cards[i].nvml.known && !in_parts)
 			frag_shape_csv_row(&card_shape, &row, &rows);
 	}
 	fputs(frag_text_str(&rows), f);
