@@ -18,26 +18,14 @@
 
 /* ---- the card -------------------------------------------------------------------- */
 
-/* Which profile driver times are modelled from: a given one, the card's, or another card's. */
-static void describe_costs(struct frag_session *s, const struct frag_gpu *gpu)
-{
-	struct frag_report *r = &s->report;
-	const char *name = gpu && gpu->profile ? gpu->profile : "h200";
-
-	if (!s->host.simulated)
-		return;
-	if (s->host.own_costs)
-		name = "the card of --cost";
-	snprintf(r->cost_profile, sizeof(r->cost_profile), "%s", name);
-	r->cost_borrowed = !gpu || s->host.own_costs || strcmp(gpu->name, name) != 0;
-}
-
 /* What the report says of the card; the simulator calls its card by its size. */
 static int describe_card(struct frag_session *s, struct frag_err *err)
 {
 	const struct frag_gpu *gpu =
 		s->target.card.name ? frag_gpu_find(s->target.card.name) : NULL;
-	struct frag_device_info *card = &s->report.card;
+	struct frag_report *r = &s->report;
+	struct frag_device_info *card = &r->card;
+	const char *name;
 	struct frag_device *dev;
 
 	FRAG_TRY(s->host.open(s->host.ctx, 0, &dev, err));
@@ -48,7 +36,14 @@ static int describe_card(struct frag_session *s, struct frag_err *err)
 	else if (s->host.simulated)
 		snprintf(card->name, sizeof(card->name), "card of %s",
 			 FRAG_BYTES(card->total_bytes));
-	describe_costs(s, gpu);
+	if (!s->host.simulated)
+		return 0;
+	/* the profile that driver times are modelled from: a given one, the card's, another's */
+	name = s->host.own_costs     ? "the card of --cost"
+	       : gpu && gpu->profile ? gpu->profile
+				     : "h200";
+	snprintf(r->cost_profile, sizeof(r->cost_profile), "%s", name);
+	r->cost_borrowed = !gpu || s->host.own_costs || strcmp(gpu->name, name) != 0;
 	return 0;
 }
 
@@ -131,29 +126,12 @@ static int check_tasks(const struct frag_session *s, struct trace_runs *t, struc
 	return 0;
 }
 
-/* What an interruption left out of a device: "tlsf, buddy". */
-static int note_missing(struct frag_section *sec, const struct trace_runs *t, uint32_t d,
-			struct frag_err *err)
-{
-	struct frag_text out = { 0 };
-
-	for (size_t k = 0; k < t->specs_count; k++) {
-		const struct frag_session_task *task = &t->tasks[d * t->specs_count + k];
-
-		if (task->rc == FRAG_EINTR)
-			frag_text_addf(&out, "%s%s", out.len ? ", " : "",
-				       frag_policy_spec_text(task->spec));
-	}
-	FRAG_TRY(frag_text_check(&out, err));
-	sec->missing = out.s;
-	return 0;
-}
-
 /* Moves the results of device d into a section. */
 static int take_section(struct frag_session *s, struct trace_runs *t, uint32_t d,
 			struct frag_err *err)
 {
 	struct frag_section *sec = &s->sections[s->sections_count];
+	struct frag_text missing = { 0 };
 
 	FRAG_TRY(frag_section_init(sec, t->trace, d, err));
 	s->sections_count++;
@@ -167,7 +145,13 @@ static int take_section(struct frag_session *s, struct trace_runs *t, uint32_t d
 	if (t->trace->devs_count * t->specs_count + d < t->tasks_count)
 		sec->optimum = t->tasks[t->trace->devs_count * t->specs_count + d].optimum;
 	sec->optimum.hidden = s->optimum == FRAG_OPTIMUM_OFF;
-	FRAG_TRY(note_missing(sec, t, d, err));
+	/* what an interruption left out of a device: "tlsf, buddy" */
+	for (size_t k = 0; k < t->specs_count; k++)
+		if (t->tasks[d * t->specs_count + k].rc == FRAG_EINTR)
+			frag_text_addf(&missing, "%s%s", missing.len ? ", " : "",
+				       frag_policy_spec_text(t->specs[k]));
+	FRAG_TRY(frag_text_check(&missing, err));
+	sec->missing = missing.s;
 	FRAG_TRY_CALLOC(sec->results, t->specs_count, "results", err);
 	for (size_t k = 0; k < t->specs_count; k++) {
 		struct frag_session_task *task = &t->tasks[d * t->specs_count + k];

@@ -220,31 +220,25 @@ static int add_layout(const struct frag_session *s, struct frag_section *sec, si
 	return rc == FRAG_EINTR ? 0 : rc;
 }
 
-static int add_layouts(const struct frag_session *s, struct frag_section *sec, struct frag_err *err)
-{
-	struct frag_advice a;
-
-	FRAG_TRY_CALLOC(sec->layouts, 2, "address-space map", err);
-	frag_section_advice(sec, &a);
-	if (!(sec->results[sec->baseline].policy_flags & FRAG_POLICY_PLANNED))
-		FRAG_TRY(add_layout(s, sec, sec->baseline, err));
-	/* a plan is gone when its replay is over */
-	if (a.pick == SIZE_MAX || a.pick == sec->baseline ||
-	    (sec->results[a.pick].policy_flags & FRAG_POLICY_PLANNED))
-		return 0;
-	return add_layout(s, sec, a.pick, err);
-}
-
 int frag_session_layouts(const struct frag_session *s, struct frag_section *sec,
 			 struct frag_err *err)
 {
 	struct frag_text missing = { 0 };
+	struct frag_advice a;
 
 	/* a trace that is streamed is not there any more */
 	if (!s->out || !s->host.simulated || !sec->events || !sec->events->events)
 		return 0;
-	if (!frag_interrupted())
-		FRAG_TRY(add_layouts(s, sec, err));
+	if (!frag_interrupted()) {
+		FRAG_TRY_CALLOC(sec->layouts, 2, "address-space map", err);
+		frag_section_advice(sec, &a);
+		/* a plan is gone when its replay is over */
+		if (!(sec->results[sec->baseline].policy_flags & FRAG_POLICY_PLANNED))
+			FRAG_TRY(add_layout(s, sec, sec->baseline, err));
+		if (a.pick != SIZE_MAX && a.pick != sec->baseline &&
+		    !(sec->results[a.pick].policy_flags & FRAG_POLICY_PLANNED))
+			FRAG_TRY(add_layout(s, sec, a.pick, err));
+	}
 	if (!frag_interrupted())
 		return 0;
 	frag_text_addf(&missing, "%s%saddress map", sec->missing ? sec->missing : "",

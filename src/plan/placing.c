@@ -115,21 +115,6 @@ static int search(struct frag_placing *p, const struct frag_placing_options *o, 
 	return note(p, "branch and bound", height, frag_clock_ns() - start, err);
 }
 
-/* Greedy placements, then up to the target a better order, and for small traces a search. */
-static int place(struct frag_placing *p, const struct frag_placing_options *o, struct frag_err *err)
-{
-	bool small = p->b.count <= SEARCH_MAX;
-	uint64_t start;
-
-	FRAG_TRY(greedy(p, err));
-	start = frag_clock_ns();
-	if (p->best > p->target)
-		FRAG_TRY(improve(p, o, small, err));
-	if (p->best > p->target && small && !frag_interrupted())
-		FRAG_TRY(search(p, o, frag_clock_ns() - start, err));
-	return 0;
-}
-
 static int init(struct frag_placing *p, const struct frag_unit *unit,
 		const struct frag_placing_options *o, struct frag_err *err)
 {
@@ -191,10 +176,19 @@ static int write_placement(const struct frag_placing *p, const char *path, struc
 int frag_placing_run(struct frag_placing *p, const struct frag_unit *unit,
 		     const struct frag_placing_options *o, struct frag_err *err)
 {
+	uint64_t start;
+	bool small;
 	int rc;
 
 	FRAG_TRY(init(p, unit, o, err));
-	rc = place(p, o, err);
+	small = p->b.count <= SEARCH_MAX;
+	/* greedy placements, then up to the target a better order, and for small traces a search */
+	rc = greedy(p, err);
+	start = frag_clock_ns();
+	if (!rc && p->best > p->target)
+		rc = improve(p, o, small, err);
+	if (!rc && p->best > p->target && small && !frag_interrupted())
+		rc = search(p, o, frag_clock_ns() - start, err);
 	if (p->methods_count && o->placement && (!rc || rc == FRAG_EINTR))
 		FRAG_TRY(write_placement(p, o->placement, err));
 	if (!rc && o->plan && !frag_interrupted())

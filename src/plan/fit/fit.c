@@ -268,17 +268,6 @@ struct fit_crew {
 	struct frag_ticks ticks;
 };
 
-static int fit_one(struct search *s, const struct fit_crew *c)
-{
-	FRAG_TRY(find_upper(s));
-	if (s->task->fit.possible) {
-		FRAG_TRY(search_border(s));
-		FRAG_TRY(try_gpus(s, c->gpus, c->gpus_count));
-	}
-	s->task->fit.complete = true;
-	return 0;
-}
-
 static void run_task(void *ctx, size_t i)
 {
 	struct fit_crew *c = ctx;
@@ -292,7 +281,10 @@ static void run_task(void *ctx, size_t i)
 	*s = (struct search){
 		.env = c->env, .task = t, .context = c->env->card.context_bytes, .ticks = &c->ticks
 	};
-	t->rc = fit_one(s, c);
+	t->rc = find_upper(s);
+	if (!t->rc && t->fit.possible)
+		t->rc = search_border(s) ?: try_gpus(s, c->gpus, c->gpus_count);
+	t->fit.complete = !t->rc;
 	frag_host_free(s);
 	if (t->rc == FRAG_EINTR)
 		t->rc = 0; /* see t->fit.complete */

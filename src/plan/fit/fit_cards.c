@@ -112,19 +112,6 @@ static void sum_row(struct frag_fit_cards *f, struct frag_fit_row *row)
 		row->gpus = 0;
 }
 
-/* The first error in the order of the tasks. */
-static int first_error(const struct frag_fit_task *tasks, size_t count, struct frag_err *err)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (tasks[i].rc) {
-			*err = tasks[i].err;
-			return frag_err_prefix(err, "policy '%s'",
-					       frag_policy_spec_text(tasks[i].spec));
-		}
-	}
-	return 0;
-}
-
 static int search(struct frag_fit_cards *f, unsigned threads, struct frag_err *err)
 {
 	size_t units = f->units.units_count, count = f->rows_count * units;
@@ -147,8 +134,13 @@ static int search(struct frag_fit_cards *f, unsigned threads, struct frag_err *e
 	env.watch = progress.watch;
 	rc = frag_fit_run(&env, f->catalog.cards, f->catalog.count, f->tasks, count, err);
 	frag_progress_end(&progress);
-	if (!rc)
-		rc = first_error(f->tasks, count, err);
+	/* the first error in the order of the tasks */
+	for (size_t i = 0; !rc && i < count; i++)
+		if (f->tasks[i].rc) {
+			*err = f->tasks[i].err;
+			rc = frag_err_prefix(err, "policy '%s'",
+					     frag_policy_spec_text(f->tasks[i].spec));
+		}
 	for (size_t r = 0; !rc && r < f->rows_count; r++)
 		sum_row(f, &f->rows[r]);
 	return rc;

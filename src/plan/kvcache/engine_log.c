@@ -11,7 +11,8 @@
 #define LINE_MAX_BYTES 4096u
 #define GIB_MOST 1e6
 
-/* What follows: a count, of blocks; bytes, of which the most, the least, or those of a half; nothing. */
+/* What follows: a count of tokens or blocks; bytes, of which the most, the least, those of a half;
+ * nothing. */
 enum kind { TOKENS, BLOCKS, MOST, LEAST, HALF, IS };
 #define AT(member) offsetof(struct frag_engine_log, member)
 

@@ -143,28 +143,6 @@ struct climb {
 	uint64_t height, target, begin_ns, rng;
 };
 
-static bool over(const struct climb *c)
-{
-	const struct frag_watch *w = c->opt->watch;
-	uint64_t past = frag_clock_ns() - c->begin_ns;
-
-	if (w && w->progress)
-		w->progress(w->ctx, past / 1000000, c->opt->budget_ns / 1000000);
-	return c->height <= c->target || past >= c->opt->budget_ns || frag_watch_stopped(w);
-}
-
-/* What was just placed is the best so far if it is lower than `limit`. */
-static void keep_below(struct climb *c, uint64_t limit)
-{
-	uint64_t height = frag_place_height(c->b, c->now);
-
-	if (height >= limit)
-		return;
-	c->height = height;
-	memcpy(c->best, c->now, c->b->count * sizeof(*c->now));
-	memcpy(c->order, c->tried, c->b->count * sizeof(*c->order));
-}
-
 /* Moves order[at] to order[to], to <= at. */
 static void promote(uint32_t *order, size_t at, size_t to)
 {
@@ -201,15 +179,28 @@ static void vary(struct climb *c)
 static int climb(struct climb *c, struct frag_err *err)
 {
 	const unsigned greedy = FRAG_ORDER_COUNT * FRAG_GAP_TOP;
+	const struct frag_watch *w = c->opt->watch;
 
-	for (unsigned k = 0; k < greedy + c->opt->rounds_max && !(k && over(c)); k++) {
+	for (unsigned k = 0; k < greedy + c->opt->rounds_max; k++) {
+		uint64_t past = frag_clock_ns() - c->begin_ns, height;
+
+		if (k && w && w->progress)
+			w->progress(w->ctx, past / 1000000, c->opt->budget_ns / 1000000);
+		if (k &&
+		    (c->height <= c->target || past >= c->opt->budget_ns || frag_watch_stopped(w)))
+			break;
 		if (k < greedy)
 			FRAG_TRY(frag_place_order(c->b, k / FRAG_GAP_TOP, NULL, c->tried, err));
 		else
 			vary(c);
 		FRAG_TRY(place_in_order(&c->p, c->tried, k % FRAG_GAP_TOP, NULL, err));
-		/* later equal results, too, because plateaus are wide */
-		keep_below(c, c->height + (k >= greedy));
+		height = frag_place_height(c->b, c->now);
+		/* later equal results are kept, too, because plateaus are wide */
+		if (height < c->height || (height == c->height && k >= greedy)) {
+			c->height = height;
+			memcpy(c->best, c->now, c->b->count * sizeof(*c->now));
+			memcpy(c->order, c->tried, c->b->count * sizeof(*c->order));
+		}
 	}
 	return 0;
 }

@@ -86,36 +86,25 @@ struct measured {
 	uint64_t requested, reserved;
 };
 
-static int add_device(const struct frag_prediction *s, const struct frag_policy_spec *spec,
-		      const struct frag_trace_dev *dev, bool on_card, struct measured *m,
-		      struct frag_err *err)
-{
-	struct frag_plan_env env;
-	struct frag_sim_config card = s->target->card;
-	struct frag_probe probe;
-
-	frag_plan_env_init(&env, s->target, 1);
-	if (!on_card) {
-		card.total_bytes = LARGE + card.context_bytes;
-		env.run.limit_bytes = UINT64_MAX;
-	}
-	FRAG_TRY(frag_probe_run(&env, spec, &card, dev, &probe, err));
-	m->completed &= probe.completed;
-	m->reserved = FRAG_MAX(m->reserved, probe.peak_reserved_bytes);
-	m->requested = FRAG_MAX(m->requested, peak_requested(dev));
-	return 0;
-}
-
 /* One value under one policy. */
 static int measure(struct frag_prediction *s, uint64_t value, const struct frag_policy_spec *spec,
 		   enum frag_scaling_bound bound, bool on_card, struct measured *m,
 		   struct frag_err *err)
 {
+	struct frag_sim_config card = s->target->card;
+	struct frag_plan_env env;
+
 	*m = (struct measured){ .completed = true };
+	frag_plan_env_init(&env, s->target, 1);
+	if (!on_card) {
+		card.total_bytes = LARGE + card.context_bytes;
+		env.run.limit_bytes = UINT64_MAX;
+	}
 	for (uint32_t d = 0; d < s->devices; d++) {
 		const struct frag_scaling *sc;
 		struct frag_trace_dev dev;
 		struct frag_err why = { 0 };
+		struct frag_probe probe;
 		int rc;
 
 		FRAG_TRY(frag_prediction_scaling(s, value, d, &sc, err));
@@ -125,7 +114,12 @@ static int measure(struct frag_prediction *s, uint64_t value, const struct frag_
 			return 0;
 		}
 		if (!rc)
-			rc = add_device(s, spec, &dev, on_card, m, &why);
+			rc = frag_probe_run(&env, spec, &card, &dev, &probe, &why);
+		if (!rc) {
+			m->completed &= probe.completed;
+			m->reserved = FRAG_MAX(m->reserved, probe.peak_reserved_bytes);
+			m->requested = FRAG_MAX(m->requested, peak_requested(&dev));
+		}
 		frag_scaling_dev_release(&dev);
 		if (rc) {
 			*err = why;

@@ -268,7 +268,7 @@ static struct frag_rows best_rows(const struct frag_tuning *t, const struct tune
 		const struct frag_tune_try *x = t->found.tries;
 		bool repeats = false;
 
-		/* where an earlier one does the same to the byte and nanosecond, this one adds nothing */
+		/* an earlier one does the same to the byte and nanosecond: nothing new */
 		for (size_t k = 0; k < i && i != t->found.baseline; k++)
 			repeats |= x[k].completed == x[i].completed &&
 				   x[k].peak_reserved_bytes == x[i].peak_reserved_bytes &&
