@@ -22,26 +22,19 @@ static const struct {
 	[FRAG_PART_GAP] = { NULL, NULL },
 };
 
-/* Does it begin with a word, and is it more than a name? Then a page begins it with a capital. */
-static bool takes_capital(const char *text)
-{
-	size_t word = strspn(text, "abcdefghijklmnopqrstuvwxyz'-");
-
-	/* the program has none anywhere */
-	if (!strncmp(text, "cufrag ", 7))
-		return false;
-	return *text >= 'a' && *text <= 'z' && text[word + strspn(text + word, ",:;")] == ' ';
-}
-
 enum capital { AS_IT_IS, SENTENCE, NAME /* a label of one word or more */ };
 
 /* <tag class>text</tag> */
 static void add_element(const char *tag, const char *class, const char *text, enum capital how,
 			struct frag_text *out)
 {
+	size_t word = strspn(text, "abcdefghijklmnopqrstuvwxyz'-");
 	char first[2] = "";
 
-	if (how == NAME || (how == SENTENCE && takes_capital(text)))
+	/* A sentence that begins with a word, and is more than a name; the program has no capital
+	 * anywhere. */
+	if (how == NAME || (how == SENTENCE && strncmp(text, "cufrag ", 7) != 0 && *text >= 'a' &&
+			    *text <= 'z' && text[word + strspn(text + word, ",:;")] == ' '))
 		*first = (char)toupper((unsigned char)*text);
 	frag_text_addf(out, *class ? "<%s class=\"%s\">" : "<%s>", tag, class);
 	frag_text_add_html(out, first);

@@ -7,18 +7,6 @@
 #include "base/term.h"
 #include "table.h"
 
-static void add_indented(const struct frag_text *block, unsigned indent, struct frag_text *out)
-{
-	out->failed |= block->failed;
-	for (const char *line = frag_text_str(block); *line;) {
-		size_t n = strcspn(line, "\n");
-
-		frag_text_repeat(out, " ", n ? indent : 0);
-		frag_text_add_clean(out, line, n + (line[n] == '\n'));
-		line += n + (line[n] == '\n');
-	}
-}
-
 static void add_table(const struct frag_part *part, unsigned columns, struct frag_text *out)
 {
 	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
@@ -26,7 +14,14 @@ static void add_table(const struct frag_part *part, unsigned columns, struct fra
 	if (part->rows.count)
 		frag_part_print(part, columns > part->indent ? columns - part->indent : columns,
 				&t);
-	add_indented(&t, part->indent, out);
+	out->failed |= t.failed;
+	for (const char *line = frag_text_str(&t); *line;) {
+		size_t n = strcspn(line, "\n");
+
+		frag_text_repeat(out, " ", n ? part->indent : 0);
+		frag_text_add_clean(out, line, n + (line[n] == '\n'));
+		line += n + (line[n] == '\n');
+	}
 	if (frag_part_shown(part) < part->rows.count)
 		frag_text_addf(out, "and %zu more\n", part->rows.count - frag_part_shown(part));
 }

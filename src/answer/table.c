@@ -241,31 +241,25 @@ static void put_cell(struct table *t, size_t c, const char *cell, struct frag_te
 		frag_text_add(out, "\n");
 }
 
-static void print(struct table *t, struct frag_text *out)
-{
-	const char *cell = frag_text_str(&t->cells);
-	bool units = false;
-
-	for (size_t c = 0; c < t->count; c++) {
-		put_cell(t, c, t->columns[c].head, out);
-		units |= t->width[c] && *unit_of(t, c);
-	}
-	for (size_t c = 0; units && c < t->count; c++)
-		put_cell(t, c, unit_of(t, c), out);
-	for (size_t i = 0; i < t->cells_count; i++, cell += strlen(cell) + 1)
-		put_cell(t, i % t->count, cell, out);
-	frag_text_add(out, frag_text_str(&t->key));
-}
-
 void frag_part_print(const struct frag_part *part, unsigned room, struct frag_text *out)
 {
 	struct table t = { .room = room };
+	const char *cell;
+	bool units = false;
 
 	fill(part, &t);
 	if (room)
 		narrow(&t, part->wraps);
-	if (!t.cells.failed)
-		print(&t, out);
+	for (size_t c = 0; !t.cells.failed && c < t.count; c++) {
+		put_cell(&t, c, t.columns[c].head, out);
+		units |= t.width[c] && *unit_of(&t, c);
+	}
+	for (size_t c = 0; units && c < t.count; c++)
+		put_cell(&t, c, unit_of(&t, c), out);
+	cell = frag_text_str(&t.cells);
+	for (size_t i = 0; !t.cells.failed && i < t.cells_count; i++, cell += strlen(cell) + 1)
+		put_cell(&t, i % t.count, cell, out);
+	frag_text_add(out, frag_text_str(&t.key));
 	out->failed |= t.cells.failed || t.key.failed;
 	frag_text_release(&t.cells);
 	frag_text_release(&t.key);

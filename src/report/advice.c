@@ -24,7 +24,7 @@ static bool is_setting(const struct frag_result *r)
 /* Kinds of candidates. live: what PyTorch cannot be set to, but cufrag run serves in its place. */
 enum { SETTINGS = 1, CHEAP = 2, LIVE = 4 };
 
-/* The one that needs least of those that are all of this, and less than `best`; SIZE_MAX if none is. */
+/* The one that needs least of those that are all of this, and less than `best`; SIZE_MAX: none. */
 static size_t best_of(const struct frag_section *s, unsigned kinds, size_t best)
 {
 	const uint32_t not_live = FRAG_POLICY_PLANNED | FRAG_POLICY_STACK | FRAG_POLICY_NO_MEMORY;

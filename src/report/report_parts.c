@@ -35,15 +35,14 @@ static const char *size_of(const struct frag_section *s, struct frag_answer *a)
 	return frag_answer_take(a, &t) ?: "";
 }
 
-void frag_section_remarks(const struct frag_report *r, const struct frag_section *s,
-			  bool named, struct frag_answer *a)
+void frag_section_remarks(const struct frag_report *r, const struct frag_section *s, bool named,
+			  struct frag_answer *a)
 {
 	const char *title = frag_section_title_text(s, a), *settled = frag_section_settled(r, s, a);
+	const char *who =
+		named ? frag_answer_print(a, "cufrag %s %s: ", FRAG_VERSION, r->command) : "";
 
-	if (named)
-		frag_answer_remark(a, "cufrag %s %s: %s, %s", FRAG_VERSION, r->command, title, frag_section_recorded(s, a));
-	else
-		frag_answer_remark(a, "%s, %s", title, frag_section_recorded(s, a));
+	frag_answer_remark(a, "%s%s, %s", who, title, frag_section_recorded(s, a));
 	frag_answer_last(a)->as_is = true;
 	frag_answer_remark(a, "%s", size_of(s, a));
 	frag_answer_remark(a, "%s", frag_report_settings(r, s, a));
