@@ -212,7 +212,7 @@ int frag_monitor_append_csv(const struct frag_monitor_options *o,
 		const struct card_row row = card_row(&r->cards[i], when, NULL);
 		bool in_parts = false;
 
-		/* its instances are in the rows, and a card is not to be weighed against its parts */
+		/* its instances are in the rows: it is not to be weighed against its parts */
 		for (unsigned k = 0; r->cards[i].nvml.is_split && k < r->count; k++)
 			in_parts |= r->cards[k].gpu == r->cards[i].gpu &&
 				    r->cards[k].instance >= 0 && r->cards[k].nvml.known;
@@ -271,18 +271,6 @@ static void put_label(FILE *to, const char *text)
 	}
 }
 
-static void put_process(FILE *to, const char *name, const struct frag_monitor_card *c,
-			const struct frag_monitor_process *p, uint64_t value)
-{
-	if (value == UINT64_MAX)
-		return;
-	fprintf(to, "%s{gpu=\"%s\",pid=\"%u\",process=\"", name, c->id, p->pid);
-	put_label(to, p->name);
-	fputs("\",user=\"", to);
-	put_label(to, p->user);
-	fprintf(to, "\"} %" PRIu64 "\n", value);
-}
-
 static void put_head(FILE *to, const char *name, const char *help)
 {
 	fprintf(to, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name);
@@ -325,12 +313,20 @@ void frag_monitor_put_metrics(FILE *to, const struct frag_monitor_round *r)
 	}
 	for (unsigned v = 0; v < FRAG_ARRAY_LEN(processes); v++) {
 		put_head(to, processes[v].name, processes[v].help);
-		for (unsigned i = 0; i < r->count; i++)
-			for (unsigned k = 0; k < r->cards[i].nvml.processes_count; k++)
-				put_process(to, processes[v].name, &r->cards[i],
-					    &r->cards[i].processes[k],
-					    frag_monitor_value(&r->cards[i].processes[k],
-							       (enum frag_monitor_value)v));
+		for (const struct frag_monitor_card *c = r->cards; c < r->cards + r->count; c++)
+			for (unsigned k = 0; k < c->nvml.processes_count; k++) {
+				const struct frag_monitor_process *p = &c->processes[k];
+				uint64_t value = frag_monitor_value(p, (enum frag_monitor_value)v);
+
+				if (value == UINT64_MAX)
+					continue;
+				fprintf(to, "%s{gpu=\"%s\",pid=\"%u\",process=\"",
+					processes[v].name, c->id, p->pid);
+				put_label(to, p->name);
+				fputs("\",user=\"", to);
+				put_label(to, p->user);
+				fprintf(to, "\"} %" PRIu64 "\n", value);
+			}
 	}
 }
 

@@ -227,30 +227,21 @@ static void draw_foot(struct frag_monitor *m)
 			       s->says[(s->says_count - 1) % SAYS]);
 }
 
-/* Rows of each curve; -1: there is not even room for the names. */
-static int rows_of_curve(const struct frag_monitor *m)
-{
-	int cards = FRAG_MAX((int)m->round.count, 1), rows = m->screen->paint.rows - 4;
-	int processes = (int)frag_monitor_table_count(&m->round), each;
-
-	if (processes)
-		rows -= 2 + FRAG_MIN(processes, PROCESSES_MIN);
-	each = rows / cards - 2; /* bar, name */
-	return each < 0 ? -1 : each < 2 ? 0 : FRAG_MIN(each - 1, CURVE_MAX);
-}
-
 void frag_monitor_screen_draw(struct frag_monitor *m)
 {
 	struct frag_monitor_screen *s = m->screen;
 	struct frag_paint *p = &s->paint;
-	int curve;
+	int processes = (int)frag_monitor_table_count(&m->round), rows, curve;
 
 	frag_paint_begin(p);
 	draw_head(m);
 	if (s->help) {
 		draw_help(p);
 	} else {
-		curve = rows_of_curve(m);
+		/* rows of each curve; -1: there is not even room for the names */
+		rows = p->rows - 4 - (processes ? 2 + FRAG_MIN(processes, PROCESSES_MIN) : 0);
+		rows = rows / FRAG_MAX((int)m->round.count, 1) - 2; /* bar, name */
+		curve = rows < 0 ? -1 : rows < 2 ? 0 : FRAG_MIN(rows - 1, CURVE_MAX);
 		for (unsigned i = 0; i < m->round.count && p->row < p->rows - 1; i++)
 			draw_card(m, i, curve);
 		p->row++;
@@ -303,7 +294,8 @@ static bool has_gpu(unsigned pid)
 }
 
 /* By SIGTERM or SIGKILL. Between the choice and the signal the process may end and its number go to
- * another; so it is held by a descriptor (pidfd), and its time of start compared. Errors: FRAG_EUSAGE. */
+ * another; so it is held by a descriptor (pidfd), and its time of start compared. Errors:
+ * FRAG_EUSAGE. */
 static int end_process(const struct frag_monitor_process *p, int sig, struct frag_err *err)
 {
 	int fd, rc;
