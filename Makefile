@@ -338,7 +338,7 @@ $(B)/obj/src/view/view_data.o: $(VIEW_SCRIPT) src/view/view.css Makefile
 		'	.global frag_view_js, frag_view_css, frag_view_sum' \
 		'frag_view_js:' '	.incbin "$(@:.o=.js)"' '	.byte 0' \
 		'frag_view_css:' '	.incbin "src/view/view.css"' '	.byte 0' \
-		'frag_view_sum:' "	.asciz \"$$(sha256sum < $(@:.o=.js) | cut -c 1-64)\"" \
+		'frag_view_sum:' "	.asciz \"$$(python3 -c 'import base64, hashlib, sys; print(base64.b64encode(hashlib.sha256(sys.stdin.buffer.read()).digest()).decode())' < $(@:.o=.js))\"" \
 		'	.section .note.GNU-stack,"",%progbits'; } > $(@:.o=.S)
 	$(Q)$(CC) -c -o $@ $(@:.o=.S)
 
