@@ -41,6 +41,7 @@ struct frag_trials {
 struct frag_advising {
 	struct frag_program program;
 	const struct frag_pretend *pretend;
+	struct frag_answer *texts; /* owns those of the list */
 	struct frag_catalog catalog;
 	struct frag_headroom headroom;
 	struct frag_gpu card; /* the given card, or the pretended one */

@@ -25,9 +25,8 @@ int frag_trial_collect(struct frag_advising *a, unsigned n, int status, struct f
 
 /* Is the name in the list (NULL: all)? *number: of "name=number", or 0. */
 bool frag_offer_asked(const char *only, const char *name, unsigned *number);
-/* "name=4"; for n = 0 the name alone. */
-char *frag_offer_name(const char *name, unsigned n);
-char *frag_offer_sentence(const char *pattern, unsigned n);
+void frag_offer_number(struct frag_advising *a, struct frag_advice *x, const char *name,
+		       unsigned n);
 int frag_trial_offers(struct frag_advising *a, struct frag_err *err);
 
 /* Runs the program with these changes, as "checkpoint+fused", and waits for its end. What the run as it is had imported is loaded
