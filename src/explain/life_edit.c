@@ -21,32 +21,28 @@ struct frag_insert {
 	struct frag_event event;
 };
 
-static int change(struct frag_edit *e, uint64_t born, unsigned how, uint64_t bytes,
+static int change(struct frag_edit *e, uint64_t born, struct frag_change_of **out,
 		  struct frag_err *err)
 {
-	struct frag_change_of *c;
-
 	if (!e->of)
 		FRAG_TRY_CALLOC(e->of, e->count + 1, "edit", err);
 	e->edited = true;
-	c = &e->of[born - e->first];
-	c->how = how ? how : c->how;
-	c->bytes = bytes ? bytes & FRAG_MAX_REQUEST : c->bytes;
+	*out = &e->of[born - e->first];
 	return 0;
-}
-
-int frag_edit_remove(struct frag_edit *e, uint64_t born, struct frag_err *err)
-{
-	return change(e, born, REMOVED, 0, err);
 }
 
 int frag_edit_resize(struct frag_edit *e, uint64_t born, uint64_t bytes, struct frag_err *err)
 {
-	return change(e, born, AS_RECORDED, bytes, err);
+	struct frag_change_of *c = NULL;
+
+	FRAG_TRY(change(e, born, &c, err));
+	c->bytes = bytes & FRAG_MAX_REQUEST;
+	c->how = bytes ? c->how : REMOVED;
+	return 0;
 }
 
-static int insert(struct frag_edit *e, uint64_t at, uint64_t born, struct frag_event event,
-		  struct frag_err *err)
+int frag_edit_insert(struct frag_edit *e, uint64_t at, uint64_t born, struct frag_event event,
+		     struct frag_err *err)
 {
 	FRAG_TRY(FRAG_GROW(e->list, e->inserts, e->cap, "edit", err));
 	e->list[e->inserts] = (struct frag_insert){ at, e->inserts, born, event };
@@ -54,85 +50,65 @@ static int insert(struct frag_edit *e, uint64_t at, uint64_t born, struct frag_e
 	return 0;
 }
 
-int frag_edit_insert(struct frag_edit *e, uint64_t at, struct frag_event event,
-		     struct frag_err *err)
-{
-	return insert(e, at, FRAG_NEVER, event, err);
-}
-
-static int again(struct frag_edit *e, uint64_t born, uint8_t kind, uint32_t slot, uint64_t at,
-		 struct frag_err *err)
+int frag_edit_half(struct frag_edit *e, uint64_t born, uint8_t kind, uint32_t slot, uint64_t at,
+		   struct frag_err *err)
 {
 	struct frag_event event = e->events[born - e->first];
 
 	event.kind = kind;
 	event.flags = 0;
 	event.slot = slot;
-	return insert(e, at, born, event, err);
-}
-
-int frag_edit_request(struct frag_edit *e, uint64_t born, uint64_t at, uint32_t *slot,
-		      struct frag_err *err)
-{
-	*slot = e->slots++;
-	return again(e, born, FRAG_EV_ALLOC, *slot, at, err);
-}
-
-int frag_edit_free(struct frag_edit *e, uint64_t born, uint32_t slot, uint64_t at,
-		   struct frag_err *err)
-{
-	return at == FRAG_NEVER ? 0 : again(e, born, FRAG_EV_FREE, slot, at, err);
+	return at == FRAG_NEVER ? 0 : frag_edit_insert(e, at, born, event, err);
 }
 
 int frag_edit_add(struct frag_edit *e, uint64_t born, uint64_t from, uint64_t to,
 		  struct frag_err *err)
 {
-	uint32_t slot;
-
 	if (from >= e->first + e->count)
 		return 0;
-	FRAG_TRY(frag_edit_request(e, born, from, &slot, err));
-	return frag_edit_free(e, born, slot, to, err);
+	FRAG_TRY(frag_edit_half(e, born, FRAG_EV_ALLOC, e->slots++, from, err));
+	return frag_edit_half(e, born, FRAG_EV_FREE, e->slots - 1, to, err);
 }
 
 int frag_edit_end(struct frag_edit *e, uint64_t born, uint64_t died, uint64_t at,
 		  struct frag_err *err)
 {
+	struct frag_change_of *c = NULL;
+
 	if (at >= died || at <= born || (e->of && e->of[born - e->first].how != AS_RECORDED))
 		return 0;
-	FRAG_TRY(change(e, born, ENDED, 0, err));
-	return frag_edit_free(e, born, e->events[born - e->first].slot, at, err);
+	FRAG_TRY(change(e, born, &c, err));
+	c->how = ENDED;
+	return frag_edit_half(e, born, FRAG_EV_FREE, e->events[born - e->first].slot, at, err);
 }
 
 /* ---- the edited events ------------------------------------------------------------------ */
 
 FRAG_COMPARE(by_place, struct frag_insert, FRAG_ORDER(x->at, y->at), FRAG_ORDER(x->seq, y->seq))
 
-static void resize(const struct frag_edit *e, uint64_t born, struct frag_event *event)
+/* How the block that was requested there is changed; the event gets its size. */
+static unsigned edited(const struct frag_edit *e, uint64_t born, struct frag_event *event)
 {
-	const struct frag_change_of *c =
-		born == FRAG_NEVER || !e->of ? NULL : &e->of[born - e->first];
+	const struct frag_change_of *c = &e->of[born - e->first];
 
-	if (c && c->bytes)
+	if (c->bytes)
 		event->bytes = c->bytes;
+	return c->how;
 }
 
 /* Does the edited list have event i? born: by slot, of the block that is in it. */
 static bool stays(const struct frag_edit *e, size_t i, uint64_t *born, struct frag_event *event)
 {
-	const bool of_block = event->kind <= FRAG_EV_FREE_COMPLETED;
-	uint64_t at;
+	unsigned how;
 
-	if (!of_block || !e->of || event->slot >= e->slots)
+	if (event->kind > FRAG_EV_FREE_COMPLETED || !e->of)
 		return true;
 	if (event->kind == FRAG_EV_ALLOC)
 		born[event->slot] = e->first + i;
-	at = born[event->slot];
-	if (at == FRAG_NEVER)
+	if (born[event->slot] == FRAG_NEVER)
 		return true;
-	resize(e, at, event);
-	return e->of[at - e->first].how == AS_RECORDED ||
-	       (e->of[at - e->first].how == ENDED && event->kind == FRAG_EV_ALLOC);
+	how = edited(e, born[event->slot], event);
+	return how == AS_RECORDED || (how == ENDED && event->kind == FRAG_EV_ALLOC);
 }
 
 int frag_edit_apply(struct frag_edit *e, struct frag_event **out, size_t *count,
@@ -151,7 +127,8 @@ int frag_edit_apply(struct frag_edit *e, struct frag_event **out, size_t *count,
 		for (; next < e->inserts && (e->list[next].at <= e->first + i || i == e->count);
 		     next++) {
 			list[n] = e->list[next].event;
-			resize(e, e->list[next].born, &list[n]);
+			if (e->of && e->list[next].born != FRAG_NEVER)
+				edited(e, e->list[next].born, &list[n]);
 			if (e->count)
 				list[n].time_us = e->events[FRAG_MIN(i, e->count - 1)].time_us;
 			n++;

@@ -24,9 +24,7 @@ struct frag_edit {
 	size_t inserts, cap;
 };
 
-/* Removes the block. Errors of all: FRAG_ENOMEM. */
-int frag_edit_remove(struct frag_edit *e, uint64_t born, struct frag_err *err);
-/* Changes its size. pre: bytes > 0 */
+/* Changes its size; 0: there is no such block. Errors of all: FRAG_ENOMEM. */
 int frag_edit_resize(struct frag_edit *e, uint64_t born, uint64_t bytes, struct frag_err *err);
 /* Frees it before event `at`, if that is earlier than recorded (died). */
 int frag_edit_end(struct frag_edit *e, uint64_t born, uint64_t died, uint64_t at,
@@ -35,13 +33,11 @@ int frag_edit_end(struct frag_edit *e, uint64_t born, uint64_t died, uint64_t at
  * last event; additions at one event keep the order of the calls. */
 int frag_edit_add(struct frag_edit *e, uint64_t born, uint64_t from, uint64_t to,
 		  struct frag_err *err);
-/* The two halves of frag_edit_add. */
-int frag_edit_request(struct frag_edit *e, uint64_t born, uint64_t at, uint32_t *slot,
-		      struct frag_err *err);
-int frag_edit_free(struct frag_edit *e, uint64_t born, uint32_t slot, uint64_t at,
+/* One half of it: the request or free, in this slot. A new slot is e->slots++. */
+int frag_edit_half(struct frag_edit *e, uint64_t born, uint8_t kind, uint32_t slot, uint64_t at,
 		   struct frag_err *err);
-/* Adds any event. */
-int frag_edit_insert(struct frag_edit *e, uint64_t at, struct frag_event event,
+/* Adds an event, which follows the size of a block (FRAG_NEVER: of none). */
+int frag_edit_insert(struct frag_edit *e, uint64_t at, uint64_t born, struct frag_event event,
 		     struct frag_err *err);
 /* The edited events, in new memory. */
 int frag_edit_apply(struct frag_edit *e, struct frag_event **out, size_t *count,

@@ -135,14 +135,3 @@ uint64_t frag_cursor_reserved(const struct frag_cursor *s)
 {
 	return s->dev->reserved_bytes - s->run->start_reserved;
 }
-
-void frag_cursor_loss(struct frag_cursor *s, struct frag_loss *out)
-{
-	struct frag_usage u = { 0 };
-
-	frag_run_loss(s->run, s->next ? s->next - 1 : 0, s->now_us, out);
-	if (out->largest_free_bytes || !(out->non_releasable_bytes + out->releasable_bytes))
-		return;
-	frag_policy_usage_walk(&s->run->policy, &u);
-	out->largest_free_bytes = u.largest_free_bytes;
-}

@@ -46,8 +46,6 @@ int frag_cursor_open(struct frag_cursor *s, const struct frag_events *ev,
 int frag_cursor_to(struct frag_cursor *s, uint64_t event, struct frag_err *err);
 void frag_cursor_close(struct frag_cursor *s);
 
-/* Where every byte is now. */
-void frag_cursor_loss(struct frag_cursor *s, struct frag_loss *out);
 /* Trims all pools: returns to the device whatever can be returned. */
 int frag_cursor_trim(struct frag_cursor *s, struct frag_err *err);
 /* Bytes reserved now. */

@@ -148,7 +148,7 @@ static int look(struct frag_explained *x, struct frag_err *err)
 
 	FRAG_TRY(frag_case_replay(&x->in, &s, err));
 	FRAG_TRY(frag_cursor_to(&s, m->event, err));
-	frag_cursor_loss(&s, &x->loss);
+	frag_run_look(s.run, s.now_us, &x->loss);
 	FRAG_TRY(frag_heap_view_take(&s, &x->view, err));
 	m->time_us = s.now_us;
 	m->peak_reserved_bytes = s.run->peak_reserved;

@@ -205,7 +205,7 @@ static int add_edits(const struct frag_explained *x, const struct frag_explain_e
 		    same_key(key_of(x, h), edit->row->key) &&
 		    (!edit->activations || kind == FRAG_KIND_ACTIVATION ||
 		     kind == FRAG_KIND_WITHIN))
-			FRAG_TRY(frag_edit_insert(e, event,
+			FRAG_TRY(frag_edit_insert(e, event, FRAG_NEVER,
 						  (struct frag_event){ .kind = FRAG_EV_FREE,
 								       .slot = h->slot,
 								       .time_us = s->now_us },

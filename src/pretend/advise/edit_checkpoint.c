@@ -55,10 +55,11 @@ static int again(const struct frag_story *s, struct frag_edit *e, const struct b
 				FRAG_TRY(frag_edit_add(e, event, at, l->died, err));
 		} else if (l->died < b->at->end) {
 			if (event == l->born)
-				FRAG_TRY(
-					frag_edit_request(e, event, at, &slots[i - b->first], err));
+				FRAG_TRY(frag_edit_half(e, event, FRAG_EV_ALLOC,
+							slots[i - b->first] = e->slots++, at, err));
 			else if (event == l->died)
-				FRAG_TRY(frag_edit_free(e, l->born, slots[i - b->first], at, err));
+				FRAG_TRY(frag_edit_half(e, l->born, FRAG_EV_FREE,
+							slots[i - b->first], at, err));
 		}
 	}
 	return 0;

@@ -47,7 +47,7 @@ static int gradients(const struct frag_advice_plan *p, struct frag_edit *e, stru
 			FRAG_TRY(frag_edit_add(e, l->born, at, at, err));
 			FRAG_TRY(frag_edit_end(e, l->born, l->died, at, err));
 		} else if (sp->phase == FRAG_PHASE_OPTIMIZER && l->died < sp->end) {
-			FRAG_TRY(frag_edit_remove(e, l->born, err));
+			FRAG_TRY(frag_edit_resize(e, l->born, 0, err));
 		}
 	}
 	e->edited = o->cost.calls;
@@ -77,7 +77,7 @@ static int states(const struct frag_advice_plan *p, struct frag_edit *e, struct 
 			continue;
 		bytes += state ? l->bytes : 0;
 		if (state ? o->way != EIGHT_BITS : l->died < sp->end)
-			FRAG_TRY(frag_edit_remove(e, l->born, err));
+			FRAG_TRY(frag_edit_resize(e, l->born, 0, err));
 		else if (state && l->bytes >= SMALL_BYTES)
 			FRAG_TRY(frag_edit_resize(e, l->born, l->bytes / 4 + l->bytes / 4 / BLOCK,
 						  err));
