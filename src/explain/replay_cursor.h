@@ -30,11 +30,6 @@ struct frag_cursor {
 	size_t births_count;
 	uint64_t next;	 /* the event that comes now */
 	uint64_t now_us; /* time of the last one */
-	/* of a file */
-	struct frag_source *source, *evidence;
-	struct frag_batch batch;
-	struct frag_err evidence_err;
-	int evidence_rc;
 };
 
 /* Sets skip_oom, so that it can go beyond a refused request. Do not move the cursor in memory: its

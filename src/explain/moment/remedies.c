@@ -139,8 +139,7 @@ static int setting(const struct trial *t, struct frag_err *err)
 	struct frag_remedy *r;
 
 	upto.events_count = (size_t)t->x->m.event;
-	if (c->events.path || strcmp(frag_policy_spec_ops(c->spec)->name, "pytorch") != 0 ||
-	    !upto.events_count)
+	if (strcmp(frag_policy_spec_ops(c->spec)->name, "pytorch") != 0 || !upto.events_count)
 		return 0;
 	frag_case_run_options(c, &env.run);
 	env.run.skip_oom = false;
@@ -264,7 +263,7 @@ static int smaller_batch(const struct trial *t, struct frag_err *err)
 	struct change c = { .edit.smaller = low };
 	enum outcome out;
 
-	if (t->x->in.events.path || h->from == FRAG_STEPS_NONE || h->from == FRAG_STEPS_WINDOWS ||
+	if (h->from == FRAG_STEPS_NONE || h->from == FRAG_STEPS_WINDOWS ||
 	    t->x->m.event > SHRINK_EVENTS / SHRINK_ROUNDS)
 		return 0;
 	FRAG_TRY(try_change(t, &c, err));

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What lives from step to step: gradients released in the backward pass; optimizer states in 8 bits, on the host, or none; fewer
- * temporaries of the optimizer; nothing that accumulates.
- *
- * A block that an optimizer step requests is a state if it outlives the next step, else a temporary, which 8-bit optimizers, those on
- * the host and SGD do not have. The foreach implementation has temporaries for all parameters at once; with foreach=False at most two
- * are live.
+ * What lives from step to step: gradients released in the backward pass; optimizer states in 8 bits, on the host, or none; nothing that
+ * accumulates. A block that an optimizer step requests is a state if it outlives the next step, else a temporary, which 8-bit
+ * optimizers, those on the host and SGD do not have.
  */
 #include "edit.h"
 
@@ -88,27 +85,6 @@ static int states(const struct frag_advice_plan *p, struct frag_edit *e, struct 
 	return 0;
 }
 
-static int one_by_one(const struct frag_advice_plan *p, struct frag_edit *e,
-		      struct frag_proposal *o, struct frag_err *err)
-{
-	const struct frag_story *s = p->story;
-
-	for (size_t i = 0; s->stacks && i + 1 < s->count; i++) {
-		const struct frag_life *l = &s->lives[i];
-		const struct frag_span *sp = frag_life_span(s, l);
-		uint64_t end = FRAG_MIN(s->lives[i + 1].born, sp->end);
-
-		if (sp->phase != FRAG_PHASE_OPTIMIZER || l->died >= sp->end ||
-		    !frag_stack_has(s->trace, l->stack, "torch/optim/", "_multi_tensor"))
-			continue;
-		o->stack = l->stack;
-		o->cost.calls++;
-		FRAG_TRY(frag_edit_end(e, l->born, l->died, end, err));
-		FRAG_TRY(frag_edit_add(e, l->born, l->born + 1, end, err));
-	}
-	return 0;
-}
-
 /* Blocks of the lines that diagnose reports (find_leak.c) go at the end of their step. */
 static int leak(const struct frag_advice_plan *p, struct frag_edit *e, struct frag_proposal *o,
 		struct frag_err *err)
@@ -168,9 +144,5 @@ const struct frag_proposal frag_edit_training[] = {
 	  .way = NONE,
 	  .what = "SGD without momentum in place of this optimizer",
 	  .numerics = "another optimizer: the learning rate has to be found anew" },
-	{ .change = "foreach",
-	  .edit = one_by_one,
-	  .what = "the optimizer with foreach=False, or fused=True: no temporaries of all "
-		  "parameters at once" },
 	{ 0 },
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Changes that are tried; see trial.h. */
-#include "trial_internal.h"
+#include "trial.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One run of a program: its recording replayed, the untrusted reports of its processes, and the changes that they offer. */
-#include "trial_internal.h"
+#include "trial.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs of a program with changes, as "checkpoint+fused", each in a child, several at a time. */
-#include "trial_internal.h"
+#include "trial.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
