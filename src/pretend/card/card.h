@@ -146,10 +146,10 @@ extern pthread_mutex_t frag_pretend_mutex;
 struct frag_device;
 /* The simulated device behind card `ordinal`. pre: locked. */
 struct frag_device *frag_pretend_sim(int ordinal);
-/* The same, for calls that only affect addresses; NULL: no memory, or no address space. pre: locked. */
+/* The same, for calls that only affect addresses; NULL: no memory or addresses. pre: locked. */
 struct frag_device *frag_pretend_places(int ordinal);
-/* The host's address space, as the driver of one card sees it (host_space.c); repeats new mappings and
- * unmappings in its simulated device. pre: locked. */
+/* The host's address space, as the driver of one card sees it (host_space.c); repeats new mappings
+ * and unmappings in its simulated device. pre: locked. */
 void *frag_pretend_host_space(int ordinal);
 void frag_pretend_host_begin(void *ctx, struct frag_device *sim);
 void frag_pretend_host_look(void *ctx);
@@ -268,8 +268,8 @@ void frag_pretend_origin_set(const void *p, uint64_t bytes, uint32_t origin, boo
 #define LENT_PAGE 4096u
 /* A sparse file for offsets below `room`. -1: none. */
 int lent_file(uint64_t room);
-/* Moves whole pages of this process, with their contents, into the file; the second, with the origins
- * of their values. */
+/* Moves whole pages of this process, with their contents, into the file; the second, with the
+ * origins of their values. */
 bool lent_give(void *p, uint64_t bytes, int fd, uint64_t offset);
 bool frag_pretend_lend(void *p, uint64_t bytes, int fd, uint64_t offset);
 /* Maps whole pages of another process's file; zeros if that fails. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Streams, events, captures, and the modelled clock. Where streams matter (in a process with streams of
- * its own or with other ranks), work takes time: the host's clock is at the work that it launches, a
- * stream's at the work that it has done, and an event is ready when its work is over; else at once. The
- * allocator holds back blocks that another stream still uses, which decides the peak of FSDP, pipelines
- * and prefetched batches. Captured work takes no time.
+ * Streams, events, captures, and the modelled clock. Where streams matter (in a process with
+ * streams of its own or with other ranks), work takes time: the host's clock is at the work that it
+ * launches, a stream's at the work that it has done, and an event is ready when its work is over;
+ * else at once. The allocator holds back blocks that another stream still uses, which decides the
+ * peak of FSDP, pipelines and prefetched batches. Captured work takes no time.
  *
- * Captures matter, too: while a stream is captured, the allocator uses a private pool and records its
- * events later. As on a card, waiting for captured work is refused and invalidates the capture.
+ * Captures matter, too: while a stream is captured, the allocator uses a private pool and records
+ * its events later. As on a card, waiting for captured work is refused and invalidates the capture.
  */
 #include "card.h"
 
@@ -124,8 +124,8 @@ uint64_t frag_pretend_done(void *stream)
 	return FRAG_MAX(host_ns, stream_of(stream)->busy_ns);
 }
 
-/* Bytes per ns measured on an H200 (results/pretend/durations.md); for pinned memory of older cards,
- * the rate of their PCIe. */
+/* Bytes per ns measured on an H200 (results/pretend/durations.md); for pinned memory of older
+ * cards, the rate of their PCIe. */
 static uint64_t copied_per_ns(bool to_card, bool pinned)
 {
 	int major = frag_pretend_card()->major;

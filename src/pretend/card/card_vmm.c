@@ -111,7 +111,7 @@ PRETEND_ENTRY(int, cuMemCreate,
 	if (device < 0 || device >= frag_pretend_visible())
 		return PRETEND_INVALID_DEVICE;
 	if (prop->handle_types & FABRIC)
-		return PRETEND_NOT_SUPPORTED; /* as on a machine without IMEX: programs take files then */
+		return PRETEND_NOT_SUPPORTED; /* as without IMEX: programs take files then */
 	frag_pretend_mark_begun();
 	rc = answer(frag_dev_create(frag_pretend_sim(device), bytes, &handle, NULL));
 	if (rc)

@@ -8,10 +8,10 @@
  *
  * Only the list of architectures, as nvcc 12 and 13 write it, and the names of kernels are read.
  *
- * How many blocks of a kernel a multiprocessor runs at once: Transformer Engine sizes a workspace by it
- * in the backward pass of each norm. The rules of CUDA's occupancy calculator; they agree with all 279
- * answers of an H200 from which norm_registers.def comes. For kernels of other libraries, the registers
- * are unknown.
+ * How many blocks of a kernel a multiprocessor runs at once: Transformer Engine sizes a workspace
+ * by it in the backward pass of each norm. The rules of CUDA's occupancy calculator; they agree
+ * with all 279 answers of an H200 from which norm_registers.def comes. For kernels of other
+ * libraries, the registers are unknown.
  */
 #include "card.h"
 
@@ -206,7 +206,7 @@ static const struct norm {
 
 static bool norms_answered;
 
-/* For cufrag_card.py: the release of Transformer Engine whose registers answered, "2.13"; NULL: none did. */
+/* For cufrag_card.py: the release of Transformer Engine that answered, "2.13"; NULL: none did. */
 __attribute__((visibility("default"))) const char *frag_pretend_norms_release(void);
 const char *frag_pretend_norms_release(void)
 {

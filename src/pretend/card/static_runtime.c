@@ -61,7 +61,7 @@ bool frag_pretend_replace(void *function, const void *original, size_t bytes, co
 	return true;
 }
 
-/* ---- which libraries are new -------------------------------------------------------------------------- */
+/* ---- which libraries are new -------------------------------------------------------------- */
 
 struct loaded {
 	uint64_t count, adds; /* adds: includes libraries unloaded since */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The C library's functions that get a path, open a file or write, each as a row (held.h). The links
- * and names of files are in held_names.c, folders in held_folders.c, programs in held_run.c.
+ * The C library's functions that get a path, open a file or write, each as a row (held.h). The
+ * links and names of files are in held_names.c, folders in held_folders.c, programs in held_run.c.
  */
 #include "held.h"
 
@@ -40,8 +40,8 @@ static bool resolve(long *a, const struct shape *s, struct place *p)
 
 /* ---- a path ---------------------------------------------------------------------------------- */
 
-/* A file opened for reading can still be changed through its descriptor, the first argument: another
- * one, of its copy, takes its place. */
+/* A file opened for reading can still be changed through its descriptor, the first argument:
+ * another one, of its copy, takes its place. */
 static long change_open(void *next, long *a, const struct shape *s)
 {
 	struct place p;
@@ -311,7 +311,7 @@ ROWS(open_stream, fopen, .path = 1)
 ROWS(open_stream, freopen, .path = 1)
 ROW(open_later, posix_spawn_file_actions_addopen, .path = 3, .more = 4)
 
-/* ---- writing: up to --writes-max; dir: the descriptor, more: how many bytes ------------------- */
+/* ---- writing: up to --writes-max; dir: the descriptor, more: how many bytes ------------- */
 
 static long go_counted(void *next, long *a, int fd, size_t bytes)
 {

@@ -113,7 +113,7 @@ PRETEND_ENTRY(int, cudnnBackendSetAttribute,
 	return 0;
 }
 
-/* ---- attention: one operation or, with a mask, two matrix products around a softmax --------------- */
+/* ---- attention: one operation or, with a mask, two matrix products around a softmax ---------- */
 
 #define ATTENTION_BYTES 256
 #define GEN_INDEX 501 /* cudnnPointwiseMode_t: for causal masks */
@@ -217,7 +217,7 @@ static int64_t attention_bytes(const struct pretend_cudnn *graph)
 	return bytes;
 }
 
-/* ---- graphs and their plans -------------------------------------------------------------------- */
+/* ---- graphs and their plans ------------------------------------------------------------ */
 
 /* The graph behind any descriptor; NULL: none. */
 static const struct pretend_cudnn *graph_of(const struct pretend_cudnn *d)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Convolutions as the user's own cuDNN plans them, where there is one (CUFRAG_PRETEND_PLANNER, set by
- * cufrag_card.py: the interpreter, cufrag_planner.py and the library, a line each). Another process
- * asks it, since in this one the names of cuDNN lead here. It starts with the first convolution and
- * ends with this process.
+ * Convolutions as the user's own cuDNN plans them, where there is one (CUFRAG_PRETEND_PLANNER, set
+ * by cufrag_card.py: the interpreter, cufrag_planner.py and the library, a line each). Another
+ * process asks it, since in this one the names of cuDNN lead here. It starts with the first
+ * convolution and ends with this process.
  */
 #include "pretend/card/card.h"
 
@@ -212,7 +212,7 @@ int64_t frag_pretend_conv_largest(const struct pretend_cudnn *op, const struct p
 
 int64_t frag_pretend_cudnn_element_bytes(int type)
 {
-	/* cudnnDataType_t: float, double, half, int8, int32, int8x4, uint8, …, bfloat16 = 9, int64 */
+	/* cudnnDataType_t: float, double, half, int8, int32, int8x4, …, bfloat16 = 9, int64 */
 	switch (type) {
 	case 0:
 	case 4:

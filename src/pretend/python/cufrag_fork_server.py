@@ -97,7 +97,7 @@ def describe(folder, python):
 
 def ask_for_fork(path, python, words):
     connection, folder = socket.socket(socket.AF_UNIX), os.open(os.path.dirname(path), os.O_RDONLY)
-    connection.connect("/proc/self/fd/%d/%s" % (folder, os.path.basename(path)))  # short enough for any folder
+    connection.connect("/proc/self/fd/%d/%s" % (folder, os.path.basename(path)))  # a short path
     os.close(folder)
     umask = os.umask(0)
     os.umask(umask)
@@ -114,7 +114,7 @@ def ask_for_fork(path, python, words):
 
 
 def stand_for(pid, connection, answers):
-    """Signals for the group reach the other process anyway; those for this one alone are passed on."""
+    """Signals for the group reach the other process anyway; those for this one are passed on."""
     signals = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals | {signal.SIGIO})
     for fd in map(int, os.listdir("/proc/self/fd")):

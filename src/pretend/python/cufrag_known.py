@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans of cuDNN as an H200 takes them, from those without a card.
 
-Known is one release: that of cufrag_trees.csv (trees of decisions) and cufrag_workspaces.csv
-(plans of a card for convolutions of common nets, for which the trees are wrong). scripts/cudnn/tables.py makes both.
-"""
+Known is one release: that of cufrag_trees.csv (trees of decisions) and cufrag_workspaces.csv (plans
+of a card for convolutions of common nets, for which the trees are wrong). scripts/cudnn/tables.py
+makes both. """
 import collections
 import math
 import os
@@ -31,7 +31,7 @@ Plan = collections.namedtuple("Plan", "kind engine knobs size")
 
 class Known:
     def __init__(self, folder=HERE):
-        self.trees, self.workspaces = cufrag_trees.Trees(os.path.join(folder, "cufrag_trees.csv")), {}
+        self.trees, self.workspaces = cufrag_trees.Trees(folder + "/cufrag_trees.csv"), {}
         with open(os.path.join(folder, "cufrag_workspaces.csv"), encoding="ascii") as f:
             next(f)
             for line in f:
@@ -44,7 +44,7 @@ class Known:
         return version // 100 == int(major) * 100 + int(minor)
 
     def on_card(self, q, plans, sms=SMS):
-        """{kind: bytes}, in the order of choice. plans: the first one of each kind, in cuDNN's order."""
+        """{kind: bytes}, in the order of choice. plans: the first of each kind, in cuDNN's order."""
         found = self.left_out(q, plans, sms) if plans else {}
         for kind, plan in plans.items():
             if kind not in found:
@@ -52,7 +52,7 @@ class Known:
         return self.corrected(q, found)
 
     def corrected(self, q, found):
-        """As a card took it, if known: the first plan, and the first without tensor cores (-1: as here)."""
+        """As a card took it: the first plan, and the first without tensor cores (-1: as here)."""
         first, without = self.workspaces.get(text_of(q), (-1, -1))
         plain = next((kind for kind in found if not kind & TENSOR_CORES), None)
         if without >= 0 and plain is not None:
@@ -79,7 +79,7 @@ class Known:
         return found
 
     def size_of(self, q, plan, sms):
-        """Parts of sums are added in pairs, each with a counter; one more beyond two rounds of tiles."""
+        """Parts are added in pairs, each with a counter; one more beyond two rounds of tiles."""
         if not has_tiles(plan):
             return plan.size
         (m, n), at_once = TILES[plan.knobs[TILE]], min(cufrag_trees.groups_of(q), cufrag_transforms.TOGETHER)
@@ -120,13 +120,13 @@ def streamk(q, knobs, sms, at_once=1):
     round are split, so that they fill the card. at_once: groups whose tiles are of one round."""
     (tile_m, tile_n), m, n = TILES[knobs[TILE]], knobs[CLUSTER_M], knobs[CLUSTER_N]
     (x, w, y), taps = (q.x[0], q.w[0], q.y[0]), math.prod(q.w[0][2:])
-    points, groups = [t[0] * math.prod(t[2:]) for t in (x, y)], cufrag_trees.groups_of(q)
+    points, filters = [t[0] * math.prod(t[2:]) for t in (x, y)], w[0] // cufrag_trees.groups_of(q)
     if q.operation == FORWARD:
-        rows, columns, depth = up(points[1], tile_m), up(w[0] // groups, tile_n), taps * up(w[1], 32)
+        rows, columns, depth = up(points[1], tile_m), up(filters, tile_n), taps * up(w[1], 32)
     elif q.operation == DATA:
-        rows, columns, depth = up(points[0], tile_m), up(w[1], tile_n), taps * up(w[0] // groups, 32)
+        rows, columns, depth = up(points[0], tile_m), up(w[1], tile_n), taps * up(filters, 32)
     else:
-        rows, columns, depth = up(w[0] // groups, tile_m), up(w[1], tile_n) * taps, up(points[1], 32)
+        rows, columns, depth = up(filters, tile_m), up(w[1], tile_n) * taps, up(points[1], 32)
     cluster = m * n
     filled = max(1, FILLED.get(cluster, SMS) * sms // SMS // cluster * cluster)
     tiles = up(rows, m) * m * up(columns, n) * n * at_once

@@ -170,7 +170,7 @@ class Planner:
                 yield config, number, mask_of(notes)
 
     def plans(self, q, graph):
-        """PyTorch asks for the second list if the first has only tensor cores in single precision."""
+        """PyTorch asks for another list if the first has only tensor cores in single precision."""
         kinds = set()
         for plan in self.usable(self.proposals(graph, INSTANT)):
             kinds.add(plan[2])

@@ -8,8 +8,8 @@ does, so if wheels of the CUDA libraries are installed, all their exports are in
 is needed; an object has these parts, in one page-aligned segment that the loader reads, executes
 and (the table of addresses) writes:
 
-    ELF header, program headers, .dynsym, .dynstr, .hash, .gnu.version, .gnu.version_d, .gnu.version_r?,
-    .rela.dyn, code, .dynamic, table of addresses
+    ELF header, program headers, .dynsym, .dynstr, .hash, .gnu.version, .gnu.version_d,
+    .gnu.version_r?, .rela.dyn, code, .dynamic, table of addresses
 
 x86-64 only.
 """
@@ -195,7 +195,7 @@ def wheels(folder):
     libcudart.0a1b2c3d.so.12. CUDA 11's runtime differs."""
     stems = {library for _, library in OWNERS}
     found = {}
-    for beside in (os.path.dirname(os.path.dirname(folder)), *sys.path):  # PyTorch may be in another venv
+    for beside in (os.path.dirname(os.path.dirname(folder)), *sys.path):  # also in another venv
         for p in glob.glob(os.path.join(beside, "*.libs", "*.so.*")):
             if re.split(r"[-.]", os.path.basename(p))[0] in stems and not 0 < cudart_major(p) < 12:
                 found[p] = None
@@ -276,8 +276,8 @@ def hash_table(names, first):
 
 
 def code_of(slots, texts, at):
-    """16 bytes for each function at address `at`: "jmp *slot"; with a text, which is its name, that is passed.
-    slot 0: "return CUDA_ERROR_NO_DEVICE"."""
+    """16 bytes for each function at address `at`: "jmp *slot"; with a text, which is its name, that
+    is passed. slot 0: "return CUDA_ERROR_NO_DEVICE"."""
     out = bytearray()
     for slot, text in zip(slots, texts):
         code, where = b"", at + len(out)

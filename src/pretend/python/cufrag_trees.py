@@ -17,7 +17,6 @@ tree is two characters for each word, a branch before what is below it. Words:
 They hold for that release alone.
 """
 import math
-import os
 
 FORWARD, FILTER, DATA = 10, 11, 12
 OPERATIONS = {FORWARD: "forward", FILTER: "filter", DATA: "data"}
@@ -158,7 +157,7 @@ def features_of_product(q, engines, knobs):
 
 
 class Trees:
-    def __init__(self, path=os.path.join(os.path.dirname(os.path.abspath(__file__)), "cufrag_trees.csv")):
+    def __init__(self, path):
         self.trees = {}  # by "PURPOSE,OPERATION,TYPE,LAYOUT"
         with open(path, encoding="ascii") as f:
             self.release = f.readline().split(",")[0].removeprefix("cuDNN ")
@@ -198,7 +197,7 @@ class Trees:
 
 
 def vote(q, values):
-    """Bytes by several trees, by the SHARE of each: first of sizes of about as much, then of each."""
+    """Bytes by several trees, by their SHARE: first of sizes of about as much, then of each."""
     shares, about = {}, {}
     for value in values:
         code, share = value.rsplit(":", 1)

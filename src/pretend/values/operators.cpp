@@ -144,22 +144,15 @@ static Info describe(const c10::OperatorHandle &op)
 	f.seeded = op.hasTag(at::Tag::nondeterministic_seeded);
 	f.pointwise |= op.hasTag(at::Tag::pointwise);
 	f.each |= f.pointwise;
-	f.instead = instead_of(f.name);
+	f.instead = instead_of(f, schema.overload_name());
 	return f;
 }
 
 static Info &info(const c10::OperatorHandle &op)
 {
 	static std::unordered_map<const void *, Info *> infos;
-	thread_local std::unordered_map<const void *, Info *> mine;
-	const void *key = &op.schema();
-	auto it = mine.find(key);
-
-	if (it != mine.end())
-		return *it->second;
 	std::lock_guard<std::mutex> g(mutex);
-	Info *&entry = infos[key];
-	if (!entry)
-		entry = new Info(describe(op));
-	return *(mine[key] = entry);
+	Info *&entry = infos[&op.schema()];
+
+	return *(entry ? entry : entry = new Info(describe(op)));
 }

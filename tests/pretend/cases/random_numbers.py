@@ -1,5 +1,6 @@
-"""Random integers and uniform numbers are those of a card: Philox 4x32-10 as published with it (Random123) for
-counter and key 0; the real numbers were printed by cards. Others are the CPU's, the same for the same seed."""
+"""Random integers and uniform numbers are those of a card: Philox 4x32-10 as published with it
+(Random123) for counter and key 0; the real numbers were printed by cards. Others are the CPU's, the
+same for the same seed."""
 from support.small import cuda, torch
 
 # case: drawn computed

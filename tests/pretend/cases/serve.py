@@ -1,4 +1,4 @@
-"""vLLM's server, with a Llama of two layers and a tokenizer that this program writes into ./model."""
+"""vLLM's server, with a Llama of two layers and a tokenizer that this program writes to ./model."""
 import json
 import os
 from tokenizers import Tokenizer, models, pre_tokenizers

@@ -69,7 +69,7 @@ if os.environ.get("CUFRAG_RUN"):
 #       said = run("run --policy %s --record live.cft" % policy)
 #       match("loss", 3)
 #       assert plain and asked("live.cft")[:len(plain)] == plain, policy
-#       # it reserves what its simulation does; vmm's budget goes by the clock, which is not the same twice
+#       # it reserves what its simulation does; vmm's budget goes by the clock, not the same twice
 #       reserved(said, policy, share=0.05 if policy == "vmm" else 0)
 
 # case: live_own_policy

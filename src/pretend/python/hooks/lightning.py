@@ -4,7 +4,7 @@ from cufrag_hooks import hook
 
 
 @hook("lightning.fabric.utilities.device_parser", "lightning_fabric.utilities.device_parser",
-      release="lightning", purpose="the number of cards that Lightning asks for (--gpus N gives it)")
+      release="lightning", purpose="how many cards Lightning asks for (--gpus N gives them)")
 def count_cards(card, parser):
     """The program counted the cards before it selected one, and PyTorch caches that count, so
     more cannot be added: tell the user."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hides names of PyTorch from cufrag alone, as a release may that comes: every Python with this folder in PYTHONPATH does, below cufrag's own.
 
-HIDDEN: such a name, as torch._C._name; HIDDEN_SEEN: file for the names that cufrag asks for, one a line.
-"""
+HIDDEN: such a name, as torch._C._name; HIDDEN_SEEN: file for the names that cufrag asks for, one a
+line. """
 import abc
 import importlib.util
 import os
