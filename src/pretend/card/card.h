@@ -49,10 +49,14 @@
 	{ \
 		__asm__("jmp frag_pretend_" #entry "@PLT"); \
 	}
-/* A call of the runtime and of the driver, which leaves the runtime's last error alone. */
-#define PRETEND_PAIR(runtime, driver, args, ...) \
-	PRETEND_VALUE(int, runtime, args, frag_pretend_error(__VA_ARGS__)) \
-	PRETEND_VALUE(int, driver, args, __VA_ARGS__)
+/* The runtime's name of a driver call with up to six arguments: also sets the last error. */
+#define PRETEND_RUNTIME(name, entry) \
+	__attribute__((visibility("default"), naked)) void frag_pretend_##name(void); \
+	void frag_pretend_##name(void) \
+	{ \
+		__asm__("sub $8, %rsp; call frag_pretend_" #entry "@PLT; add $8, %rsp; " \
+			"mov %eax, %edi; jmp frag_pretend_error@PLT"); \
+	}
 
 /* For one CUDA major, 12 or 13. */
 #define PRETEND_VALUE_OF(major, type, name, args, ...) \
@@ -87,8 +91,6 @@ enum pretend_error {
 #define PRETEND_UPLOAD_MAX (8 * FRAG_MIB) /* from the host: indices, but not weights */
 /* True up to `most` bytes, and always with --values computed. */
 bool frag_pretend_copies(uint64_t bytes, uint64_t most);
-/* --values computed: the card uses huge pages. */
-bool frag_pretend_in_full(void);
 
 /* The visible properties of a card, from CUFRAG_PRETEND, "key=value;…" (card.c). */
 struct pretend_card {
@@ -371,8 +373,7 @@ bool frag_pretend_loads(const void *function);
 __attribute__((visibility("default"))) bool frag_pretend_replace(void *function,
 								 const void *original, size_t bytes,
 								 const char *name, int major);
-/* Libraries loaded since the last call, possibly with others: lines "BASE PATH", valid until the
- * next call. One thread at a time. */
+/* Loaded libraries: lines "BASE PATH", valid until the next call. One thread at a time. */
 __attribute__((visibility("default"))) const char *frag_pretend_loaded(void);
 /* A library with these addresses has a static runtime and registered these source files with it.
  * One thread at a time. */

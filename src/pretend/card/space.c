@@ -109,7 +109,7 @@ struct frag_device *frag_pretend_places(int ordinal)
 	if (got == MAP_FAILED)
 		return NULL;
 	/* else each small copy takes 2 MiB of host memory */
-	madvise(got, share_bytes(), frag_pretend_in_full() ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+	madvise(got, share_bytes(), c->in_full ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 	if (got != at || frag_sim_open(&cfg, &sims[ordinal], NULL)) {
 		munmap(got, share_bytes());
 		return NULL;

@@ -31,6 +31,9 @@
 
 #include "base/held_state.h"
 
+/* Signatures are those of handlers and of the C library: not all arguments are used. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 #define FRAG_EXPORT __attribute__((visibility("default")))
 /* Calls the kernel directly, not the replaced functions. */
 #define FRAG_SYS(name, ...) syscall(SYS_##name, __VA_ARGS__)

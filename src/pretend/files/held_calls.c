@@ -48,7 +48,6 @@ static long change_open(void *next, long *a, const struct shape *s)
 	int fd;
 	long rc;
 
-	(void)s;
 	if (!frag_held || !frag_held_find_fd(&p, (int)a[0]) || !p.mode)
 		return frag_held_go(next, a);
 	if (p.on_disk && !p.in_up && frag_held_copy(&p, false))
@@ -102,7 +101,6 @@ static long read_link(void *next, long *a, const struct shape *s)
 	const char *path;
 	ssize_t n;
 
-	(void)next;
 	resolve(a, s, &p);
 	path = given(a, s, &dir);
 	n = FRAG_SYS(readlinkat, dir, path, text, sizeof(text) - 1);
@@ -340,7 +338,6 @@ static long count_parts(void *next, long *a, const struct shape *s)
 	const struct iovec *parts = (const struct iovec *)a[1];
 	size_t sum = 0;
 
-	(void)s;
 	for (int i = 0; frag_held && i < (int)a[2]; i++)
 		sum += parts[i].iov_len;
 	return go_counted(next, a, (int)a[0], sum);
@@ -348,7 +345,6 @@ static long count_parts(void *next, long *a, const struct shape *s)
 
 static long count_stream(void *next, long *a, const struct shape *s)
 {
-	(void)s;
 	return frag_held && !frag_held_count(fileno((FILE *)a[3]), (size_t)(a[1] * a[2]))
 		       ? 0
 		       : frag_held_go(next, a);

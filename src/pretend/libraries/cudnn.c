@@ -342,7 +342,7 @@ PRETEND_ENTRY(int, cudnnBackendGetAttribute,
 	return 0;
 }
 
-/* ---- versions and errors -------------------------------------------------------- */
+/* ---- version -------------------------------------------------------- */
 
 /* PyTorch compares it with its build: reports the program's own version (CUFRAG_PRETEND_CUDNN). */
 PRETEND_ENTRY(size_t, cudnnGetVersion, (void))
@@ -350,9 +350,4 @@ PRETEND_ENTRY(size_t, cudnnGetVersion, (void))
 	const char *version = getenv(CUFRAG_PRETEND_CUDNN);
 
 	return version ? strtoull(version, NULL, 10) : 91900;
-}
-PRETEND_ENTRY(void, cudnnGetLastErrorString, (char *text, size_t bytes))
-{
-	if (bytes)
-		*text = '\0';
 }

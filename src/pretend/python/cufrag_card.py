@@ -205,7 +205,7 @@ def convolutions(version):
     """How their workspaces were found, where not as those of an H200. version: of the cuDNN that
     planned (90100), or below 0 that of the program's, by rule; 0: there were none."""
     with open(os.path.join(HERE, "cufrag_trees.csv"), encoding="ascii") as f:
-        known = ".".join(f.readline().split(",")[0].removeprefix("cuDNN ").split(".")[:2])
+        known = ".".join(f.readline().split(",")[0].replace("cuDNN ", "").split(".")[:2])
     number = abs(version) // 100
     release = "%d.%d" % divmod(number, 100 if number >= 900 else 10)
     if version and release != known:

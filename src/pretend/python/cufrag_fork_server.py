@@ -68,7 +68,7 @@ def lasting(environment):
     """What modules may have read. Of the card that is its capability: it decides which code of a
     kernel is taken as a library is loaded."""
     kept = {k: v for k, v in environment.items() if k not in OF_A_RUN}
-    kept["capability"] = environment.get("CUFRAG_PRETEND", "").partition(";cc=")[2].partition(";")[0]
+    kept["capability"] = environment.get("CUFRAG_PRETEND", "").partition(";cc=")[2].split(";")[0]
     return kept
 
 
@@ -92,7 +92,7 @@ def describe(folder, python):
     environment = {k: os.path.join(folder, own[k]) if k in own else v for k, v in os.environ.items() if k != "CUFRAG_PRETEND_MODULES"}
     command = ["exec", "/usr/bin/env", "-i", *map("=".join, environment.items()), *python, os.path.abspath(__file__)]
     with open(os.path.join(folder, "first"), "x", errors="surrogateescape") as f:
-        f.write("cd %s && %s \"$@\"\n" % (shlex.quote(os.getcwd()), " ".join(map(shlex.quote, command))))
+        f.write("cd %s && %s \"$@\"\n" % (shlex.quote(os.getcwd()), shlex.join(command)))
 
 
 def ask_for_fork(path, python, words):
@@ -101,8 +101,8 @@ def ask_for_fork(path, python, words):
     os.close(folder)
     umask = os.umask(0)
     os.umask(umask)
-    request = {"python": python, "words": words, "environment": dict(os.environ), "folder": os.getcwd(),
-               "group": os.getpgrp(), "umask": umask}
+    request = {"python": python, "words": words, "environment": dict(os.environ),
+               "folder": os.getcwd(), "group": os.getpgrp(), "umask": umask}
     connection.sendmsg([b"."], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", (0, 1, 2)))])
     connection.sendall(json.dumps(request).encode() + b"\n")
     connection.settimeout(PATIENCE_S)
@@ -260,8 +260,8 @@ class Request:
             vars(self).update(json.loads(f.readline()))
 
     def fits(self, loaded):
-        return (len(self.files) == 3 and self.python == loaded.python and self.folder == loaded.folder and
-                lasting(self.environment) == lasting(loaded.given))
+        return (len(self.files) == 3 and self.python == loaded.python and
+                self.folder == loaded.folder and lasting(self.environment) == lasting(loaded.given))
 
 
 class Server:
@@ -380,7 +380,7 @@ def take_apart(names):
     finalized."""
     for module in [sys.modules.pop(n) for n in reversed(names)]:
         if isinstance(module, types.ModuleType):
-            vars(module).update(dict.fromkeys((n for n in vars(module) if n != "__builtins__"), None))
+            vars(module).update(dict.fromkeys(n for n in vars(module) if n != "__builtins__"))
     module = None
     gc.collect()
 

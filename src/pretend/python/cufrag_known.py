@@ -9,15 +9,14 @@ import math
 import os
 
 import cufrag_transforms
-import cufrag_trees
-from cufrag_trees import DATA, FORWARD, SMS, up
+from cufrag_trees import DATA, FORWARD, SMS, Trees, groups_of, is_point, up
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TENSOR_CORES = 1  # of a plan's kind
 TILE, SPLIT, WORKSPACE, CLUSTER_M, CLUSTER_N = 2, 13, 25, 27, 28  # knobs
 # sides of a tile by its knob, in kernels of CUTLASS 3: engines from 62 on
-TILES = {0: (128, 128), 1: (128, 64), 3: (256, 128), 4: (256, 64), 5: (64, 64), 6: (128, 256), 7: (64, 128), 9: (64, 256),
-         16: (256, 32), 18: (64, 192), 20: (256, 96)}
+TILES = {0: (128, 128), 1: (128, 64), 3: (256, 128), 4: (256, 64), 5: (64, 64), 6: (128, 256),
+         7: (64, 128), 9: (64, 256), 16: (256, 32), 18: (64, 192), 20: (256, 96)}
 STREAM_K_FROM = 62
 COUNTERS = 131  # bytes where there are more than two rounds of tiles
 GROUPS_COUNTERS = 144  # the same where each group has them
@@ -31,7 +30,7 @@ Plan = collections.namedtuple("Plan", "kind engine knobs size")
 
 class Known:
     def __init__(self, folder=HERE):
-        self.trees, self.workspaces = cufrag_trees.Trees(folder + "/cufrag_trees.csv"), {}
+        self.trees, self.workspaces = Trees(folder + "/cufrag_trees.csv"), {}
         with open(os.path.join(folder, "cufrag_workspaces.csv"), encoding="ascii") as f:
             next(f)
             for line in f:
@@ -66,7 +65,7 @@ class Known:
         where the first one that is taken has tensor cores, in single precision without them."""
         engines, first, found = {plan.kind: plan.engine for plan in plans.values()}, next(iter(plans.values())), {}
         kind, knobs, transforms = first.kind, first.knobs, cufrag_transforms.is_candidate(q)
-        if cufrag_trees.is_point(q):
+        if is_point(q):
             taken, size = TENSOR_CORES, self.trees.product(q, engines, knobs)
         else:
             taken, size = 0, cufrag_transforms.taken(self.trees, q, engines, knobs) if transforms else None
@@ -82,7 +81,7 @@ class Known:
         """Parts are added in pairs, each with a counter; one more beyond two rounds of tiles."""
         if not has_tiles(plan):
             return plan.size
-        (m, n), at_once = TILES[plan.knobs[TILE]], min(cufrag_trees.groups_of(q), cufrag_transforms.TOGETHER)
+        (m, n), at_once = TILES[plan.knobs[TILE]], min(groups_of(q), cufrag_transforms.TOGETHER)
         counted = plan.size % 16 == COUNTERS % 16
         last, few, found = streamk(q, plan.knobs, sms, at_once if counted else 1)
         apart = 1 if counted else at_once  # groups that have a workspace each
@@ -120,7 +119,7 @@ def streamk(q, knobs, sms, at_once=1):
     round are split, so that they fill the card. at_once: groups whose tiles are of one round."""
     (tile_m, tile_n), m, n = TILES[knobs[TILE]], knobs[CLUSTER_M], knobs[CLUSTER_N]
     (x, w, y), taps = (q.x[0], q.w[0], q.y[0]), math.prod(q.w[0][2:])
-    points, filters = [t[0] * math.prod(t[2:]) for t in (x, y)], w[0] // cufrag_trees.groups_of(q)
+    points, filters = [t[0] * math.prod(t[2:]) for t in (x, y)], w[0] // groups_of(q)
     if q.operation == FORWARD:
         rows, columns, depth = up(points[1], tile_m), up(filters, tile_n), taps * up(w[1], 32)
     elif q.operation == DATA:

@@ -36,8 +36,8 @@ CONVOLUTION, ENGINE, CONFIG, HEURISTICS, KNOB, GRAPH, TENSOR, DEVICE = 1, 2, 3, 
 # operation -> attributes x, w, y, convolution, alpha, beta
 PARTS = {FORWARD: (704, 703, 705, 702, 700, 701), FILTER: (716, 715, 717, 714, 712, 713), DATA: (710, 709, 711, 708, 706, 707)}
 # cudnnBackendAttributeType_t -> what it is made of
-FORMS = {1: ctypes.c_int, 3: ctypes.c_int64, 4: ctypes.c_float, 7: ctypes.c_int, 8: ctypes.c_int, 9: ctypes.c_int, 11: ctypes.c_int,
-         15: ctypes.c_void_p, 23: ctypes.c_int32}
+FORMS = {1: ctypes.c_int, 3: ctypes.c_int64, 4: ctypes.c_float, 7: ctypes.c_int, 8: ctypes.c_int,
+         9: ctypes.c_int, 11: ctypes.c_int, 15: ctypes.c_void_p, 23: ctypes.c_int32}
 LONG, FLOAT, KNOB_TYPE, NOTE, DESCRIPTOR, INT, CHAR = 3, 4, 9, 11, 15, 23, 24
 TENSOR_CORES, ROUNDS_INPUTS, NOT_DETERMINISTIC = 0, 1, 4  # notes; PyTorch refuses the second
 INSTANT, FALLBACK, THOROUGH = 0, 2, 1  # what PyTorch asks for; instead; a longer list
@@ -55,12 +55,15 @@ def card_of(line):
     """A card as cuDNN describes one."""
     *numbers, name = line.strip().split(" ", 8)
     sms, shared, blocks, threads, total, clock, l2, capability = map(int, numbers)
-    return {"maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "regsPerBlock": 65536, "multiProcessorCount": sms,
-            "warpSize": 32, "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": shared,
-            "reservedSharedMemoryPerBlock": 1024 if capability >= 800 else 0, "maxRegistersPerSM": 65536, "maxCtasPerSM": blocks,
-            "maxThreadsPerBlock": 1024, "maxThreadsPerSM": threads, "pciDeviceId": 0, "isTccDriver": 0, "supportCoopLaunch": 1,
-            "totalGlobalMem": total, "smClockRateKHz": clock, "memClockRateKHz": 3201000, "l2CacheSize": l2, "cudaDeviceId": 0,
-            "deviceVer": capability, "driverVer": 13000, "deviceName": name}
+    return {"maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64],
+            "regsPerBlock": 65536, "multiProcessorCount": sms, "warpSize": 32,
+            "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": shared,
+            "reservedSharedMemoryPerBlock": 1024 if capability >= 800 else 0,
+            "maxRegistersPerSM": 65536, "maxCtasPerSM": blocks, "maxThreadsPerBlock": 1024,
+            "maxThreadsPerSM": threads, "pciDeviceId": 0, "isTccDriver": 0, "supportCoopLaunch": 1,
+            "totalGlobalMem": total, "smClockRateKHz": clock, "memClockRateKHz": 3201000,
+            "l2CacheSize": l2, "cudaDeviceId": 0, "deviceVer": capability, "driverVer": 13000,
+            "deviceName": name}
 
 
 class Planner:
@@ -273,7 +276,7 @@ def main():
     for line in sys.stdin:
         try:
             ask = planner.largest if line.startswith("all") else planner.answer
-            text = ask(Question(int(n) for n in line.removeprefix("all").split()))
+            text = ask(Question(int(n) for n in line.replace("all", "").split()))
         except Refused:
             text = ""
         planner.clear()

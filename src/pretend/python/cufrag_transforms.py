@@ -113,8 +113,8 @@ def fourier(q):
 
 # engines that a card prefers if cuDNN without one proposes another
 WINOGRAD = (6, 7, 17)  # the others use FFT
-ENGINES = {("filter", "fp32"): (17, 18), ("filter", "half"): (17,), ("data", "fp32"): (50,), ("data", "half"): (7, 50), ("forward", "fp32"): (3,),
-           ("forward", "half"): (6,)}
+ENGINES = {("filter", "fp32"): (17, 18), ("filter", "half"): (17,), ("data", "fp32"): (50,),
+           ("data", "half"): (7, 50), ("forward", "fp32"): (3,), ("forward", "half"): (6,)}
 
 
 def bytes_of(q, number):
@@ -150,10 +150,11 @@ def costs(q, n, c, k, groups):
     plane, of_planes = side_of_planes(q) ** 2, n * c * k * groups
     tiles = up(h, 33 - taps) * up(w, 33 - across) if max(taps, across) < 32 else 0
     moves = (n * c * h * w + n * k * area + c * k * filters) * groups
-    return [*sides, up(sides[0], 128) * up(sides[1], 128) * groups, products, 64 * products // (plane * of_planes),
-            64 * products // max(1, 1024 * tiles * of_planes), 64 * of_planes // ((n * c + n * k + c * k) * groups), products // moves,
-            filters, q.pads[0], 64 * n // (c + k), 64 * plane // area, 64 * sides[2] // sides[0], 64 * sides[2] // sides[1],
-            64 * sides[0] // sides[1], tiles, moves, c % 4, k % 4]
+    return [*sides, up(sides[0], 128) * up(sides[1], 128) * groups, products,
+            64 * products // (plane * of_planes), 64 * products // max(1, 1024 * tiles * of_planes),
+            64 * of_planes // ((n * c + n * k + c * k) * groups), products // moves, filters,
+            q.pads[0], 64 * n // (c + k), 64 * plane // area, 64 * sides[2] // sides[0],
+            64 * sides[2] // sides[1], 64 * sides[0] // sides[1], tiles, moves, c % 4, k % 4]
 
 
 def taken(trees, q, engines, knobs, purpose="transform"):

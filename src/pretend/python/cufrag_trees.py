@@ -70,8 +70,8 @@ def features_of_point(q, engines, knobs):
              q.data_type == 2, engine, c % 128, k % 128, c % 64, k % 64, min(c, k), max(c, k), up(n * area, 128) * up(k, 128),
              n * up(c, 128) * up(k, 128), n * up(c, 128) * up(area, 128), n * up(k, 128) * up(area, 128)]
     found += [knobs.get(kind, -1) for kind in (2, 25, 27, 28)]
-    found += [rows, columns, depth, up(depth, 64) * 5 // 102, up(depth, 32), 64 * depth // rows, 64 * depth // columns,
-              64 * rows // columns, rows % 256, columns % 256, depth % 64]
+    found += [rows, columns, depth, up(depth, 64) * 5 // 102, up(depth, 32), 64 * depth // rows,
+              64 * depth // columns, 64 * rows // columns, rows % 256, columns % 256, depth % 64]
     for a, b in TILES:
         tiles = up(rows, a) * up(columns, b)
         found += [tiles, SMS // tiles, 2 * SMS // tiles, tiles % SMS]
@@ -83,9 +83,10 @@ def features_of_parts(q, engines, knobs):
     (rows, columns, depth), of_both = sides(q), []
     for side in (rows, columns):
         of_both += [side % 64, side % 128, side % 256]
-    found = [rows, columns, depth, whole(rows), whole(columns), q.data_type == 2, rows * columns, 4096 * depth // (rows * columns),
-             rows * columns * depth, 64 * depth // rows, 64 * depth // columns, 64 * rows // columns, min(rows, columns),
-             max(rows, columns), *of_both, depth % 64]
+    found = [rows, columns, depth, whole(rows), whole(columns), q.data_type == 2, rows * columns,
+             4096 * depth // (rows * columns), rows * columns * depth, 64 * depth // rows,
+             64 * depth // columns, 64 * rows // columns, min(rows, columns), max(rows, columns),
+             *of_both, depth % 64]
     for a, b in MORE_TILES:
         tiles = up(rows, a) * up(columns, b)
         found += [tiles, SMS // tiles, 64 * SMS // tiles % 64, depth * tiles // SMS, up(depth, 32) // max(1, SMS // tiles)]
@@ -160,7 +161,7 @@ class Trees:
     def __init__(self, path):
         self.trees = {}  # by "PURPOSE,OPERATION,TYPE,LAYOUT"
         with open(path, encoding="ascii") as f:
-            self.release = f.readline().split(",")[0].removeprefix("cuDNN ")
+            self.release = f.readline().split(",")[0].replace("cuDNN ", "")
             for line in f:
                 key, words, trees = line.rstrip("\n").rsplit(",", 2)
                 self.trees[key] = words, trees

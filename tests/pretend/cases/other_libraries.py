@@ -18,7 +18,7 @@ for f in (linalg.svdvals, linalg.cholesky, linalg.inv, linalg.eigvalsh, linalg.e
 shapes = (1, 64, 302), (1, 16, 1859), (100, 8, 97), (2, 1009, 371)
 forward = [beside_output(lambda: torch.fft.rfft2(x)) for x in map(cuda.zeros, shapes)]
 half = cuda.zeros(2, 7, 279, dtype=torch.complex64)
-back = beside_output(lambda: torch.fft.irfft2(half, s=(7, 557))) - 8 * half.numel()  # copies its input
+back = beside_output(lambda: torch.fft.irfft2(half, s=(7, 557))) - 8 * half.numel()  # its copy
 print("transforms", *forward, back)
 # expect: transforms 77312 476544 0 5998104 62936
 i = cuda.randint(0, 300, (2, 900))

@@ -10,7 +10,7 @@ import re
 import sys
 import types
 
-PACKAGES = re.compile(r"(torch(?!\._inductor)|triton\.(runtime|common)|lightning)\b")  # Triton copies what a kernel names
+PACKAGES = re.compile(r"(torch(?!\._inductor)|triton\.(runtime|common))\b")  # Triton copies what a kernel names
 HIDDEN, SEEN = os.environ.get("HIDDEN"), os.environ.get("HIDDEN_SEEN")
 OF_PYTHON = 1 << 9  # a class's flag
 asked = set()
