@@ -52,7 +52,7 @@ static char *describe_card(void)
 	return n < 0 ? NULL : text;
 }
 
-/* Its cuDNN sees no card of this machine: it would use it, and plan some kernels by its answers. Nor does it complain of that. */
+/* Its cuDNN sees no card of this machine: by its answers it would plan other kernels. */
 static void spawn(char *argv[], int end)
 {
 	posix_spawn_file_actions_t files;
@@ -146,7 +146,7 @@ static void take_answer(const char *at, struct pretend_plans *plans)
 	}
 }
 
-/* One is asked for several times, in a row: for each of its attributes. The second: all of a convolution's plans. */
+/* Asked several times in a row, for each attribute. The second: all of a convolution's plans. */
 static struct answered {
 	char *question;
 	struct pretend_plans plans;
@@ -179,7 +179,7 @@ static bool ask(struct answered *last, char *q, struct pretend_plans *plans)
 	return plans->planned;
 }
 
-/* For cufrag_card.py: the cuDNN that planned, as 91900; the program's below 0: there was no planner; 0: no plan was asked for. */
+/* The cuDNN that planned, as 91900; below 0: the program's, as none planned; 0: none was asked. */
 __attribute__((visibility("default"))) int frag_pretend_conv_planner(void);
 int frag_pretend_conv_planner(void)
 {

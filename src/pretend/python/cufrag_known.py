@@ -101,7 +101,8 @@ def text_of(q):
 
 def has_tiles(plan):
     """Whether its tiles are known."""
-    return plan.engine >= STREAM_K_FROM and plan.knobs.get(TILE) in TILES and WORKSPACE in plan.knobs and CLUSTER_M in plan.knobs
+    is_late = plan.engine >= STREAM_K_FROM and plan.knobs.get(TILE) in TILES
+    return is_late and {WORKSPACE, CLUSTER_M} <= plan.knobs.keys()
 
 
 def is_streamk(plan):
@@ -132,6 +133,8 @@ def streamk(q, knobs, sms, at_once=1):
     last = tiles % filled
     each = filled // last if last else 0
     return last, tiles <= 2 * filled, [
-        knobs[TILE], m, n, cluster, filled, tiles, last, 64 * filled // last if last else 0, depth, tiles // filled,
-        depth * filled // last if last else 0, taps, x[1] // w[1], w[2] == 1, w[-1] == 1, each, last and filled % last == 0, x[1], w[0],
-        math.prod(x[2:]), x[0], depth // max(1, each), q.data_type == 2, points[0], q.x[1][1] == 1, knobs.get(SPLIT, -1), len(x)]
+        knobs[TILE], m, n, cluster, filled, tiles, last, 64 * filled // last if last else 0, depth,
+        tiles // filled, depth * filled // last if last else 0, taps, x[1] // w[1], w[2] == 1,
+        w[-1] == 1, each, last and filled % last == 0, x[1], w[0], math.prod(x[2:]), x[0],
+        depth // max(1, each), q.data_type == 2, points[0], q.x[1][1] == 1, knobs.get(SPLIT, -1),
+        len(x)]

@@ -69,9 +69,9 @@ def card_of(line):
 class Planner:
     def __init__(self, path, card):
         self.lib = ctypes.CDLL(path)
-        for name, args in (("SetAttribute", 3), ("GetAttribute", 3)):
-            getattr(self.lib, "cudnnBackend" + name).argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_int64] + \
-                [ctypes.c_void_p] * (args - 2 + (name == "GetAttribute"))
+        head = [ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_int64]
+        self.lib.cudnnBackendSetAttribute.argtypes = head + [ctypes.c_void_p]
+        self.lib.cudnnBackendGetAttribute.argtypes = head + [ctypes.c_void_p] * 2
         self.made = []
         self.sms = card["multiProcessorCount"]
         self.version = self.lib.cudnnGetVersion()

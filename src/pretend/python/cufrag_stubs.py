@@ -113,7 +113,7 @@ class Elf:
         return self.data[section.offset:section.offset + section.size]
 
     def _chain(self, form, at):
-        """Entries, each with where it is; the last field is how far it is to the next one, and 0 in the last."""
+        """Entries with where they are; the last field is how far the next one is, 0 in the last."""
         step = at
         while step:
             row = struct.unpack_from(form, self.data, at)

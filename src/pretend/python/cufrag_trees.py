@@ -11,8 +11,10 @@ line with the release of cuDNN and the card, then for each decision
 "PURPOSE,OPERATION,TYPE,LAYOUT,WORDS,TREES" (for transforms, the engine in place of the layout). A
 tree is two characters for each word, a branch before what is below it. Words:
 
-    FEATURE<THRESHOLD    (or THRESHOLD alone, of the same feature as the word before) the next node where the feature is at most this, else the one behind all nodes of the next
-    =VALUE               a leaf: a number to add up, or SPLITS:A:B:REST:SHARE ("bytes", see `bytes_of` and `vote`), or PARTS:SHARE ("splits")
+    FEATURE<THRESHOLD    the next node where the feature is at most this, else the one behind all
+                         of the next; THRESHOLD alone: of the same feature as the word before
+    =VALUE               a leaf: a number to add up, or SPLITS:A:B:REST:SHARE ("bytes": `bytes_of`
+                         and `vote`), or PARTS:SHARE ("splits")
 
 They hold for that release alone.
 """
@@ -66,9 +68,11 @@ def features_of_point(q, engines, knobs):
     engine = next(iter(engines.values()))
     n, area, c, k = sizes(q)
     rows, columns, depth = sides(q)
-    found = [c, k, area, n, n * area, c * k, 64 * c // k, (n * area) ** 2 // (c * k), whole(c), whole(k), whole(area), q.x[0][2] == 1,
-             q.data_type == 2, engine, c % 128, k % 128, c % 64, k % 64, min(c, k), max(c, k), up(n * area, 128) * up(k, 128),
-             n * up(c, 128) * up(k, 128), n * up(c, 128) * up(area, 128), n * up(k, 128) * up(area, 128)]
+    found = [c, k, area, n, n * area, c * k, 64 * c // k, (n * area) ** 2 // (c * k), whole(c),
+             whole(k), whole(area), q.x[0][2] == 1, q.data_type == 2, engine, c % 128, k % 128,
+             c % 64, k % 64, min(c, k), max(c, k), up(n * area, 128) * up(k, 128),
+             n * up(c, 128) * up(k, 128), n * up(c, 128) * up(area, 128),
+             n * up(k, 128) * up(area, 128)]
     found += [knobs.get(kind, -1) for kind in (2, 25, 27, 28)]
     found += [rows, columns, depth, up(depth, 64) * 5 // 102, up(depth, 32), 64 * depth // rows,
               64 * depth // columns, 64 * rows // columns, rows % 256, columns % 256, depth % 64]

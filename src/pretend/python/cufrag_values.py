@@ -49,11 +49,13 @@ def make(card, torch, path, compiler):
     say("first use with torch %s: compiling the library that computes small values (10 to 20 s)" % torch.__version__)
     include = os.path.join(card.package, "include")
     temp = "%s.%d" % (path, os.getpid())
-    command = [compiler, "-O1", "-std=c++20" if release_of(torch) >= (2, 12) else "-std=c++17", "-fPIC", "-shared", "-fno-math-errno",
+    standard = "c++20" if release_of(torch) >= (2, 12) else "c++17"
+    command = [compiler, "-O1", "-std=" + standard, "-fPIC", "-shared", "-fno-math-errno",
                "-D_GLIBCXX_USE_CXX11_ABI=%d" % torch.compiled_with_cxx11_abi(), "-I" + include,
                "-I" + os.path.join(include, "torch", "csrc", "api", "include"),
-               os.path.join(card.home, "values", "values.cpp"), card.core, "-o", temp, "-L" + os.path.join(card.package, "lib"),
-               "-lc10", "-ltorch_cpu", "-ldl", "-Wl,--unresolved-symbols=ignore-all"]
+               os.path.join(card.home, "values", "values.cpp"), card.core, "-o", temp,
+               "-L" + os.path.join(card.package, "lib"), "-lc10", "-ltorch_cpu", "-ldl",
+               "-Wl,--unresolved-symbols=ignore-all"]
     result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                             env={k: v for k, v in os.environ.items() if not k.startswith(("CUFRAG_", "PYTHON"))})
     if result.returncode:

@@ -170,7 +170,7 @@ def transformer_engine(kind):
         optimizer.zero_grad()
 
 def megatron_pipeline():
-    """A GPT in two virtual stages on each rank, by its interleaved schedule, its DDP and its distributed optimizer."""
+    """A GPT in two virtual stages on each rank: interleaved schedule, DDP, distributed optimizer."""
     from megatron.core.distributed import DistributedDataParallel, DistributedDataParallelConfig, finalize_model_grads
     from megatron.core.models.gpt.gpt_layer_specs import get_gpt_layer_local_spec
     from megatron.core.optimizer import OptimizerConfig, get_megatron_optimizer

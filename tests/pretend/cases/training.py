@@ -58,7 +58,7 @@ if os.environ.get("CUFRAG_RUN"):
 # run: CUDA_VISIBLE_DEVICES=7 record
 # match: ^loss
 
-# the policy serves the program, and is asked what PyTorch's own allocator is asked, call by call to the end of PyTorch's
+# the policy is asked what PyTorch's own allocator is asked, call by call to the end of PyTorch's
 # recording: what a program frees on its way out is there only under a policy
 # case: live_policies
 # python:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that several cases have; the first argument of each is the case, which `# check:` and `# python:` leave out."""
+"""Checks of several cases; their first argument is the case, which comments leave out."""
 import csv
 import json
 import os

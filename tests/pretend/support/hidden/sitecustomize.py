@@ -113,7 +113,7 @@ class Watch:
 
             def exec_module(module):
                 run(module)
-                if name != "torch._C":  # PyTorch 2.1 looks for modules of the same class in it; watched when cufrag asks for it
+                if name != "torch._C":  # PyTorch 2.1 looks for others of its class
                     watched(module)
             spec.loader.exec_module = exec_module
         return spec
