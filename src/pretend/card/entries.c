@@ -160,19 +160,17 @@ PRETEND_ENTRY(int, cuPointerGetAttribute, (void *out, int which, const void *p))
 struct dim3 {
 	unsigned x, y, z;
 };
-static _Thread_local struct {
+struct launch {
 	struct dim3 grid, block;
 	size_t shared_bytes;
 	void *stream;
-} launch;
+};
+static _Thread_local struct launch launch;
 
 PRETEND_ENTRY(unsigned, __cudaPushCallConfiguration,
 	      (struct dim3 grid, struct dim3 block, size_t shared_bytes, void *stream))
 {
-	launch.grid = grid;
-	launch.block = block;
-	launch.shared_bytes = shared_bytes;
-	launch.stream = stream;
+	launch = (struct launch){ grid, block, shared_bytes, stream };
 	return 0;
 }
 PRETEND_ENTRY(int, __cudaPopCallConfiguration,

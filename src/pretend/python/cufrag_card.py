@@ -16,6 +16,7 @@ import cufrag_hooks
 import cufrag_protocol as protocol
 import cufrag_steer
 import cufrag_stubs
+from cufrag_hooks import inductor
 from cufrag_recorder import attach
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -66,12 +67,8 @@ class Card:
         self.watch_libraries()
         os.environ.update(self.caches, TRITON_LIBCUDA_PATH=self.folder, USE_PYTORCH_KERNEL_CACHE="0",
                           LD_LIBRARY_PATH=os.pathsep.join([self.folder] + self.search_path()))
-        self.begin_cold()
-        self.load_s = -time.process_time()
-
-    def begin_cold(self):
-        from cufrag_hooks import inductor
         inductor.begin_cold(self.caches)
+        self.load_s = -time.process_time()
 
     def search_path(self):
         path = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
@@ -167,7 +164,7 @@ class Card:
         if self.values:
             self.values.begin()
         self.play_ranks()
-        self.begin_cold()
+        inductor.begin_cold(self.caches)
         atexit.unregister(self.let_threads_rest)  # a fork does not end as Python does
 
     def let_threads_rest(self):

@@ -237,17 +237,11 @@ def load(modules):
                 posix._exit(1)
             break
         LIBC.prctl(DIES_WITH_PARENT, signal.SIGKILL)
-        if not loaded.load(names_in(path)):
+        names = open(path).read().split() if os.path.exists(path) else []
+        if not loaded.load(names):
             posix._exit(UNFIT)
     loaded.leave_out()
     return loaded
-
-
-def names_in(path):
-    if not os.path.exists(path):
-        return []
-    with open(path) as f:
-        return f.read().split()
 
 
 class Request:

@@ -170,7 +170,8 @@ class Planner:
             engine, number = self.engine_of(config)
             notes = self.get(engine, 1303, NOTE, 16)
             if ROUNDS_INPUTS not in notes:
-                yield config, number, mask_of(notes)
+                kinds = TENSOR_CORES, NOT_DETERMINISTIC
+                yield config, number, sum(1 << n for n in kinds if n in notes)
 
     def plans(self, q, graph):
         """PyTorch asks for another list if the first has only tensor cores in single precision."""
@@ -255,10 +256,6 @@ class Question:
         parts = [numbers[at:at + d] for at in range(3, 3 + 6 * d, d)]
         self.x, self.w, self.y = parts[:2], parts[2:4], parts[4:]
         self.pads, self.strides, self.dilations = (numbers[at:at + d - 2] for at in range(3 + 6 * d, 3 * (3 * d - 1), d - 2))
-
-
-def mask_of(notes):
-    return sum(1 << n for n in (TENSOR_CORES, NOT_DETERMINISTIC) if n in notes)
 
 
 def is_the_programs(path, version, built):

@@ -187,9 +187,6 @@ class Trees:
         """Bytes of cuBLASLt's plan of a point; None: a card does not take it."""
         if self.sure("whether", key_of(q), features_of_point(q, engines, knobs)) <= 0:
             return None
-        return self.bytes_of_product(q, engines, knobs)
-
-    def bytes_of_product(self, q, engines, knobs):
         return vote(q, self.ask("bytes", key_of(q), features_of_product(q, engines, knobs)))
 
     def splits(self, q, found):

@@ -89,7 +89,8 @@ class Values:
 
     def begin(self):
         """In a fork."""
-        self.library.cufrag_values_roof(*roof())
+        rates = protocol.PRETEND_ROOF.split(",")
+        self.library.cufrag_values_roof(*(ctypes.c_double(float(n)) for n in rates))
 
     def unknown(self, t):
         """Marks it. A Python storage object would be a second owner, so gradients would not be
@@ -113,7 +114,3 @@ class Values:
         return {"recomputed_ns": int(ns[0]), "model_ns": int(ns[1]), "values": protocol.PRETEND_VALUES, "steered": [
             {"place": at.encode("utf-8", "replace").decode(), "what": what, "values": values, "count": n}
             for (at, what, values), n in self.steer.counts.items()]}
-
-
-def roof():
-    return [ctypes.c_double(float(n)) for n in protocol.PRETEND_ROOF.split(",")]
