@@ -177,14 +177,6 @@ static bool is_rank(void)
 	return world && strtoul(world, NULL, 10) > 1;
 }
 
-static void enlist(struct stream *s)
-{
-	PRETEND_LOCKED;
-
-	s->next = streams;
-	streams = s;
-}
-
 PRETEND_ENTRY(int, cudaStreamCreateWithPriority, (void **out, unsigned flags, int priority))
 {
 	/* the recording sorts streams by this address */
@@ -193,7 +185,12 @@ PRETEND_ENTRY(int, cudaStreamCreateWithPriority, (void **out, unsigned flags, in
 	if (!s)
 		return frag_pretend_error(PRETEND_OUT_OF_MEMORY);
 	s->priority = priority;
-	enlist(s);
+	{
+		PRETEND_LOCKED;
+
+		s->next = streams;
+		streams = s;
+	}
 	if (!is_rank())
 		frag_pretend_streams_begin();
 	frag_pretend_beside_take(PRETEND_BESIDE_STREAM, 0, NULL);

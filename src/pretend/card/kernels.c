@@ -162,23 +162,20 @@ void frag_pretend_adopt(uint64_t first, uint64_t end, const struct frag_pretend_
 	adopted_count = n + 1;
 }
 
-static int adopted_arch(const void *function)
-{
-	for (size_t i = adopted_count; i-- > 0;)
-		if ((uint64_t)function >= adopted[i].first && (uint64_t)function < adopted[i].end)
-			return adopted[i].arch;
-	return 0;
-}
-
 /* ---- attributes ---------------------------------------------------------------------------- */
 
 /* cudaFuncAttributes, the part that every version has: three sizes, then int
  * maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, cacheModeCA, maxDynamicShared. */
 PRETEND_ENTRY(int, cudaFuncGetAttributes, (void *out, const void *function))
 {
-	/* unregistered functions were compiled for the card */
-	int arch = function_of(function).arch ?: adopted_arch(function) ?: capability();
 	const int registers = frag_pretend_registers_by_name(frag_pretend_name_of(function));
+	int arch = function_of(function).arch;
+
+	for (size_t i = adopted_count; !arch && i-- > 0;)
+		if ((uint64_t)function >= adopted[i].first && (uint64_t)function < adopted[i].end)
+			arch = adopted[i].arch;
+	if (!arch) /* unregistered functions were compiled for the card */
+		arch = capability();
 	const int values[] = { 1024, registers, arch, arch, 0, 49152 };
 
 	memset(out, 0, 56);

@@ -255,13 +255,6 @@ static int64_t conv_bytes(const struct pretend_cudnn *d, const struct pretend_cu
 	return frag_pretend_conv_largest(conv, &plans.at[choice % plans.count]);
 }
 
-static int64_t workspace_bytes(const struct pretend_cudnn *d)
-{
-	const struct pretend_cudnn *graph = graph_of(d), *conv = conv_of(graph);
-
-	return conv ? conv_bytes(d, conv) : attention_bytes(graph);
-}
-
 /* Fills in the caller's configurations; returns how many were filled or, without out, how many
  * exist. */
 static int64_t propose(struct pretend_cudnn *d, int64_t wanted, struct pretend_cudnn **out)
@@ -307,6 +300,7 @@ PRETEND_ENTRY(int, cudnnBackendGetAttribute,
 	      (struct pretend_cudnn * d, int name, int type, int64_t wanted, int64_t *count,
 	       void *out))
 {
+	const struct pretend_cudnn *conv = conv_of(graph_of(d));
 	bool fill = out && wanted > 0;
 	int64_t bytes, found = 0;
 
@@ -314,7 +308,7 @@ PRETEND_ENTRY(int, cudnnBackendGetAttribute,
 	case HEUR_RESULTS:
 		frag_pretend_host_load(PRETEND_LOADED_CUDNN);
 		found = propose(d, wanted, fill ? out : NULL);
-		if (fill && !conv_of(graph_of(d)))
+		if (fill && !conv)
 			frag_pretend_host_takes(ATTENTION_NS);
 		break;
 	case CFG_ENGINE:
@@ -328,7 +322,7 @@ PRETEND_ENTRY(int, cudnnBackendGetAttribute,
 	case PLAN_WORKSPACE:
 	case CFG_WORKSPACE:
 		found = 1;
-		bytes = workspace_bytes(d);
+		bytes = conv ? conv_bytes(d, conv) : attention_bytes(graph_of(d));
 		if (fill)
 			memcpy(out, &bytes, sizeof(bytes));
 		break;
