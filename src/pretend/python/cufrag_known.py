@@ -43,7 +43,7 @@ class Known:
         return version // 100 == int(major) * 100 + int(minor)
 
     def on_card(self, q, plans, sms=SMS):
-        """{kind: bytes}, in the order of choice. plans: the first of each kind, in cuDNN's order."""
+        """{kind: bytes}, in order of choice. plans: the first of each kind, in cuDNN's order."""
         found = self.left_out(q, plans, sms) if plans else {}
         for kind, plan in plans.items():
             if kind not in found:
@@ -116,8 +116,8 @@ def pairs(parts):
 
 
 def streamk(q, knobs, sms, at_once=1):
-    """Tiles of the last round, whether there are two rounds or fewer, and what decides into how many parts the sums of the last
-    round are split, so that they fill the card. at_once: groups whose tiles are of one round."""
+    """Tiles of the last round, whether there are two rounds or fewer, and what decides the splits of
+    sums in the last round, which fill the card. at_once: groups whose tiles are of one round."""
     (tile_m, tile_n), m, n = TILES[knobs[TILE]], knobs[CLUSTER_M], knobs[CLUSTER_N]
     (x, w, y), taps = (q.x[0], q.w[0], q.y[0]), math.prod(q.w[0][2:])
     points, filters = [t[0] * math.prod(t[2:]) for t in (x, y)], w[0] // groups_of(q)

@@ -41,8 +41,8 @@ FORMS = {1: ctypes.c_int, 3: ctypes.c_int64, 4: ctypes.c_float, 7: ctypes.c_int,
 LONG, FLOAT, KNOB_TYPE, NOTE, DESCRIPTOR, INT, CHAR = 3, 4, 9, 11, 15, 23, 24
 TENSOR_CORES, ROUNDS_INPUTS, NOT_DETERMINISTIC = 0, 1, 4  # notes; PyTorch refuses the second
 INSTANT, FALLBACK, THOROUGH = 0, 2, 1  # what PyTorch asks for; instead; a longer list
-# Engines that the longer list has and the shorter has not, where the shorter does not have Fourier transforms, either: all of them
-# are judged too slow (13 of 40 sizes without them, one of 237 with them)
+# Engines of the longer list that show that all Fourier transforms, which the shorter one lacks, are
+# judged too slow (13 of 40 sizes without them, one of 237 with them)
 TOO_SLOW = {FORWARD: {38, 46, 48}, DATA: {58, 76}}
 FOLDS = 58  # the engine that folds strides of a data pass into channels
 

@@ -44,7 +44,7 @@ class Libraries:
                 self.seen.add(line)
                 base, _, path = line.partition(" ")
                 if path and not NVIDIAS.match(os.path.basename(path)):
-                    with contextlib.suppress(OSError, ValueError, IndexError, struct.error):  # deleted or unreadable
+                    with contextlib.suppress(OSError, ValueError, IndexError, struct.error):
                         self.adopt(cufrag_stubs.content_of(path), int(base, 16))
 
     def adopt(self, data, base):

@@ -63,8 +63,8 @@ def order_of(engines):
 
 
 def features_of_point(q, engines, knobs):
-    """Whole numbers that the trees look at. engines: of what cuDNN proposes without a card, the first of each kind, in its order
-    ({kind: engine}); knobs: of the first of all, by their numbers."""
+    """Whole numbers that the trees look at. engines: {kind: engine} of the first of each kind that
+    cuDNN proposes without a card, in its order; knobs: of the first of all, by their numbers."""
     engine = next(iter(engines.values()))
     n, area, c, k = sizes(q)
     rows, columns, depth = sides(q)

@@ -116,7 +116,7 @@ struct Info {
 	int flops = 0;	      /* formula */
 	double per_cycle = 0; /* 0: limited by memory */
 	Instead *instead = nullptr; /* replacement on the CPU */
-#define F(flag) bool flag = false;
+#define F(flag) int flag = 0;
 	VALUES_FLAGS(F)
 #undef F
 };
