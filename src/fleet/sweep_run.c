@@ -25,6 +25,7 @@ struct course {
 	size_t *rank_task;    /* [ranks_count], NOTHING = idle */
 	unsigned char *tries; /* [files.count] */
 	size_t next, done;
+	bool goes_on;		/* with an interrupted sweep */
 	size_t skipped, passed; /* there already; in a folder and no trace */
 	struct frag_progress progress;
 };
@@ -35,7 +36,7 @@ static bool already_there(struct course *c, const char *path)
 {
 	char hash[33];
 
-	return c->s->resume && !frag_sweep_hash(path, hash, NULL) &&
+	return c->goes_on && !frag_sweep_hash(path, hash, NULL) &&
 	       frag_store_has(c->store, hash, path);
 }
 
@@ -255,15 +256,18 @@ static int note_shard(struct course *c, struct frag_err *err)
 }
 
 /* Beside the target, where results are while they come; an interrupted sweep leaves them. */
-static int with_part(struct course *c, bool fresh,
-		     int (*work)(struct course *c, struct frag_err *err), struct frag_err *err)
+static int with_part(struct course *c, int (*work)(struct course *c, struct frag_err *err),
+		     struct frag_err *err)
 {
 	FRAG_AUTO_FREE char *part = NULL;
 	int rc;
 
 	if (asprintf(&part, "%s.part", c->s->output) < 0)
 		return frag_fail_nomem(err, "results");
-	rc = frag_store_open(&c->store, part, fresh, err) ?: work(c, err);
+	if (c->s->fresh)
+		unlink(part);
+	c->goes_on = !c->s->merge && !access(part, F_OK);
+	rc = frag_store_open(&c->store, part, c->s->merge, err) ?: work(c, err);
 	frag_store_close(c->store);
 	if (!rc || (c->s->merge && c->store))
 		unlink(part);
@@ -286,8 +290,7 @@ static int sweep(struct course *c, struct frag_err *err)
 	FRAG_TRY(rc);
 	if (frag_interrupted() && c->done < s->files.count)
 		return frag_fail(err, FRAG_EINTR,
-				 "interrupted after %zu of %zu traces; the same command with "
-				 "--resume continues",
+				 "interrupted after %zu of %zu traces; the same command goes on",
 				 c->done, s->files.count);
 	return finish(c, err);
 }
@@ -337,7 +340,7 @@ static int run_course(struct course *c, struct frag_err *err)
 	c->s->is_served = c->rank > 0;
 	if (c->s->is_served)
 		return frag_sweep_rank_serve(c->s, c->ranks, &c->workers[0], err);
-	rc = find_files(c->s, err) ?: with_part(c, !c->s->resume, sweep, err);
+	rc = find_files(c->s, err) ?: with_part(c, sweep, err);
 	for (int r = 1; r < c->ranks_count; r++)
 		frag_sweep_rank_give(c->ranks, r, 0, NULL);
 	return rc;
@@ -350,7 +353,7 @@ int frag_sweep_run(struct frag_sweep *s, struct frag_answer *a, struct frag_rows
 	int rc;
 
 	if (s->merge)
-		return with_part(&c, true, merge, err);
+		return with_part(&c, merge, err);
 	frag_interrupt_catch();
 	signal(SIGPIPE, SIG_IGN);
 	FRAG_TRY(frag_sweep_ranks_open(&c.ranks, err));

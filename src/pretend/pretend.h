@@ -42,7 +42,6 @@ struct frag_pretend {
 	bool again;	  /* a second time with other values */
 	bool warm_caches; /* torch.compile's are kept from one run to the next */
 	bool reuse;	  /* a recording of an earlier call will do (start/kept.c) */
-	bool scout_prints; /* what the scout of a job's roles prints is shown, else only if it fails */
 	bool trial;	   /* with reuse: neither taken from there nor put there */
 	/* a file in which the roles of such a job are, or will be once checked; NULL = none */
 	const char *known_roles;

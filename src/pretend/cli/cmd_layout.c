@@ -118,6 +118,7 @@ static int write_store(struct frag_cli *cli, const struct frag_layouts *x, const
 	s.operands = operands;
 	s.operands_count = 1;
 	s.output = path;
+	s.fresh = true;
 	FRAG_TRY(frag_policy_texts_default(&s.policies, FRAG_SWEEP_POLICIES, err));
 	for (size_t c = 0; c < x->cards_count; c++) {
 		FRAG_TRY(FRAG_GROW(s.cards, s.cards_count, s.cards_cap, "cards", err));
@@ -219,9 +220,6 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_UINT, "check", AT(all.checks), .value = "N", .max = 1000000, .def = "10",
 	  .rare = true,
 	  .help = "run at most N layouts with assumed answers as a check, one for every 20" },
-	{ FRAG_ARG_FLAG, "exact", AT(all.exact), .rare = true,
-	  .help = "take no shortcut: record each layout on each card itself, for programs that "
-		  "adapt to its memory, in a Python that is started for it, not forked" },
 	{ FRAG_ARG_FLAG, "serve", AT(all.asked.serve),
 	  .help = "the command is a serving engine's, as 'vllm serve MODEL': without --vary on 1, "
 		  "2, 4 and 8 cards (tensor parallelism), with its preset; it is "
@@ -247,9 +245,9 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_TEXT, "store", AT(store), .value = "FILE", .file = FRAG_ARG_WRITES, .rare = true,
 	  .help = "for fleet: the results of all recordings of --keep, in a SQLite file like "
 		  "sweep's" },
-	{ FRAG_ARG_FLAG, "fresh", AT(all.asked.fresh), .rare = true,
-	  .help = "record again, even if an earlier call recorded the same command with the "
-		  "same environment and files" },
+	{ FRAG_ARG_FLAG, "fresh", AT(all.fresh), .rare = true,
+	  .help = "use nothing kept, and take no shortcut: record each layout on each card itself, "
+		  "for programs that adapt to its memory, in a Python that is started for it" },
 	{ 0 },
 };
 

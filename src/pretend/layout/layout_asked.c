@@ -175,8 +175,8 @@ static int set_rest(struct frag_layouts *x, struct frag_err *err)
 {
 	FRAG_TRY(frag_fit_policies(&x->policies, err));
 	x->pretend.no_gpu = true;
-	x->exact |= x->requests != 0;
-	x->pretend.reuse = !x->asked.fresh && !x->requests; /* what it prints counts */
+	x->fresh |= x->requests != 0;
+	x->pretend.reuse = !x->fresh; /* what it prints counts */
 	if (x->pretend.memory_bytes)
 		x->pretend.memory_bytes = FRAG_MAX(x->pretend.memory_bytes / x->jobs, FRAG_MIB);
 	if (!x->requests) /* the engine's own option sets its share of the card */

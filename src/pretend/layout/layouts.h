@@ -7,7 +7,6 @@
  *   where.c         conditions that leave layouts out
  *   presets.def     launchers that name their own options
  *   config*.c       values in files that the command names
- *   torchrun.c      launchers of ranks, which cufrag takes the place of
  *   border.c        which layouts have to run
  *   layout_record.c one layout, in a process of its own
  *   layout_points.c classes of cards, numbers of ranks, points of the search, and which to take
@@ -84,7 +83,6 @@ struct frag_layout_asked {
 	const char *gpus, *world, *rising, *falling, *preset, *price;
 	const char *vary[FRAG_AXES_MAX];
 	size_t vary_count;
-	bool fresh; /* record again, whatever earlier calls recorded */
 	bool serve; /* preset and degrees by the command */
 	char *const *program;
 	struct frag_headroom headroom;
@@ -109,7 +107,7 @@ struct frag_layouts {
 	uint64_t seed;
 	unsigned jobs, time_limit_s;
 	uint64_t checks;
-	bool exact; /* each on the card itself, in a Python of its own: programs that adapt to its memory */
+	bool fresh; /* each on the card itself, in a Python of its own, whatever was recorded before: programs that adapt to its memory */
 	/* that the cache of a serving engine has to hold; 0: no engine. Engines are always recorded on the card itself, and never reused */
 	uint64_t requests;
 	uint64_t request_tokens, block_tokens;
@@ -120,7 +118,6 @@ struct frag_layouts {
 	void *ctx;
 	/* found */
 	const char *folder;		   /* temporary, of all layouts */
-	char **rank_words;		   /* the command of each rank */
 	size_t classes[FRAG_LAYOUT_CARDS]; /* of each card */
 	size_t classes_count;
 	size_t *points; /* [border.count]: layout * classes_count + class */
