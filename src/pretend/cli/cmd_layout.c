@@ -17,21 +17,6 @@ struct options {
 	bool no_gpu; /* implied */
 };
 
-static int set_vary(void *whole, const char *text, struct frag_err *err)
-{
-	return frag_layout_vary(&((struct options *)whole)->all, text, err);
-}
-
-static int set_setting(void *whole, const char *text, struct frag_err *err)
-{
-	return frag_config_add(((struct options *)whole)->all.settings, text, err);
-}
-
-static int set_where(void *whole, const char *text, struct frag_err *err)
-{
-	return frag_layout_where(&((struct options *)whole)->all, text, err);
-}
-
 static int set_shard(void *whole, const char *text, struct frag_err *err)
 {
 	struct options *o = whole;
@@ -176,14 +161,16 @@ static const struct frag_arg options[] = {
 	  .help = "numbers of ranks, one on each card: 8, 1..8, 1..64*2 or a list; {world} in the "
 		  "command. cufrag starts the ranks itself, in place of torchrun, accelerate "
 		  "launch and deepspeed" },
-	{ FRAG_ARG_OWN, "vary", .set = set_vary, .value = "{NAME}=VALUES",
+	{ FRAG_ARG_OWN, "vary", AT(all), .set = frag_layout_vary, .value = "{NAME}=VALUES",
 	  .help = "values in place of {NAME} in the command: a list, 1..8, or 1..64*2 (powers); "
 		  "{{NAME}} in the command stands for {NAME} itself" },
-	{ FRAG_ARG_OWN, "set", .set = set_setting, .value = "FILE:KEY=VALUE", .rare = true,
+	{ FRAG_ARG_OWN, "set", AT(all.settings), .set = frag_config_add, .value = "FILE:KEY=VALUE",
+	  .rare = true,
 	  .help = "a value in a file that the command names (.json, .yaml), as "
 		  "ds.json:zero_optimization.stage={zero}; the program reads a copy; may be "
 		  "repeated" },
-	{ FRAG_ARG_OWN, "where", .set = set_where, .value = "CONDITION", .rare = true,
+	{ FRAG_ARG_OWN, "where", AT(all), .set = frag_layout_where, .value = "CONDITION",
+	  .rare = true,
 	  .help = "only layouts that meet it, as 'tp*pp <= world && ac != \"full\"': + - * / %, "
 		  "comparisons, && || !; may be repeated" },
 	{ FRAG_ARG_TEXT, "rising", AT(all.asked.rising), .value = "NAMES", .rare = true,

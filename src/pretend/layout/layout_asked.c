@@ -9,9 +9,9 @@
 #include "plan/fit/fit_cards.h"
 #include "pretend/layout/preset.h"
 
-int frag_layout_vary(struct frag_layouts *x, const char *text, struct frag_err *err)
+int frag_layout_vary(void *layouts, const char *text, struct frag_err *err)
 {
-	struct frag_layout_asked *o = &x->asked;
+	struct frag_layout_asked *o = &((struct frag_layouts *)layouts)->asked;
 
 	if (o->vary_count == FRAG_AXES_MAX)
 		return frag_fail(err, FRAG_EUSAGE, "more than %u names vary", FRAG_AXES_MAX);
@@ -19,8 +19,10 @@ int frag_layout_vary(struct frag_layouts *x, const char *text, struct frag_err *
 	return 0;
 }
 
-int frag_layout_where(struct frag_layouts *x, const char *text, struct frag_err *err)
+int frag_layout_where(void *layouts, const char *text, struct frag_err *err)
 {
+	struct frag_layouts *x = layouts;
+
 	if (x->where_count == FRAG_LAYOUT_WHERE)
 		return frag_fail(err, FRAG_EUSAGE, "more than %u conditions", FRAG_LAYOUT_WHERE);
 	x->where[x->where_count++] = text;

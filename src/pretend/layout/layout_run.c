@@ -17,7 +17,6 @@
 #include "base/scratch.h"
 #include "base/term.h"
 #include "pretend/start/child.h"
-#include "pretend/start/fork_server.h"
 
 /* Added to twice the time of the longest layout for a known one: Python first imports everything. */
 #define KNOWN_NS 30000000000ull
@@ -30,7 +29,7 @@
 
 /*
  * The first layout starts Python itself; the modules that it had imported are then loaded once, in a
- * server from which processes of later layouts are forked (start/fork_server.h), if a fork of that
+ * server from which processes of later layouts are forked (start/child.h), if a fork of that
  * known layout gives the same result.
  */
 enum way {

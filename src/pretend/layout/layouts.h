@@ -3,8 +3,8 @@
  * Which layouts of a job fit which cards: the program is recorded without a GPU with the values of a layout, and judged as `fit` does it.
  *
  *   layout_asked.c  from the options of the command to the plan
- *   axes.c          names in the command, their values, the command of a layout
- *   where.c         conditions that leave layouts out
+ *   start/axes.c    names in the command, their values, the command of a layout
+ *   start/where.c   conditions that leave layouts out
  *   presets.def     launchers that name their own options
  *   config*.c       values in files that the command names
  *   border.c        which layouts have to run
@@ -25,7 +25,7 @@
 #include "answer/answer.h"
 #include "answer/row.h"
 #include "explain/moment/kinds.h"
-#include "pretend/layout/axes.h"
+#include "pretend/start/axes.h"
 #include "pretend/layout/border.h"
 #include "pretend/layout/config.h"
 #include "plan/kvcache/kvcache.h"
@@ -130,8 +130,8 @@ struct frag_layouts {
 };
 
 /* Adds one --vary, one --where. Errors: FRAG_EUSAGE. */
-int frag_layout_vary(struct frag_layouts *x, const char *text, struct frag_err *err);
-int frag_layout_where(struct frag_layouts *x, const char *text, struct frag_err *err);
+int frag_layout_vary(void *layouts, const char *text, struct frag_err *err);
+int frag_layout_where(void *layouts, const char *text, struct frag_err *err);
 /* Completes the plan from what was asked. The catalog: for --gpu. Errors: FRAG_EUSAGE. */
 int frag_layouts_plan(struct frag_layouts *x, const struct frag_catalog *catalog,
 		      struct frag_err *err);

@@ -4,8 +4,8 @@
  *
  * Ownership: axes own names and values; the caller owns a made command (frag_words_release).
  */
-#ifndef FRAG_LAYOUT_AXES_H
-#define FRAG_LAYOUT_AXES_H
+#ifndef FRAG_START_AXES_H
+#define FRAG_START_AXES_H
 
 #include <stdbool.h>
 #include <stddef.h>
