@@ -7,6 +7,7 @@
 
 #include "replay/stream.h"
 #include "trace/ahead.h" /* its thread is why this also runs under ThreadSanitizer: pthread */
+#include "trace/events.h"
 #include "trace/source.h"
 #include "must.h"
 
