@@ -131,7 +131,7 @@ static void binning_free_requested(void *self, const struct frag_block *block)
 	struct binning *a = self;
 
 	if (frag_equals_serve(&a->bins, block->granted))
-		frag_equal_free_requested(block);
+		frag_equal_free_requested(a, block);
 	else
 		direct_free_requested(a, block);
 }
@@ -140,17 +140,14 @@ static int binning_free(void *self, const struct frag_block *block, struct frag_
 {
 	struct binning *a = self;
 
-	if (!frag_equals_serve(&a->bins, block->granted))
-		return direct_free(a, block, err);
-	frag_equal_free(block);
-	return 0;
+	return frag_equals_serve(&a->bins, block->granted) ? frag_equal_free(a, block, err)
+							   : direct_free(a, block, err);
 }
 
 static void inside(void *self, const struct frag_chunk *c, const struct frag_visitor *v)
 {
-	(void)self;
 	if (c->owner)
-		frag_equal_inside(c, v);
+		frag_equal_inside(self, c, v);
 	else
 		v->block(v->ctx, c->addr, c->bytes, direct_state(c), 0);
 }

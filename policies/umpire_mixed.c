@@ -78,7 +78,7 @@ static void mixed_free_requested(void *self, const struct frag_block *block)
 	struct frag_block own;
 
 	if (is_fixed(block, &own))
-		frag_equal_free_requested(&own);
+		frag_equal_free_requested(self, &own);
 	else
 		frag_pieces_free_requested(self, block);
 }
@@ -87,10 +87,8 @@ static int mixed_free(void *self, const struct frag_block *block, struct frag_er
 {
 	struct frag_block own;
 
-	if (!is_fixed(block, &own))
-		return frag_quick_free(self, block, err);
-	frag_equal_free(&own);
-	return 0;
+	return is_fixed(block, &own) ? frag_equal_free(self, &own, err)
+				     : frag_quick_free(self, block, err);
 }
 
 /* ---- looking at it ------------------------------------------------------------------------- */
@@ -100,7 +98,7 @@ static void inside(void *self, const struct frag_chunk *c, const struct frag_vis
 	if (c->owner == self)
 		frag_quick_inside(self, c, v);
 	else
-		frag_equal_inside(c, v);
+		frag_equal_inside(self, c, v);
 }
 
 static void mixed_usage(void *self, struct frag_usage *out)

@@ -173,22 +173,24 @@ static int alloc(struct frag_equal *e, uint32_t stream, struct frag_block *out,
 	return 0;
 }
 
-void frag_equal_free_requested(const struct frag_block *block)
+void frag_equal_free_requested(void *self, const struct frag_block *block)
 {
 	struct slot *s = slot_of(block);
 
+	(void)self;
 	FRAG_ASSERT(s->state == FRAG_STATE_LIVE);
 	s->state = FRAG_STATE_WAITING;
 	pool_of(s)->live_count--;
 	pool_of(s)->waiting_count++;
 }
 
-void frag_equal_free(const struct frag_block *block)
+int frag_equal_free(void *self, const struct frag_block *block, struct frag_err *err)
 {
 	struct slot *s = slot_of(block);
 	struct chunk *c = s->chunk;
 	struct frag_equal *e = pool_of(s);
 
+	(void)self, (void)err;
 	FRAG_ASSERT(s->state != FRAG_STATE_FREE);
 	--*(s->state == FRAG_STATE_LIVE ? &e->live_count : &e->waiting_count);
 	s->state = FRAG_STATE_FREE;
@@ -200,6 +202,7 @@ void frag_equal_free(const struct frag_block *block)
 	c->lowest = FRAG_MIN(c->lowest, (uint64_t)(s - c->slots));
 	c->free_count++;
 	e->idle_count += is_idle(e, c);
+	return 0;
 }
 
 int frag_equal_give_back(struct frag_equal *e, struct frag_err *err)
@@ -228,12 +231,13 @@ int frag_equal_give_back(struct frag_equal *e, struct frag_err *err)
 
 /* ---- looking at it ---------------------------------------------------------------- */
 
-void frag_equal_inside(const struct frag_chunk *chunk, const struct frag_visitor *v)
+void frag_equal_inside(void *self, const struct frag_chunk *chunk, const struct frag_visitor *v)
 {
 	const struct frag_equal *e = chunk->owner;
 	const struct chunk *c = chunk->head;
 	uint64_t releasable = is_idle(e, c) ? e->block_bytes : 0;
 
+	(void)self;
 	for (uint64_t i = 0; i < e->chunk_blocks; i++)
 		v->block(v->ctx, chunk->addr + i * e->block_bytes, e->block_bytes,
 			 (enum frag_block_state)c->slots[i].state, releasable);
@@ -374,29 +378,9 @@ int frag_equal_op_alloc(void *self, const struct frag_request *req, struct frag_
 	return 0;
 }
 
-int frag_equal_op_free(void *self, const struct frag_block *block, struct frag_err *err)
-{
-	(void)self;
-	(void)err;
-	frag_equal_free(block);
-	return 0;
-}
-
-void frag_equal_op_free_requested(void *self, const struct frag_block *block)
-{
-	(void)self;
-	frag_equal_free_requested(block);
-}
-
 static void op_release(void *self)
 {
 	frag_equals_release(set_of(self));
-}
-
-static void op_inside(void *self, const struct frag_chunk *c, const struct frag_visitor *v)
-{
-	(void)self;
-	frag_equal_inside(c, v);
 }
 
 static void op_usage(void *self, struct frag_usage *out)
@@ -413,7 +397,7 @@ int frag_equal_op_create(const struct frag_policy_env *env, const struct frag_eq
 			 bool queues, void **self, struct frag_err *err)
 {
 	static const struct frag_upstream_parts parts = {
-		sizeof(struct frag_equal_policy), op_release, op_inside, op_usage, op_check,
+		sizeof(struct frag_equal_policy), op_release, frag_equal_inside, op_usage, op_check,
 	};
 
 	FRAG_TRY(frag_upstream_create(env, p->upstream, &parts, self, err));

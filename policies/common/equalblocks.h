@@ -61,12 +61,13 @@ static inline bool frag_equals_serve(const struct frag_equals *s, uint64_t bytes
 {
 	return s->count && bytes <= s->pool[s->count - 1].block_bytes;
 }
-void frag_equal_free_requested(const struct frag_block *block);
-void frag_equal_free(const struct frag_block *block);
+/* Hooks; they do not look at self, the block knows its pool. */
+void frag_equal_free_requested(void *self, const struct frag_block *block);
+int frag_equal_free(void *self, const struct frag_block *block, struct frag_err *err);
 /* Gives wholly free chunks back. pre: no queues. Errors: of the upstream. */
 int frag_equal_give_back(struct frag_equal *e, struct frag_err *err);
 /* The blocks of one chunk. */
-void frag_equal_inside(const struct frag_chunk *c, const struct frag_visitor *v);
+void frag_equal_inside(void *self, const struct frag_chunk *c, const struct frag_visitor *v);
 /* Adds the blocks to what the upstream holds besides. */
 void frag_equals_usage(const struct frag_equals *s, struct frag_usage *out);
 int frag_equals_check(const struct frag_equals *s, struct frag_err *err);
@@ -87,11 +88,9 @@ int frag_equal_op_create(const struct frag_policy_env *env, const struct frag_eq
 			 bool queues, void **self, struct frag_err *err);
 int frag_equal_op_alloc(void *self, const struct frag_request *req, struct frag_block *out,
 			struct frag_err *err);
-int frag_equal_op_free(void *self, const struct frag_block *block, struct frag_err *err);
-void frag_equal_op_free_requested(void *self, const struct frag_block *block);
 #define FRAG_EQUAL_OPS \
 	FRAG_UPSTREAM_OPS, FRAG_POLICY_PARAMS(struct frag_equal_params), \
-		.alloc = frag_equal_op_alloc, .free = frag_equal_op_free, \
-		.free_requested = frag_equal_op_free_requested
+		.alloc = frag_equal_op_alloc, .free = frag_equal_free, \
+		.free_requested = frag_equal_free_requested
 
 #endif

@@ -4,13 +4,7 @@
 
 #include <stdlib.h>
 
-/* The address beside the segment: sorting many does not wait for memory. */
-struct placed {
-	frag_addr_t base;
-	struct pt_seg *g;
-};
-
-FRAG_COMPARE(by_base, struct placed, FRAG_ORDER(x->base, y->base))
+FRAG_COMPARE(by_base, struct pt_seg *, FRAG_ORDER((*x)->base, (*y)->base))
 
 static void visit_block(const struct frag_visitor *v, const struct pt_block *b)
 {
@@ -49,21 +43,17 @@ static void visit_segment(const struct frag_visitor *v, const struct pt_seg *g)
 void pt_visit(void *self, const struct frag_visitor *v)
 {
 	struct pt *a = self;
-	struct placed *list = frag_host_alloc(a->segs_count * sizeof(*list));
+	FRAG_AUTO_FREE struct pt_seg **list =
+		frag_host_alloc(a->segs_count * sizeof(struct pt_seg *));
 	size_t n = 0;
 
-	for (struct pt_seg *g = a->segs; g; g = g->next) {
-		if (list)
-			list[n++] = (struct placed){ g->base, g };
-		else
-			visit_segment(v,
-				      g); /* no host memory to sort: better unsorted than nothing */
-	}
-	if (list)
-		qsort(list, n, sizeof(*list), by_base);
+	if (!list)
+		return;
+	for (struct pt_seg *g = a->segs; g; g = g->next)
+		list[n++] = g;
+	qsort(list, n, sizeof(struct pt_seg *), by_base);
 	for (size_t i = 0; i < n; i++)
-		visit_segment(v, list[i].g);
-	frag_host_free(list);
+		visit_segment(v, list[i]);
 }
 
 void pt_usage(void *self, struct frag_usage *out)

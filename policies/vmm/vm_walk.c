@@ -2,10 +2,6 @@
 /* Looking at the whole state of `vmm`: visit, check, usage. */
 #include "vm.h"
 
-#include <stdlib.h>
-
-FRAG_COMPARE(by_base, struct vm_arena *, FRAG_ORDER((*x)->base, (*y)->base))
-
 static void visit_piece(const struct frag_visitor *vis, const struct vm_block *b, frag_addr_t from,
 			frag_addr_t to)
 {
@@ -74,28 +70,28 @@ static void visit_arena(const struct frag_visitor *vis, const struct vm_arena *a
 	}
 }
 
+/* The lowest arena from `base` on; NULL if there is none. There are hundreds at most. */
+static const struct vm_arena *arena_from(const struct vm *v, frag_addr_t base)
+{
+	const struct vm_arena *best = NULL;
+
+	for (const struct vm_arena *a = v->arenas; a; a = a->next)
+		if (a->base >= base && (!best || a->base < best->base))
+			best = a;
+	return best;
+}
+
 void vm_visit(void *self, const struct frag_visitor *vis)
 {
 	const struct vm *v = self;
-	struct vm_arena **list;
-	size_t n = 0, i = 0;
 	unsigned shown = 0;
 
-	for (struct vm_arena *a = v->arenas; a; a = a->next)
-		n++;
-	list = frag_host_alloc(n * sizeof(struct vm_arena *));
-	if (!list)
-		return;
-	for (struct vm_arena *a = v->arenas; a; a = a->next)
-		list[i++] = a;
-	qsort(list, n, sizeof(struct vm_arena *), by_base);
-	for (i = 0; i < n; i++) {
-		visit_arena(vis, list[i]);
-		if (!(shown & 1u << list[i]->cls))
-			visit_spares(vis, v, list[i]);
-		shown |= 1u << list[i]->cls;
+	for (const struct vm_arena *a = arena_from(v, 0); a; a = arena_from(v, a->base + 1)) {
+		visit_arena(vis, a);
+		if (!(shown & 1u << a->cls))
+			visit_spares(vis, v, a);
+		shown |= 1u << a->cls;
 	}
-	frag_host_free(list);
 }
 
 void vm_usage(void *self, struct frag_usage *out)
