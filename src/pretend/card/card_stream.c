@@ -248,8 +248,9 @@ static int capture_status(const struct stream *s)
 }
 PRETEND_ANSWER(cudaStreamIsCapturing, (void *stream, int *status),
 	       *status = capture_status(stream_of(stream)))
-PRETEND_ENTRY(int, cudaStreamGetCaptureInfo_v2,
-	      (void *stream, int *status, uint64_t *id, void **graph, void ***nodes, size_t *count))
+PRETEND_ENTRY(int, cudaStreamGetCaptureInfo_v3,
+	      (void *stream, int *status, uint64_t *id, void **graph, void ***nodes, void **edges,
+	       size_t *count))
 {
 	struct stream *s = stream_of(stream);
 
@@ -260,18 +261,16 @@ PRETEND_ENTRY(int, cudaStreamGetCaptureInfo_v2,
 		*graph = s;
 	if (nodes)
 		*nodes = NULL;
+	if (edges)
+		*edges = NULL;
 	if (count)
 		*count = 0;
 	return PRETEND_OK;
 }
-PRETEND_ENTRY(int, cudaStreamGetCaptureInfo_v3,
-	      (void *stream, int *status, uint64_t *id, void **graph, void ***nodes, void **edges,
-	       size_t *count))
-{
-	if (edges)
-		*edges = NULL;
-	return frag_pretend_cudaStreamGetCaptureInfo_v2(stream, status, id, graph, nodes, count);
-}
+PRETEND_VALUE(int, cudaStreamGetCaptureInfo_v2,
+	      (void *stream, int *status, uint64_t *id, void **graph, void ***nodes, size_t *count),
+	      frag_pretend_cudaStreamGetCaptureInfo_v3(stream, status, id, graph, nodes, NULL,
+						       count))
 PRETEND_VALUE_OF(12, int, cudaStreamGetCaptureInfo, (void *stream, int *status, uint64_t *id),
 		 frag_pretend_cudaStreamGetCaptureInfo_v2(stream, status, id, NULL, NULL, NULL))
 PRETEND_VALUE_OF(13, int, cudaStreamGetCaptureInfo,

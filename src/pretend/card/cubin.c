@@ -39,28 +39,22 @@ struct code {
 
 static const struct code unknown = { .registers = PRETEND_USUAL_REGISTERS };
 
-static void take(struct code *code, unsigned attribute, uint32_t value)
-{
-	if (attribute == REGISTER_COUNT)
-		code->registers = FRAG_MAX(code->registers, (int)(value & 0x3ff));
-	if (attribute == FRAME_SIZE && value <= INT_MAX)
-		code->local_bytes = FRAG_MAX(code->local_bytes, (int)value);
-}
-
 static void take_list(struct code *code, const unsigned char *at, uint64_t left)
 {
 	while (left >= 4) {
 		uint16_t bytes = 0;
-		uint32_t value;
+		uint32_t value = 0;
 
 		if (at[0] == SIZED_VALUE)
 			memcpy(&bytes, at + 2, sizeof(bytes));
 		if (left < 4u + bytes)
 			break;
-		if (bytes == 8) {
+		if (bytes == 8)
 			memcpy(&value, at + 8, sizeof(value));
-			take(code, at[1], value);
-		}
+		if (at[1] == REGISTER_COUNT)
+			code->registers = FRAG_MAX(code->registers, (int)(value & 0x3ff));
+		if (at[1] == FRAME_SIZE && value <= INT_MAX)
+			code->local_bytes = FRAG_MAX(code->local_bytes, (int)value);
 		at += 4 + bytes;
 		left -= 4u + bytes;
 	}

@@ -121,13 +121,6 @@ static bool map_over(void *at, uint64_t bytes, int flags, int fd, uint64_t offse
 	return got == at;
 }
 
-static void drop(size_t i)
-{
-	if (parts[i].map)
-		munmap(parts[i].map, parts[i].map_bytes);
-	parts[i] = parts[--parts_count];
-}
-
 /* A range that reaches beyond stays: its first or last page may hold memory of a neighbour. */
 void frag_pretend_unshare(void *p, uint64_t bytes)
 {
@@ -139,8 +132,11 @@ void frag_pretend_unshare(void *p, uint64_t bytes)
 			continue;
 		if (parts[i].process == getpid())
 			madvise(p, bytes, MADV_REMOVE);
-		if (low <= parts[i].low && parts[i].high <= high)
-			drop(i);
+		if (parts[i].low < low || high < parts[i].high)
+			continue;
+		if (parts[i].map)
+			munmap(parts[i].map, parts[i].map_bytes);
+		parts[i] = parts[--parts_count];
 	}
 	if (map_over(p, bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))
 		madvise(p, bytes, MADV_NOHUGEPAGE);

@@ -215,11 +215,10 @@ class Planner:
         engine = self.get(config, 300, DESCRIPTOR, 1, ENGINE)[0]
         return engine, self.get(engine, 1301, LONG, 1)[0]
 
-    def knobs_of(self, config):
-        return {self.get(k, 600, KNOB_TYPE, 1)[0]: self.get(k, 601, LONG, 1)[0] for k in self.get(config, 302, DESCRIPTOR, 30, KNOB)}
-
     def plan_of(self, graph, config, engine, kind):
-        plan = Plan(kind, engine, self.knobs_of(config), self.get(config, 303, LONG, 1)[0])
+        knobs = {self.get(k, 600, KNOB_TYPE, 1)[0]: self.get(k, 601, LONG, 1)[0]
+                 for k in self.get(config, 302, DESCRIPTOR, 30, KNOB)}
+        plan = Plan(kind, engine, knobs, self.get(config, 303, LONG, 1)[0])
         return plan._replace(size=self.on_one_cluster(graph, plan)) if self.known and is_streamk(plan) else plan
 
     def on_one_cluster(self, graph, plan):
@@ -258,16 +257,14 @@ class Question:
         self.pads, self.strides, self.dilations = (numbers[at:at + d - 2] for at in range(3 + 6 * d, 3 * (3 * d - 1), d - 2))
 
 
-def is_the_programs(path, version, built):
-    return os.path.dirname(path).endswith(("nvidia/cudnn/lib", "torch/lib")) or not built or built // 100 == version // 100
-
-
 def main():
     try:
         planner = Planner(sys.argv[1], card_of(sys.stdin.readline()))
     except (OSError, Refused, AttributeError, ValueError):
         return  # no cuDNN, or an older one
-    if not is_the_programs(sys.argv[1], planner.version, int((sys.argv[2:] or [0])[0])):
+    built = int((sys.argv[2:] or [0])[0])
+    beside = os.path.dirname(sys.argv[1]).endswith(("nvidia/cudnn/lib", "torch/lib"))
+    if not beside and built and built // 100 != planner.version // 100:
         return
     print(planner.version, int(planner.known is not None), flush=True)
     for line in sys.stdin:

@@ -69,11 +69,6 @@ class Groups:
         if OWN_PART.fullmatch(kind):
             self.own.add(tuple(ranks))
 
-    def own_part(self, ranks):
-        """Is it a context-parallel group? Its members differ anyway, so its messages say nothing
-        about stages."""
-        return tuple(ranks) in self.own
-
     def hash(self, stage_lists):
         return hashlib.sha256(repr((self.lists, stage_lists)).encode()).hexdigest()[:32]
 
@@ -176,7 +171,7 @@ def at_first(c10d, groups, world, then):
             ranks = list(range(world)) if group is None else c10d.get_process_group_ranks(group)
             if peer is None and given.get("group_" + other) is not None:
                 peer = ranks[given["group_" + other]]
-            if not groups.own_part(ranks):
+            if tuple(ranks) not in groups.own:  # members of context-parallel groups differ anyway
                 then([ranks if len(ranks) < world or peer is None else sorted((c10d.get_rank(), peer))])
             return original(*args, **kwargs)
         single.__name__ = name
@@ -252,11 +247,6 @@ class Players:
         place = {r: i for i, r in enumerate(ranks) if r in self.running}
         return [place.get(r, place.get(self.role.get(r), own)) for r in ranks]
 
-    def introduce(self, name, ranks):
-        """Call before the communicator of this name is made."""
-        plays = self.plays(ranks)
-        self.core.frag_pretend_players(bytes(name), (ctypes.c_int * len(plays))(*plays), len(plays))
-
     def group_of(self, key):
         parts = key.split("//")
         ranks = self.groups.names.get(parts[1]) if len(parts) > 3 else None
@@ -281,7 +271,8 @@ class Players:
             return
         if low.isdigit() and high.isdigit() and int(high) < len(ranks):
             ranks = [ranks[int(low)], ranks[int(high)]]
-        self.introduce(value[:16], ranks)
+        plays = (ctypes.c_int * len(ranks))(*self.plays(ranks))
+        self.core.frag_pretend_players(bytes(value[:16]), plays, len(plays))  # before it is made
 
     def root_of(self, key):
         """The rank that sets a key. Large communicators have a name for about every 128 ranks, set

@@ -107,7 +107,10 @@ class Steer:
 
     def __call__(self, what, invented, value):
         """A value of the card reached the program: counts by place, and whether it was computed."""
-        frame = asker()
+        try:
+            frame = sys._getframe(1)
+        except ValueError:  # in autograd's own thread
+            frame = None
         at = place(frame, self.package)
         told = self.overrides.get(at, self.overrides.get(os.path.basename(at)))
         given = told and (told.pop(0) if len(told) > 1 else told[0])
@@ -135,14 +138,6 @@ class Steer:
             self.losses += 1
             return 1 - 1e-3 * self.losses
         return float("1e-10" in line or "-c2" in line) if line.startswith(("if ", "elif ")) else None
-
-
-def asker():
-    """The caller's caller."""
-    try:
-        return sys._getframe(2)
-    except ValueError:  # in autograd's own thread
-        return None
 
 
 def is_steering(frame):

@@ -208,15 +208,10 @@ template <class Guard> void *native(const Guard &, c10::Stream, long)
 	return nullptr;
 }
 
-static void *current_stream()
-{
-	c10::impl::VirtualGuardImpl guard(c10::DeviceType::CUDA);
-	return native(guard, guard.getStream(guard.getDevice()), 0);
-}
-
 static void tick(const Call &c)
 {
 	double bytes = 0, ns;
+	void *stream = nullptr;
 	timespec t;
 	if (bytes_per_ns <= 0)
 		return;
@@ -224,11 +219,15 @@ static void tick(const Call &c)
 		bytes += x.is_cuda() ? double(x.numel()) * double(x.element_size()) : 0;
 	});
 	ns = time_of(c, bytes);
+	if (*frag_pretend_streams()) {
+		c10::impl::VirtualGuardImpl guard(c10::DeviceType::CUDA);
+		stream = native(guard, guard.getStream(guard.getDevice()), 0);
+	}
 	clock_gettime(CLOCK_REALTIME, &t);
 	std::lock_guard<std::mutex> g(mutex);
 	count_recomputed(ns);
 	model_ns += ns;
 	ticks.push_back({ t.tv_sec * 1000000 + t.tv_nsec / 1000, int64_t(model_ns) });
-	frag_pretend_work(*frag_pretend_streams() ? current_stream() : nullptr, uint64_t(ns),
-			  uint64_t(model_ns), in_backward() && !at::GradMode::is_enabled());
+	frag_pretend_work(stream, uint64_t(ns), uint64_t(model_ns),
+			  in_backward() && !at::GradMode::is_enabled());
 }

@@ -149,16 +149,6 @@ static void each_origin(const void *p, uint64_t bytes,
 	}
 }
 
-/* A kernel outside the dispatcher may have written it. */
-static void set_unknown(const c10::StorageImpl *storage)
-{
-	const auto &whole = whole_of(storage);
-
-	frag_pretend_lent_origin_set(whole.data(), whole.nbytes(), NOTHING, false);
-	std::lock_guard<std::mutex> g(mutex);
-	storages.erase(whole.data());
-}
-
 /* Drops the host's pages behind a tensor of zeros or unknown values. False: small, or not
  * contiguous. */
 static bool drop(const Tensor &t)

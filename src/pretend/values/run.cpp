@@ -66,15 +66,6 @@ static uint64_t expected_count(const Call &c, bool *known)
 				: x.numel());
 }
 
-/* Sums of known integers or booleans are computed before the operator runs. False: not computed. */
-static bool foresee(Call &c)
-{
-	bool done = integers(c.first()) && compute(c);
-
-	each(c.results, [&](const Tensor &t) { done &= small(t) || volume(t) <= c.most; });
-	return done;
-}
-
 /* The operator asks the card how many elements there are. */
 static void answer_count(Call &c)
 {
@@ -99,8 +90,11 @@ static void prepare(Call &c)
 		frag_pretend_answer(true, 0);
 	if (f.part && origin_of(c.first()) == NOTHING)
 		invent(c.first());
-	if (f.sums && !f.mutates && !c.table && c.known())
-		c.done = foresee(c);
+	if (f.sums && !f.mutates && !c.table && c.known()) { /* of integers: before it runs */
+		c.done = integers(c.first()) && compute(c);
+		each(c.results,
+		     [&](const Tensor &t) { c.done &= small(t) || volume(t) <= c.most; });
+	}
 	c.draw = draw_of(c);
 	c.steep = f.slope && !in_full && mode == Values::rules && slope_of(c);
 }

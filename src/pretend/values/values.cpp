@@ -87,7 +87,11 @@ void cufrag_values_parts(const c10::StorageImpl *part)
 /* A kernel outside the dispatcher may have written it. */
 void cufrag_values_unknown(const c10::StorageImpl *storage)
 {
-	set_unknown(storage);
+	const auto &whole = whole_of(storage);
+
+	frag_pretend_lent_origin_set(whole.data(), whole.nbytes(), NOTHING, false);
+	std::lock_guard<std::mutex> g(mutex);
+	storages.erase(whole.data());
 }
 
 /* Modelled ns of recomputation, and of everything, in the same steps; 0: fewer than two steps. */

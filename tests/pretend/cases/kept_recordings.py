@@ -7,7 +7,7 @@ from support.small import cuda, os, torch
 #   def again(kept, fit="fit" + fit, answer="", stdin="/dev/null", **variables):
 #       line = "$CUFRAG fit --no-gpu %s %s kept_recordings.py < %s > out 2> err; status=$?; cat out err; exit $status"
 #       text = shell(line % (fit[4:], python, stdin), env=dict(os.environ, PYTHONDONTWRITEBYTECODE="1", **variables))
-#       assert kept is None or kept == bool(re.search("recorded on .* with the same command", text)), "kept" if kept else "anew"
+#       assert kept is None or kept == bool(re.search("recorded on .* with the same command", text))
 #       assert answer in text, "no " + answer
 #       return lines("out")
 #   write("cards.csv", "name,memory\nl4,22G\n"), write("size.py", "MIB = 8"), write("count.txt", "2")

@@ -38,13 +38,8 @@ class Module(types.ModuleType):
         return look(super().__getattribute__("__name__"), name, super().__getattribute__(name))
 
 
-class Class(abc.ABCMeta):
-    def __getattribute__(cls, name):
-        return look(name_of(cls), name, type.__getattribute__(cls, name))
-
-
 class Stand:
-    """For a class whose own class cannot be another."""
+    """For a class."""
 
     def __init__(self, kind):
         object.__setattr__(self, "kind", kind)
@@ -85,9 +80,7 @@ def watched(thing):
     kind = type(thing)
     if kind is types.ModuleType and is_theirs(thing.__name__):
         thing.__class__ = Module
-    elif kind is abc.ABCMeta and is_theirs(thing.__module__):
-        thing.__class__ = Class
-    elif kind is type and thing.__flags__ & OF_PYTHON and is_theirs(thing.__module__):
+    elif kind in (type, abc.ABCMeta) and thing.__flags__ & OF_PYTHON and is_theirs(thing.__module__):
         return Stand(thing)
     return thing
 
