@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NAME.meta.json: small, of known members only, and every number in its range; see sidecar.h. */
-#include "sidecar.h"
+/* NAME.meta.json: small, of known members only, and every number in its range; see whole.h. */
+#include "whole.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
 #include <frag/base.h>
 
 #include "base/clean.h"
-#include "trace_options.h"
 
 #define BYTES_MAX 65536u
 #define CARD_MAX (1ull << 50)
@@ -142,49 +140,34 @@ int frag_sidecar_parse(const char *name, const char *text, size_t len, struct fr
 	return take_devices(&s, devices, trace);
 }
 
-/* Reads all of a small regular file. *len is 0 if the file does not exist. */
-static int load(const char *path, char *text, size_t *len, struct frag_err *err)
-{
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	struct stat st;
-	ssize_t n = 0;
-
-	*len = 0;
-	if (fd < 0)
-		return errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG
-			       ? 0
-			       : frag_fail(err, FRAG_EINPUT, "cannot open '%.200s': %s", path,
-					   strerror(errno));
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-		close(fd);
-		return frag_fail(err, FRAG_EINPUT, "'%.200s' is not a regular file", path);
-	}
-	while (*len <= BYTES_MAX && (n = read(fd, text + *len, BYTES_MAX + 1 - *len)) > 0)
-		*len += (size_t)n;
-	close(fd);
-	if (n < 0)
-		return frag_fail(err, FRAG_EINPUT, "cannot read '%.200s': %s", path,
-				 strerror(errno));
-	if (*len > BYTES_MAX)
-		return frag_fail_at(err, FRAG_EINPUT, BYTES_MAX, "'%.200s' is longer than %u bytes",
-				    path, BYTES_MAX);
-	if (!*len)
-		return frag_fail(err, FRAG_EINPUT, "'%.200s' is empty", path);
-	return 0;
-}
-
+/* The small regular file of that name, if there is one. */
 static int read_at(const char *stem, size_t n, struct frag_trace *trace, bool *found,
 		   struct frag_err *err)
 {
 	FRAG_AUTO_FREE char *text = frag_host_alloc(BYTES_MAX + 1);
+	FRAG_AUTO_FILE FILE *f = NULL;
 	char path[4200];
+	struct stat st;
 	size_t len;
 
 	FRAG_CHECK_ALLOC(text, "card of the recording", err);
 	snprintf(path, sizeof(path), "%.*s.meta.json", (int)n, stem);
-	FRAG_TRY(load(path, text, &len, err));
-	*found = len != 0;
-	return *found ? frag_sidecar_parse(path, text, len, trace, err) : 0;
+	*found = !stat(path, &st);
+	if (!*found && (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG))
+		return 0;
+	if (*found && !S_ISREG(st.st_mode))
+		return frag_fail(err, FRAG_EINPUT, "'%.200s' is not a regular file", path);
+	f = fopen(path, "rbe");
+	len = f ? fread(text, 1, BYTES_MAX + 1, f) : 0;
+	if (!f || ferror(f))
+		return frag_fail(err, FRAG_EINPUT, "cannot read '%.200s': %s", path,
+				 strerror(errno));
+	if (len > BYTES_MAX)
+		return frag_fail_at(err, FRAG_EINPUT, BYTES_MAX, "'%.200s' is longer than %u bytes",
+				    path, BYTES_MAX);
+	if (!len)
+		return frag_fail(err, FRAG_EINPUT, "'%.200s' is empty", path);
+	return frag_sidecar_parse(path, text, len, trace, err);
 }
 
 int frag_sidecar_read(const char *path, struct frag_trace *trace, struct frag_err *err)

@@ -3,7 +3,7 @@
  * Packs and unpacks .cft columns; byte layout: docs/trace-format.md, "Columns".
  *
  * Byte planes instead of variable-length numbers: addresses and times compress as well, and reading
- * them has no branch per byte. The unpacker compares sizes with those that the caller expects
+ * them has no branch per byte. Reading compares sizes with those that the caller expects
  * before it touches memory, so it never allocates more than the count of the caller requires.
  */
 #include "cft.h"

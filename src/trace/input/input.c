@@ -201,7 +201,7 @@ static void consider_ahead(struct frag_input *in)
 		return;
 	src->may_read_ahead = false;
 	if (!sched_getaffinity(0, sizeof(set), &set) && CPU_COUNT(&set) > 1)
-		src->ahead = frag_ahead_start(make_block, src, sizeof(struct block), 2);
+		src->ahead = frag_ahead_start(make_block, src, sizeof(struct block));
 }
 
 /* The window moves to the next block, with the unread rest before it. */

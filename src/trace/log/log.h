@@ -70,7 +70,7 @@ struct frag_log {
 	size_t later_count, later_cap;
 	struct frag_log_stacks *stacks; /* NULL: none so far */
 	uint64_t first_us, last_us;	/* FRAG_LOG_UNKNOWN: none so far */
-	bool times_seen, streams_seen, early;
+	bool times_seen, streams_seen;
 	int64_t device; /* the only one to keep, -1 = all */
 };
 
