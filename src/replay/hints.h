@@ -12,8 +12,8 @@
 
 struct frag_hints {
 	const struct frag_trace_dev *trace;
-	/* The .cft that the evidence of `trace` is read from, and the device's index there; NULL: it
-	 * is in memory. */
+	/* The .cft that the evidence of `trace` is read from, and the device's index there; NULL:
+	 * it is in memory. */
 	const char *path;
 	uint32_t dev;
 	bool restore; /* the initial segments come first, at their recorded addresses */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A ring of slots between the thread and the user. The user waits for slot `taken` - 1 or holds it,
- * and the one before. The thread fills slot `made` only while made < taken - HELD + SLOTS, so the two
- * never use the same one. */
+ * and the one before. The thread fills slot `made` only while made < taken - HELD + SLOTS, so the
+ * two never use the same one. */
 #include "ahead.h"
 
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread that makes the next few pieces of something ahead of time, each in a slot of its own: the
- * bytes of a file, the events of a trace.
+ * A thread that makes the next few pieces of something ahead of time, each in a slot of its own:
+ * the bytes of a file, the events of a trace.
  *
  * Ownership: only the thread may use the context between start and stop.
  */

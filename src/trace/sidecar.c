@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a trace is told besides its file; see whole.h. NAME.meta.json: small, of known members only, and
- * every number in its range. */
+/* What a trace is told besides its file; see whole.h. NAME.meta.json: small, of known members only,
+ * and every number in its range. */
 #include "whole.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole traces in memory: options of reading, what stands beside a file, several as one, into files. */
+/* Whole traces: options of reading, what stands beside a file, several as one, into files. */
 #ifndef FRAG_TRACE_WHOLE_H
 #define FRAG_TRACE_WHOLE_H
 
@@ -20,8 +20,8 @@ int frag_trace_take_conf(struct frag_trace *trace, const char *conf, struct frag
 /* Files only tell some releases from others; `text` (or NULL) names one, where it can be it. */
 void frag_trace_take_release(struct frag_trace *trace, const char *text);
 
-/* ---- NAME.meta.json beside a snapshot, written by record_torch.py: what the snapshot does not hold,
- * such as the card and the memory limit of each device. Its members: docs/trace-format.md ---- */
+/* ---- NAME.meta.json beside a snapshot, by record_torch.py: what the snapshot does not hold, such as
+ * card and memory limit of each device. Its members: docs/trace-format.md ---- */
 
 /*
  * Reads the file of the snapshot at `path` (for run.pickle.xz: run.pickle.xz.meta.json, else

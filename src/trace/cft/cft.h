@@ -27,8 +27,8 @@
 	"\x93" \
 	"cft\r\n\x1a\n"
 #define FRAG_CFT_MAGIC_BYTES 8u
-/* Version 2 adds the releases of PyTorch at the end of the head, version 3 frag_trace.estimate after them, version 5 the cards. The writer
- * uses the lowest version that can hold the trace. */
+/* Version 2 adds the releases of PyTorch at the end of the head, version 3 frag_trace.estimate
+ * after them, version 5 the cards. The writer uses the lowest version that can hold the trace. */
 #define FRAG_CFT_VERSION 5u
 #define FRAG_CFT_PREAMBLE 16u /* magic, version, zero */
 
@@ -338,8 +338,8 @@ struct frag_cft_end_values {
 	uint64_t events; /* of all devices */
 };
 
-/* Packs, or (c->reads) reads back. scratch: room for count numbers. Errors: FRAG_ENOMEM; FRAG_EINPUT, also
- * for numbers that do not fit into their field. */
+/* Packs, or (c->reads) reads back. scratch: room for count numbers. Errors: FRAG_ENOMEM;
+ * FRAG_EINPUT, also for numbers that do not fit into their field. */
 int frag_cft_do_records(const struct frag_cft_records *r, void *base, size_t count,
 			uint64_t *scratch, struct frag_cft_columns *c, struct frag_err *err);
 int frag_cft_do_struct(const struct frag_cft_records *r, void *base, struct frag_cft_columns *c,
@@ -356,8 +356,8 @@ const char *frag_cft_check_device(const struct frag_trace_dev *dev);
 const char *frag_cft_check_evidence(const struct frag_trace_dev *dev);
 
 /*
- * The cards that a trace was recorded on, as text: a line for each device, in their order, "-" where
- * nothing is known, else
+ * The cards that a trace was recorded on, as text: a line for each device, in their order, "-"
+ * where nothing is known, else
  *
  *	TOTAL CONTEXT BESIDE FRACTION NAME
  *

@@ -169,8 +169,7 @@ const char *frag_cft_model_step(struct frag_cft_model *m, const struct frag_even
 	return NULL;
 }
 
-/* ---- everything but the events: the writer checks it before it writes, the readers before they return
- * anything ---- */
+/* ---- everything but the events, checked before it is written or returned ---- */
 
 const char *frag_cft_check_head(const struct frag_trace *trace)
 {

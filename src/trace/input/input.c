@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bytes of a trace file. Plain files bypass libarchive: read(2) goes straight into the window, but
- * for the first bytes, which were read to tell what the file is. libarchive gets those, too; it uses
- * its raw format with three filters only (others would run programs, or guess).
+ * for the first bytes, which were read to tell what the file is. libarchive gets those, too; it
+ * uses its raw format with three filters only (others would run programs, or guess).
  *
  * Files above a certain size are read by a thread (trace/ahead.h) if there are enough processors;
  * the window then lies in its blocks.

@@ -10,8 +10,8 @@
  * - Requests of 0 bytes, and frees of what they gave, are no events.
  * - Time never goes back: lines that several threads wrote out of order get the time of the line before.
  *
- * Ownership: frag_log_read frees all that the log holds; entries are values, copied. Memory: a fixed
- * size for each entry.
+ * Ownership: frag_log_read frees all that the log holds; entries are values, copied. Memory: a
+ * fixed size for each entry.
  */
 #ifndef FRAG_TRACE_LOG_H
 #define FRAG_TRACE_LOG_H
