@@ -2,42 +2,6 @@
 /* A replay that can be stopped anywhere; see replay_cursor.h. */
 #include "replay_cursor.h"
 
-#include "trace/source.h"
-
-/* ---- events ------------------------------------------------------------------------- */
-
-static int open_events(struct frag_cursor *s, struct frag_err *err)
-{
-	const struct frag_trace_dev *td = frag_events_dev(&s->ev);
-
-	s->hints.trace = td;
-	if (!s->ev.path) {
-		s->batch = (struct frag_batch){ s->ev.dev, td->events, td->events_count, 0 };
-		return 0;
-	}
-	s->hints.path = s->ev.path;
-	s->hints.dev = s->ev.dev;
-	FRAG_TRY(frag_source_open(s->ev.path, &s->source, err));
-	return frag_source_pass(s->source, s->ev.dev, err);
-}
-
-/* Makes the batch hold event `next`; 1, or 0 after the last event. */
-static int reach(struct frag_cursor *s, struct frag_err *err)
-{
-	int rc;
-
-	while (s->next >= s->batch.first + s->batch.count) {
-		if (!s->source)
-			return 0;
-		rc = frag_source_next(s->source, &s->batch, err);
-		if (rc != 1)
-			return rc;
-		if (s->batch.dev != s->ev.dev)
-			return 0;
-	}
-	return 1;
-}
-
 static int note_births(struct frag_cursor *s, const struct frag_event *e, size_t n,
 		       struct frag_err *err)
 {
@@ -56,22 +20,16 @@ static int note_births(struct frag_cursor *s, const struct frag_event *e, size_t
 
 int frag_cursor_to(struct frag_cursor *s, uint64_t event, struct frag_err *err)
 {
-	while (s->next <= event && !frag_run_stopped(s->run)) {
-		const struct frag_event *e;
-		size_t n;
-		int rc = reach(s, err);
+	const struct frag_trace_dev *dev = frag_events_dev(&s->ev);
+	const uint64_t end = FRAG_MIN(event, (uint64_t)dev->events_count - 1) + 1;
+	const struct frag_event *e = dev->events + s->next;
 
-		if (rc != 1)
-			return rc;
-		e = s->batch.events + (s->next - s->batch.first);
-		n = s->batch.count - (size_t)(s->next - s->batch.first);
-		n = (size_t)FRAG_MIN((uint64_t)n, event - s->next + 1);
-		FRAG_TRY(note_births(s, e, n, err));
-		FRAG_TRY(frag_run_feed(s->run, e, n, err));
-		s->next += n;
-		s->now_us = e[n - 1].time_us;
-		FRAG_TRY(frag_hints_fault(&s->hints, err));
-	}
+	if (s->next >= end || !dev->events_count || frag_run_stopped(s->run))
+		return 0;
+	FRAG_TRY(note_births(s, e, end - s->next, err));
+	FRAG_TRY(frag_run_feed(s->run, e, end - s->next, err));
+	s->next = end;
+	s->now_us = dev->events[end - 1].time_us;
 	return 0;
 }
 
@@ -84,20 +42,19 @@ int frag_cursor_open(struct frag_cursor *s, const struct frag_events *ev,
 	*s = (struct frag_cursor){ .ev = *ev, .births_count = frag_events_dev(ev)->slots_count };
 	o.skip_oom = true;
 	o.windows_max = 2;
+	s->hints.trace = frag_events_dev(ev);
 	s->hints.restore = o.restore && frag_policy_spec_ops(spec)->restore;
 	FRAG_TRY_CALLOC(s->births, s->births_count + 1, "replay", err);
-	FRAG_TRY(open_events(s, err));
 	FRAG_TRY(frag_hints_open(&s->hints, card, &s->dev, err));
 	return frag_run_create(spec, s->dev, frag_events_dev(ev), &o, &s->run, err);
 }
 
 void frag_cursor_close(struct frag_cursor *s)
 {
-	frag_hints_release(&s->hints);
+	s->hints.lost = true; /* what frees at the end asks for no segment */
 	frag_run_destroy(s->run);
 	if (s->dev)
 		frag_dev_close(s->dev);
-	frag_source_close(s->source);
 	frag_host_free(s->births);
 	*s = (struct frag_cursor){ 0 };
 }
@@ -116,15 +73,4 @@ int frag_cursor_trim(struct frag_cursor *s, struct frag_err *err)
 uint64_t frag_cursor_reserved(const struct frag_cursor *s)
 {
 	return s->dev->reserved_bytes - s->run->start_reserved;
-}
-
-void frag_cursor_loss(struct frag_cursor *s, struct frag_loss *out)
-{
-	struct frag_usage u = { 0 };
-
-	frag_run_loss(s->run, s->next ? s->next - 1 : 0, s->now_us, out);
-	if (out->largest_free_bytes || !(out->non_releasable_bytes + out->releasable_bytes))
-		return;
-	frag_policy_usage_walk(&s->run->policy, &u);
-	out->largest_free_bytes = u.largest_free_bytes;
 }
