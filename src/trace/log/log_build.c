@@ -12,6 +12,7 @@
 
 #include "lib/addr_map.h"
 #include "lib/grow.h"
+#include "trace/build/build.h"
 #include "trace/whole.h"
 
 #define TIME_MAX ((1ull << 40) - 1)
@@ -280,14 +281,8 @@ static int sort_streams(struct frag_log_dev *dev, struct frag_trace_dev *out, ui
 	out->pools = frag_host_calloc(dev->pools.count, sizeof(*out->pools));
 	FRAG_CHECK_ALLOC(*renamed && out->streams && out->pools, "streams", err);
 	memcpy(out->streams, dev->streams.list, n * sizeof(*out->streams));
-	qsort(out->streams, n, sizeof(*out->streams), frag_compare_u64);
-	for (size_t i = 0; i < n; i++) {
-		const uint64_t *at = bsearch(&dev->streams.list[i], out->streams, n,
-					     sizeof(*out->streams), frag_compare_u64);
-
-		(*renamed)[i] = (uint16_t)(at - out->streams);
-	}
 	out->streams_count = (uint32_t)n;
+	frag_sort_streams(out, dev->streams.list, n, *renamed);
 	for (size_t i = 0; i < dev->pools.count; i++)
 		out->pools[i].a = dev->pools.list[i];
 	out->pools_count = (uint32_t)dev->pools.count;
