@@ -9,8 +9,7 @@
 
 #include <frag/trace.h>
 
-#include "trace/merge.h"
-#include "trace/write_trace.h"
+#include "trace/whole.h"
 #include "cli/common.h"
 
 struct options {

@@ -60,13 +60,22 @@ static const struct frag_again *again_of(struct frag_answer *a, const char *note
 	return out;
 }
 
-static size_t count_lines(const char *note, const char *begin)
+/* A row of `bytes` bytes for each line "key …", filled from what is behind the key. */
+static struct frag_rows rows_of(struct frag_answer *a, const char *note, const char *key,
+				size_t bytes,
+				void (*fill)(struct frag_answer *a, const char *at, void *row))
 {
-	size_t count = 0;
+	size_t n = strlen(key), count = 0;
+	char *rows;
 
 	for (const char *line = note; *line; line = next_line(line))
-		count += !strncmp(line, begin, strlen(begin));
-	return count;
+		count += !strncmp(line, key, n);
+	rows = frag_answer_new(a, count, bytes);
+	count = 0;
+	for (const char *line = note; rows && *line; line = next_line(line))
+		if (!strncmp(line, key, n))
+			fill(a, line + n, rows + bytes * count++);
+	return (struct frag_rows){ rows, count };
 }
 
 /* As word(); NULL for "-". */
@@ -78,42 +87,25 @@ static const char *word_if_any(struct frag_answer *a, const char **at)
 }
 
 /* "role 0 0-7,64 7 -" */
-static struct frag_rows roles_of(struct frag_answer *a, const char *note)
+static void fill_role(struct frag_answer *a, const char *at, void *row)
 {
-	size_t count = count_lines(note, "role "), n = 0;
-	struct frag_role_row *rows = frag_answer_new(a, count, sizeof(*rows));
+	struct frag_role_row *r = row;
 
-	for (const char *line = note; rows && *line; line = next_line(line)) {
-		const char *at = line + 5;
-
-		if (strncmp(line, "role ", 5) != 0)
-			continue;
-		rows[n].rank = strtoull(word(a, &at), NULL, 10);
-		rows[n].stands_for = word(a, &at);
-		rows[n].alike = word_if_any(a, &at);
-		rows[n++].unlike = word_if_any(a, &at);
-	}
-	return (struct frag_rows){ rows, n };
+	r->rank = strtoull(word(a, &at), NULL, 10);
+	r->stands_for = word(a, &at);
+	r->alike = word_if_any(a, &at);
+	r->unlike = word_if_any(a, &at);
 }
 
 /* "value invented 24 _local_scalar_dense train.py:42" */
-static struct frag_rows places_of(struct frag_answer *a, const char *note)
+static void fill_place(struct frag_answer *a, const char *at, void *row)
 {
-	struct frag_place *rows;
-	size_t count = count_lines(note, "value "), n = 0;
+	struct frag_place *p = row;
 
-	rows = frag_answer_new(a, count, sizeof(*rows));
-	for (const char *line = note; rows && *line; line = next_line(line)) {
-		const char *at = line + 6;
-
-		if (strncmp(line, "value ", 6) != 0)
-			continue;
-		rows[n].values = word(a, &at);
-		rows[n].count = strtoull(word(a, &at), NULL, 10);
-		rows[n].what = word(a, &at);
-		rows[n++].place = frag_answer_print(a, "%.*s", (int)strcspn(at, "\n"), at);
-	}
-	return (struct frag_rows){ rows, n };
+	p->values = word(a, &at);
+	p->count = strtoull(word(a, &at), NULL, 10);
+	p->what = word(a, &at);
+	p->place = frag_answer_print(a, "%.*s", (int)strcspn(at, "\n"), at);
 }
 
 const struct frag_estimate *frag_estimate_read(struct frag_answer *a,
@@ -124,15 +116,17 @@ const struct frag_estimate *frag_estimate_read(struct frag_answer *a,
 
 	if (!e)
 		return NULL;
-	*e = (struct frag_estimate){ .card = value_of(a, note, "card"),
-				     .torch = value_of(a, note, "torch"),
-				     .values = value_of(a, note, "values"),
-				     .clock = value_of(a, note, "clock"),
-				     .convolutions = value_of(a, note, "convolutions"),
-				     .scaled = value_of(a, note, "scaled"),
-				     .again = again_of(a, note),
-				     .roles = roles_of(a, note),
-				     .places = places_of(a, note) };
+	*e = (struct frag_estimate){
+		.card = value_of(a, note, "card"),
+		.torch = value_of(a, note, "torch"),
+		.values = value_of(a, note, "values"),
+		.clock = value_of(a, note, "clock"),
+		.convolutions = value_of(a, note, "convolutions"),
+		.scaled = value_of(a, note, "scaled"),
+		.again = again_of(a, note),
+		.roles = rows_of(a, note, "role ", sizeof(struct frag_role_row), fill_role),
+		.places = rows_of(a, note, "value ", sizeof(struct frag_place), fill_place)
+	};
 	return e;
 }
 
@@ -245,15 +239,10 @@ static void add_places(const struct frag_estimate *e, struct frag_text *out)
 		frag_text_addf(out, "\n  and %zu more (--json)", left);
 }
 
-static const char *again_name(const struct frag_again *r)
-{
-	return r->values && !strcmp(r->values, "worst") ? "with the worst routing"
-							: "with other values";
-}
-
 const char *frag_estimate_text(struct frag_answer *a, const struct frag_estimate *e)
 {
 	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
+	const struct frag_again *again = e->again;
 
 	if (e->scaled)
 		frag_text_addf(&t, "scaled from recordings at %s (cufrag scale)\n", e->scaled);
@@ -269,16 +258,15 @@ const char *frag_estimate_text(struct frag_answer *a, const struct frag_estimate
 			frag_estimate_places(e, "computed"), frag_estimate_places(e, "given"));
 	if (e->convolutions)
 		frag_text_addf(&t, "\n%s", e->convolutions);
-	if (e->card && e->again)
+	if (e->card && again)
 		frag_text_addf(
-			&t,
-			"\n%s: peak live %s instead of %s, %llu requests instead of "
-			"%llu",
-			again_name(e->again),
-			FRAG_BYTES(((const struct frag_again *)e->again)->other_peak_live_bytes),
-			FRAG_BYTES(((const struct frag_again *)e->again)->peak_live_bytes),
-			(unsigned long long)((const struct frag_again *)e->again)->other_requests,
-			(unsigned long long)((const struct frag_again *)e->again)->requests);
+			&t, "\n%s: peak live %s instead of %s, %llu requests instead of %llu",
+			again->values && !strcmp(again->values, "worst") ? "with the worst routing"
+									 : "with other values",
+			FRAG_BYTES(again->other_peak_live_bytes),
+			FRAG_BYTES(again->peak_live_bytes),
+			(unsigned long long)again->other_requests,
+			(unsigned long long)again->requests);
 	add_roles(e, &t);
 	if (e->card)
 		add_places(e, &t);

@@ -115,15 +115,6 @@ static size_t find_same(struct frag_policy_spec *const *specs, size_t count,
 	return SIZE_MAX;
 }
 
-/* Appends unless it is there already. */
-static void place(struct frag_policy_spec **specs, size_t *count, struct frag_policy_spec *spec)
-{
-	if (find_same(specs, *count, spec) == SIZE_MAX)
-		specs[(*count)++] = spec;
-	else
-		frag_policy_spec_destroy(spec);
-}
-
 static int parse_texts(const struct frag_policy_texts *p, const struct frag_trace *trace,
 		       struct frag_policy_spec **specs, size_t *count, struct frag_err *err)
 {
@@ -133,8 +124,10 @@ static int parse_texts(const struct frag_policy_texts *p, const struct frag_trac
 		if (p->rmm_from && i >= p->rmm_from && strncmp(trace->format, "rmm", 3) != 0)
 			break;
 		FRAG_TRY(frag_recording_spec(trace, p->text[i], &spec, err));
-		if (spec)
-			place(specs, count, spec);
+		if (spec && find_same(specs, *count, spec) == SIZE_MAX)
+			specs[(*count)++] = spec;
+		else if (spec)
+			frag_policy_spec_destroy(spec);
 	}
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a recording says about itself: settings, limit, devices; and targets. See recording.h, target.h. */
+/* What a recording says about itself, and targets; see recording.h and target.h. */
 #include "recording.h"
 
 #include <stdio.h>

@@ -163,17 +163,6 @@ int frag_verified_add(struct frag_verified *v, const struct frag_trace_dev *dev,
 
 /* ---- the answer ------------------------------------------------------------------------- */
 
-static void show(struct frag_verified *v, struct frag_verified_trace *t)
-{
-	const struct verified_row *rows = t->devices.rows;
-
-	t->verdict = verdict_word(v, t->worst);
-	if (v->count > 1)
-		frag_answer_say(v->a, "trace %s", t->trace);
-	for (size_t i = 0; i < t->devices.count; i++)
-		frag_answer_say(v->a, "%s", rows[i].lines);
-}
-
 int frag_verified_answer(struct frag_verified *v, struct frag_err *err)
 {
 	struct verified_all *all = frag_answer_new(v->a, 1, sizeof(*all));
@@ -182,8 +171,16 @@ int frag_verified_answer(struct frag_verified *v, struct frag_err *err)
 	v->a->title = "Is the simulation what really happened?";
 	v->a->question =
 		"Every segment event, every address and every refusal, beside the recording.";
-	for (size_t i = 0; i < v->count; i++)
-		show(v, &v->list[i]);
+	for (size_t i = 0; i < v->count; i++) {
+		struct frag_verified_trace *t = &v->list[i];
+		const struct verified_row *rows = t->devices.rows;
+
+		t->verdict = verdict_word(v, t->worst);
+		if (v->count > 1)
+			frag_answer_say(v->a, "trace %s", t->trace);
+		for (size_t d = 0; d < t->devices.count; d++)
+			frag_answer_say(v->a, "%s", rows[d].lines);
+	}
 	*all = (struct verified_all){ .limit_bytes = UINT64_MAX };
 	if (v->count == 1)
 		memcpy(all, &v->list[0], offsetof(struct verified_all, traces));

@@ -24,12 +24,10 @@ struct address_log {
 	size_t next; /* next entry to repeat */
 	bool lost;   /* the replay made another call, so the remaining addresses mean nothing */
 	bool short_of_memory;
-	struct frag_device *dev; /* the logged device, and its previous listener */
-	void (*before)(void *ctx, enum frag_call call, uint64_t bytes, frag_addr_t addr);
-	void *before_ctx;
+	struct frag_device *dev; /* the logged device */
 };
 
-/* Logs the addresses of `dev` until address_log_stop. The previous listener still gets them. */
+/* Logs the addresses of `dev`, to which nobody listens, until address_log_stop. */
 void address_log_record(struct address_log *t, struct frag_device *dev);
 void address_log_stop(struct address_log *t);
 

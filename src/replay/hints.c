@@ -93,11 +93,6 @@ int frag_hints_open(struct frag_hints *h, const struct frag_sim_config *card,
 
 /* ---- the whole recording ---- */
 
-bool frag_retrace_possible(const struct frag_trace_dev *t)
-{
-	return t->has_evidence && t->initial.segments_count && t->events && t->addrs;
-}
-
 /* The segment event that the recording shows next for the current event, NULL if none. */
 static const struct frag_evidence *expected(struct frag_retrace *r)
 {

@@ -12,8 +12,8 @@
 
 struct frag_hints {
 	const struct frag_trace_dev *trace;
-	/* The .cft that the evidence of `trace` is read from, and the device's index there; NULL: it
-	 * is in memory. */
+	/* The .cft that the evidence of `trace` is read from, and the device's index there; NULL:
+	 * it is in memory. */
 	const char *path;
 	uint32_t dev;
 	bool restore; /* the initial segments come first, at their recorded addresses */
@@ -63,8 +63,6 @@ struct frag_retrace {
 	void *heard_ctx;
 };
 
-/* Can the device hold the initial state? */
-bool frag_retrace_possible(const struct frag_trace_dev *trace);
 /* recorded_next of a policy's environment; ctx is a struct frag_retrace. */
 void frag_retrace_journal(void *ctx, enum frag_segment_event kind, frag_addr_t addr, uint64_t bytes,
 			  uint32_t stream);

@@ -233,8 +233,8 @@ static struct frag_policy_ops watched(const struct frag_policy_ops *theirs)
 }
 
 /* Like ops->create, for the ops of a shared object: *policy (with env set) becomes an instance with
- * the checks above. Errors: the policy's own; FRAG_EPOLICY if it broke the contract or failed without
- * a reason. */
+ * the checks above. Errors: the policy's own; FRAG_EPOLICY if it broke the contract or failed
+ * without a reason. */
 static int create_external(const struct frag_policy_ops *ops, const void *params,
 			   struct frag_policy *policy, struct frag_err *err)
 {

@@ -91,7 +91,8 @@ static int open_policy(struct frag_run *run, const struct frag_trace_dev *hdr,
 	env.ordinal = hdr->ordinal;
 	env.journal = journal;
 	env.journal_ctx = journal_ctx;
-	if (run->opt.restore && frag_retrace_possible(hdr)) {
+	if (run->opt.restore && hdr->has_evidence && hdr->initial.segments_count && hdr->events &&
+	    hdr->addrs) {
 		run->retrace = (struct frag_retrace){ .trace = hdr,
 						      .event = &run->events,
 						      .begun = &run->restored,
@@ -337,17 +338,12 @@ static int close_policy(struct frag_run *run, struct frag_err *err)
 	return 0;
 }
 
-static void hand_out(struct frag_run *run, struct frag_result *out)
-{
-	*out = run->r;
-	run->r = (struct frag_result){ 0 };
-}
-
 int frag_run_finish(struct frag_run *run, struct frag_result *out, struct frag_err *err)
 {
 	FRAG_TRY(fill_result(run, err));
 	FRAG_TRY(close_policy(run, err));
-	hand_out(run, out);
+	*out = run->r;
+	run->r = (struct frag_result){ 0 };
 	return 0;
 }
 
@@ -355,7 +351,8 @@ int frag_run_measure(struct frag_run *run, struct frag_result *out, struct frag_
 {
 	run->dev->abandoned = true;
 	FRAG_TRY(fill_result(run, err));
-	hand_out(run, out);
+	*out = run->r;
+	run->r = (struct frag_result){ 0 };
 	return 0;
 }
 

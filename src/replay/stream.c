@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Replay of a .cft block by block; see stream.h. One source provides the events. Recorded addresses
- * follow the events in the file, so they come from a second source, that of the hints, which skips the
- * events when the first segment is requested.
+ * follow the events in the file, so they come from a second source, that of the hints, which skips
+ * the events when the first segment is requested.
  */
 #include "stream.h"
 #include "run.h"

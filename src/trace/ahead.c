@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A ring of slots between the thread and the user. The user waits for slot `taken` - 1 or holds it,
- * and the others of the last `held`. The thread fills slot `made` only while made < taken - held +
- * count, so the two never use the same one. */
+ * and the one before. The thread fills slot `made` only while made < taken - HELD + SLOTS, so the
+ * two never use the same one. */
 #include "ahead.h"
 
 #include <pthread.h>
 
-#define WAITING 3u /* one that is filled, two that wait */
-#define HELD_MAX 2u
+#define HELD 2u
+#define SLOTS (3u + HELD) /* one that is filled, two that wait */
 
 struct slot {
 	void *room;
@@ -18,8 +18,7 @@ struct slot {
 struct frag_ahead {
 	frag_ahead_fn make;
 	void *ctx;
-	unsigned held, count;
-	struct slot ring[WAITING + HELD_MAX];
+	struct slot ring[SLOTS];
 	pthread_t thread;
 	bool threaded;
 	pthread_mutex_t lock; /* of the fields below */
@@ -35,9 +34,9 @@ static void *work(void *ctx)
 
 	pthread_mutex_lock(&a->lock);
 	while (more && !a->quit) {
-		struct slot *s = &a->ring[a->made % a->count];
+		struct slot *s = &a->ring[a->made % SLOTS];
 
-		if (a->made + a->held >= a->taken + a->count) {
+		if (a->made + HELD >= a->taken + SLOTS) {
 			pthread_cond_wait(&a->emptied, &a->lock);
 			continue;
 		}
@@ -54,12 +53,12 @@ static void *work(void *ctx)
 
 static void release(struct frag_ahead *a)
 {
-	for (unsigned i = 0; i < a->count; i++)
+	for (unsigned i = 0; i < SLOTS; i++)
 		frag_host_free(a->ring[i].room);
 	frag_host_free(a);
 }
 
-struct frag_ahead *frag_ahead_start(frag_ahead_fn make, void *ctx, size_t bytes, unsigned held)
+struct frag_ahead *frag_ahead_start(frag_ahead_fn make, void *ctx, size_t bytes)
 {
 	struct frag_ahead *a = frag_host_calloc(1, sizeof(*a));
 
@@ -67,9 +66,7 @@ struct frag_ahead *frag_ahead_start(frag_ahead_fn make, void *ctx, size_t bytes,
 		return NULL;
 	a->make = make;
 	a->ctx = ctx;
-	a->held = held;
-	a->count = WAITING + held;
-	for (unsigned i = 0; i < a->count; i++) {
+	for (unsigned i = 0; i < SLOTS; i++) {
 		a->ring[i].room = frag_host_alloc(bytes);
 		if (!a->ring[i].room) {
 			release(a);
@@ -85,11 +82,11 @@ struct frag_ahead *frag_ahead_start(frag_ahead_fn make, void *ctx, size_t bytes,
 
 int frag_ahead_next(struct frag_ahead *a, void **slot, struct frag_err *err)
 {
-	struct slot *s = a->taken ? &a->ring[(a->taken - 1) % a->count] : NULL;
+	struct slot *s = a->taken ? &a->ring[(a->taken - 1) % SLOTS] : NULL;
 
 	if (!s || s->rc == 1) {
 		pthread_mutex_lock(&a->lock);
-		s = &a->ring[a->taken++ % a->count];
+		s = &a->ring[a->taken++ % SLOTS];
 		pthread_cond_signal(&a->emptied);
 		while (a->threaded && a->made < a->taken)
 			pthread_cond_wait(&a->filled, &a->lock);

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NAME.meta.json: small, of known members only, and every number in its range; see sidecar.h. */
-#include "sidecar.h"
+/* What a trace is told besides its file; see whole.h. NAME.meta.json: small, of known members only,
+ * and every number in its range. */
+#include "whole.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
 #include <frag/base.h>
+#include <frag/torch.h>
 
 #include "base/clean.h"
-#include "trace_options.h"
 
 #define BYTES_MAX 65536u
 #define CARD_MAX (1ull << 50)
@@ -142,49 +143,34 @@ int frag_sidecar_parse(const char *name, const char *text, size_t len, struct fr
 	return take_devices(&s, devices, trace);
 }
 
-/* Reads all of a small regular file. *len is 0 if the file does not exist. */
-static int load(const char *path, char *text, size_t *len, struct frag_err *err)
-{
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	struct stat st;
-	ssize_t n = 0;
-
-	*len = 0;
-	if (fd < 0)
-		return errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG
-			       ? 0
-			       : frag_fail(err, FRAG_EINPUT, "cannot open '%.200s': %s", path,
-					   strerror(errno));
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-		close(fd);
-		return frag_fail(err, FRAG_EINPUT, "'%.200s' is not a regular file", path);
-	}
-	while (*len <= BYTES_MAX && (n = read(fd, text + *len, BYTES_MAX + 1 - *len)) > 0)
-		*len += (size_t)n;
-	close(fd);
-	if (n < 0)
-		return frag_fail(err, FRAG_EINPUT, "cannot read '%.200s': %s", path,
-				 strerror(errno));
-	if (*len > BYTES_MAX)
-		return frag_fail_at(err, FRAG_EINPUT, BYTES_MAX, "'%.200s' is longer than %u bytes",
-				    path, BYTES_MAX);
-	if (!*len)
-		return frag_fail(err, FRAG_EINPUT, "'%.200s' is empty", path);
-	return 0;
-}
-
+/* The small regular file of that name, if there is one. */
 static int read_at(const char *stem, size_t n, struct frag_trace *trace, bool *found,
 		   struct frag_err *err)
 {
 	FRAG_AUTO_FREE char *text = frag_host_alloc(BYTES_MAX + 1);
+	FRAG_AUTO_FILE FILE *f = NULL;
 	char path[4200];
+	struct stat st;
 	size_t len;
 
 	FRAG_CHECK_ALLOC(text, "card of the recording", err);
 	snprintf(path, sizeof(path), "%.*s.meta.json", (int)n, stem);
-	FRAG_TRY(load(path, text, &len, err));
-	*found = len != 0;
-	return *found ? frag_sidecar_parse(path, text, len, trace, err) : 0;
+	*found = !stat(path, &st);
+	if (!*found && (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG))
+		return 0;
+	if (*found && !S_ISREG(st.st_mode))
+		return frag_fail(err, FRAG_EINPUT, "'%.200s' is not a regular file", path);
+	f = fopen(path, "rbe");
+	len = f ? fread(text, 1, BYTES_MAX + 1, f) : 0;
+	if (!f || ferror(f))
+		return frag_fail(err, FRAG_EINPUT, "cannot read '%.200s': %s", path,
+				 strerror(errno));
+	if (len > BYTES_MAX)
+		return frag_fail_at(err, FRAG_EINPUT, BYTES_MAX, "'%.200s' is longer than %u bytes",
+				    path, BYTES_MAX);
+	if (!len)
+		return frag_fail(err, FRAG_EINPUT, "'%.200s' is empty", path);
+	return frag_sidecar_parse(path, text, len, trace, err);
 }
 
 int frag_sidecar_read(const char *path, struct frag_trace *trace, struct frag_err *err)
@@ -203,4 +189,61 @@ int frag_sidecar_read(const char *path, struct frag_trace *trace, struct frag_er
 			return read_at(path, n - e, trace, &found, err);
 	}
 	return 0;
+}
+
+/* ---- options ---- */
+
+int frag_trace_options_parse(const char *text, struct frag_trace_options *out, struct frag_err *err)
+{
+	const char *at = text ? text : "";
+	char *end;
+
+	*out = (struct frag_trace_options){ .device = -1 };
+	if (!strncmp(at, "device=", 7) && at[7] >= '0' && at[7] <= '9') {
+		out->device = strtoll(at + 7, &end, 10);
+		if (out->device <= UINT32_MAX && (!*end || *end == ';'))
+			at = end + (*end == ';');
+	}
+	if (!strncmp(at, "conf=", 5))
+		out->conf = at + 5;
+	else if (*at)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "unknown trace option '%s'; use device=N or "
+				 "conf=SETTINGS",
+				 at);
+	return 0;
+}
+
+int frag_trace_take_conf(struct frag_trace *trace, const char *conf, struct frag_err *err)
+{
+	struct frag_trace_settings *set = &trace->settings;
+	char *copy;
+
+	if (!conf)
+		return 0;
+	if (frag_torch_settings(conf, set->torch_last, set, err))
+		return frag_err_prefix(err, "given settings");
+	copy = frag_host_strdup(conf);
+	FRAG_CHECK_ALLOC(copy, "settings", err);
+	frag_host_free(set->conf);
+	set->conf = copy;
+	return 0;
+}
+
+void frag_trace_set_torch(struct frag_trace *trace, unsigned first, unsigned last)
+{
+	trace->settings.torch_first = first;
+	trace->settings.torch_last = last;
+	for (uint32_t d = 0; d < trace->devs_count; d++)
+		trace->devs[d].source_release = last;
+}
+
+void frag_trace_take_release(struct frag_trace *trace, const char *text)
+{
+	const struct frag_trace_settings *set = &trace->settings;
+	unsigned release;
+
+	if (text && set->torch_last && !frag_torch_parse(text, &release, NULL) &&
+	    release >= set->torch_first && release <= set->torch_last)
+		frag_trace_set_torch(trace, release, release);
 }

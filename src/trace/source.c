@@ -71,14 +71,9 @@ const struct frag_trace *frag_source_head(const struct frag_source *src)
 	return src->whole ? src->whole : src->parser.trace;
 }
 
-void frag_source_counts(const struct frag_source *src, uint32_t dev, struct frag_source_counts *out)
+const struct frag_trace_dev *frag_source_declared(const struct frag_source *src, uint32_t dev)
 {
-	const struct frag_trace_dev *d =
-		src->whole ? &src->whole->devs[dev] : &src->parser.declared[dev].dev;
-
-	*out = (struct frag_source_counts){ .seen = d->seen_count,
-					    .final_segments = d->final_segments_count,
-					    .final_blocks = d->final_blocks_count };
+	return src->whole ? &src->whole->devs[dev] : &src->parser.declared[dev].dev;
 }
 
 static int next_of_whole(struct frag_source *src, struct frag_batch *out)
@@ -173,7 +168,7 @@ static int make_piece(void *ctx, void *slot, struct frag_err *err)
 
 int frag_source_ahead(struct frag_source *src, struct frag_ahead **out, struct frag_err *err)
 {
-	*out = frag_ahead_start(make_piece, src, sizeof(struct piece), 1);
+	*out = frag_ahead_start(make_piece, src, sizeof(struct piece));
 	return *out ? 0 : frag_fail_nomem(err, "trace batches");
 }
 

@@ -13,10 +13,6 @@
 int frag_trace_read_input(struct frag_input *in, const char *path, const char *options,
 			  struct frag_trace **out, struct frag_err *err);
 
-struct frag_source_counts {
-	uint64_t seen, final_segments, final_blocks;
-};
-
 /* As frag_source_open, but if the file is not a .cft, *out is NULL and the file stays unread. */
 int frag_source_open_cft(const char *path, struct frag_source **out, struct frag_err *err);
 /* A thread reads the next batches ahead of time: the source must not be used until frag_ahead_stop.
@@ -39,8 +35,8 @@ int frag_source_pass(struct frag_source *src, uint32_t dev, struct frag_err *err
 int frag_source_seen(struct frag_source *src, uint32_t dev, const struct frag_evidence **seen,
 		     size_t *count, struct frag_err *err);
 
-/* How much evidence the file holds for a device (index, not ordinal). */
-void frag_source_counts(const struct frag_source *src, uint32_t dev,
-			struct frag_source_counts *out);
+/* A device (by index, not ordinal) as the file declares it: numbers of evidence and of the final
+ * snapshot, which are not read. */
+const struct frag_trace_dev *frag_source_declared(const struct frag_source *src, uint32_t dev);
 
 #endif

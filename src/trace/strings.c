@@ -164,8 +164,8 @@ uint32_t frag_strings_count(const struct frag_strings *s)
 	return s->count;
 }
 
-/* ---- stacks: frames and stacks are interned as the bytes they consist of; number 0 is the empty stack,
- * and frame n has number n + 1 ---- */
+/* ---- stacks: frames and stacks are interned as the bytes they consist of; number 0 is the empty
+ * stack, and frame n has number n + 1 ---- */
 
 #define STACKS_MAX (1u << 24) /* an event has 24 bits for its stack */
 

@@ -7,7 +7,7 @@
 #include "base/clean.h"
 #include "trace/build/build.h"
 #include "trace/cft/cft.h"
-#include "sidecar.h"
+#include "whole.h"
 #include "source.h"
 #include "strings.h"
 

@@ -84,11 +84,11 @@ static bool longer_whole(struct frag_trace_dev *td, const struct frag_trace_sett
 
 /*
  * Does a longer initial block explain the difference (FOLLOW_ADDR)? Then corrects its size. A block
- * of the large pool may have up to 1 MiB beyond its request, and the reader starts with the minimum.
- * If the recording served a request elsewhere, although the replay uses the space after such a
- * block, less of it was free: the block is longer, by just enough that the request does not fit.
- * Example: 3 MiB seem free behind a block, a request of 2.9 MiB went elsewhere: the block has more
- * than 0.1 MiB of them. Never changes a block with a recorded end. O(events).
+ * of the large pool may have up to 1 MiB beyond its request, and the reader starts with the
+ * minimum. If the recording served a request elsewhere, although the replay uses the space after
+ * such a block, less of it was free: the block is longer, by just enough that the request does not
+ * fit. Example: 3 MiB seem free behind a block, a request of 2.9 MiB went elsewhere: the block has
+ * more than 0.1 MiB of them. Never changes a block with a recorded end. O(events).
  */
 static bool explain_length(struct frag_trace_dev *td, const struct frag_trace_settings *settings,
 			   const struct follow_report *rep)

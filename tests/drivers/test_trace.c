@@ -13,10 +13,8 @@
 #include "plain_bytes.h"
 #include "trace/cft/cft.h"
 #include "trace/gen/gen_repeat.h"
-#include "trace/merge.h"
-#include "trace/sidecar.h"
+#include "trace/whole.h"
 #include "trace/strings.h"
-#include "trace/write_trace.h"
 #include "trace/torch/torch_parts.h"
 #include "trace_text.h"
 

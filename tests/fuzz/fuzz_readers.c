@@ -2,7 +2,7 @@
 /* What reads recordings: .cft, PyTorch's snapshots and the file beside them, logs of others. */
 #include <frag/trace.h>
 
-#include "trace/sidecar.h"
+#include "trace/whole.h"
 #include "fuzz.h"
 
 extern const struct frag_reader_ops frag_reader_cft;

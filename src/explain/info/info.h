@@ -116,10 +116,11 @@ size_t frag_info_marks(const struct frag_info *info, size_t n, uint32_t *names, 
 	F(S, COUNT, unsure_trims_count, info->unsure_count, NULL, \
 	  "empty_caches that may have been the retry of a malloc") \
 	F(S, BOOL, has_evidence, dev->has_evidence, NULL, "verify has something to compare with") \
-	F(S, COUNT, evidence_count, counts->seen, NULL, \
+	F(S, COUNT, evidence_count, counts->seen_count, NULL, \
 	  "segment events and refusals of the recorded allocator") \
-	F(S, COUNT, final_segments_count, counts->final_segments, NULL, "segments at the end") \
-	F(S, COUNT, final_blocks_count, counts->final_blocks, NULL, "blocks in them") \
+	F(S, COUNT, final_segments_count, counts->final_segments_count, NULL, \
+	  "segments at the end") \
+	F(S, COUNT, final_blocks_count, counts->final_blocks_count, NULL, "blocks in them") \
 	F(S, OBJECT, peak, FRAG_ANSWER_KEEP(a, info->peak), NULL, \
 	  "the moment with most live memory", .of = &peak_shape) \
 	F(S, COUNT, never_freed_count, info->kept_count, NULL, "requests that live to the end") \

@@ -184,14 +184,15 @@ static const char *card_text(struct frag_answer *a, const struct frag_recorded_c
 }
 
 static const char *evidence_text(struct frag_answer *a, const struct frag_trace_dev *dev,
-				 const struct frag_source_counts *counts)
+				 const struct frag_trace_dev *counts)
 {
 	return dev->has_evidence ? frag_answer_print(a,
 						     "addresses, %" PRIu64
 						     " segment events and refusals, %" PRIu64
 						     " final segments of %" PRIu64 " blocks",
-						     counts->seen, counts->final_segments,
-						     counts->final_blocks)
+						     (uint64_t)counts->seen_count,
+						     (uint64_t)counts->final_segments_count,
+						     (uint64_t)counts->final_blocks_count)
 				 : "none: verify has nothing to compare with";
 }
 
@@ -232,7 +233,7 @@ static const struct card_row *card_of(struct frag_answer *a, const struct frag_r
 
 static void fill_device(struct frag_answer *a, struct frag_info_device_row *row,
 			const struct frag_info *info, const struct frag_unit *u,
-			const struct frag_source_counts *counts)
+			const struct frag_trace_dev *counts)
 {
 	const struct frag_trace_dev *dev = info->dev;
 	const struct frag_trace *t = u->trace;
@@ -252,12 +253,9 @@ struct frag_rows frag_info_devices(struct frag_answer *a, const struct frag_reco
 	size_t count = r->trace->devs_count;
 	struct frag_info_device_row *rows = frag_answer_new(a, count, sizeof(*rows));
 
-	for (uint32_t d = 0; rows && d < count; d++) {
-		struct frag_source_counts counts;
-
-		frag_source_counts(r->source, d, &counts);
-		fill_device(a, &rows[d], &infos[d], &r->units[d], &counts);
-	}
+	for (uint32_t d = 0; rows && d < count; d++)
+		fill_device(a, &rows[d], &infos[d], &r->units[d],
+			    frag_source_declared(r->source, d));
 	return (struct frag_rows){ rows, rows ? count : 0 };
 }
 

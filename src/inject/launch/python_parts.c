@@ -8,8 +8,7 @@
 
 #include "lib/grow.h"
 #include "recording/recording.h"
-#include "trace/merge.h"
-#include "trace/trace_options.h"
+#include "trace/whole.h"
 
 void frag_torch_parts_release(struct frag_torch_parts *p)
 {

@@ -16,7 +16,7 @@
 #include "base/room.h"
 #include "base/scratch.h"
 #include "recording/recording.h"
-#include "trace/merge.h"
+#include "trace/whole.h"
 
 #define PARTS_MAX 4096
 

@@ -89,6 +89,9 @@ struct frag_raw_dev {
 /* Errors: FRAG_EINPUT with the entry index, FRAG_ENOMEM; nothing is left in *out. */
 int frag_build_dev(const struct frag_raw_dev *raw, struct frag_trace_dev *out,
 		   struct frag_err *err);
+/* Sorts the streams of a device; number_of[count]: their numbers of these handles, 0 for others. */
+void frag_sort_streams(struct frag_trace_dev *dev, const uint64_t *handles, size_t count,
+		       uint16_t *number_of);
 /* Frees what a device owns. */
 void frag_trace_dev_release(struct frag_trace_dev *dev);
 

@@ -8,6 +8,20 @@
 
 /* ---- before and after the entries -------------------------------------------------- */
 
+void frag_sort_streams(struct frag_trace_dev *dev, const uint64_t *handles, size_t count,
+		       uint16_t *number_of)
+{
+	size_t n = dev->streams_count;
+
+	qsort(dev->streams, n, sizeof(*dev->streams), frag_compare_u64);
+	for (size_t i = 0; i < count; i++) {
+		const uint64_t *at = bsearch(&handles[i], dev->streams, n, sizeof(*dev->streams),
+					     frag_compare_u64);
+
+		number_of[i] = at ? (uint16_t)(at - dev->streams) : 0;
+	}
+}
+
 /* Streams that occur, ascending; the default stream is always there. Counts on the way. */
 static int sort_streams(struct frag_builder *b)
 {
@@ -36,14 +50,8 @@ static int sort_streams(struct frag_builder *b)
 	for (uint32_t i = 0; i < raw->streams_count; i++)
 		if (b->stream_of[i] && raw->streams[i])
 			out->streams[n++] = raw->streams[i];
-	qsort(out->streams, n, sizeof(*out->streams), frag_compare_u64);
 	out->streams_count = (uint32_t)n;
-	for (uint32_t i = 0; i < raw->streams_count; i++) {
-		const uint64_t *at = bsearch(&raw->streams[i], out->streams, n,
-					     sizeof(*out->streams), frag_compare_u64);
-
-		b->stream_of[i] = at ? (uint16_t)(at - out->streams) : 0;
-	}
+	frag_sort_streams(out, raw->streams, raw->streams_count, b->stream_of);
 	return 0;
 }
 

@@ -58,11 +58,11 @@ struct frag_page_run {
 	bool closed; /* its pages were unmapped: later pages there are another run */
 };
 
-/* The state before the first recorded entry, into the device's initial state: the final snapshot with
- * the history undone. A history that began in an empty allocator rewinds to nothing; no segments: they
- * cannot be known. uncertain_blocks: those perhaps longer than `bytes`, the file does not show it.
- * Errors: FRAG_EINPUT with the entry that contradicts the final snapshot, FRAG_ENOMEM. O(entries + live
- * log live). */
+/* The state before the first recorded entry, into the device's initial state: the final snapshot
+ * with the history undone. A history that began in an empty allocator rewinds to nothing; no
+ * segments: they cannot be known. uncertain_blocks: those perhaps longer than `bytes`, the file
+ * does not show it. Errors: FRAG_EINPUT with the entry that contradicts the final snapshot,
+ * FRAG_ENOMEM. O(entries + live log live). */
 int frag_rewind(const struct frag_builder *b);
 /* Finds pool, kind and reservation of the runs, by address, and merges runs of one reservation that
  * touch. O(entries log runs). */

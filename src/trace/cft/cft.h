@@ -27,8 +27,8 @@
 	"\x93" \
 	"cft\r\n\x1a\n"
 #define FRAG_CFT_MAGIC_BYTES 8u
-/* Version 2 adds the releases of PyTorch at the end of the head, version 3 frag_trace.estimate after them, version 5 the cards. The writer
- * uses the lowest version that can hold the trace. */
+/* Version 2 adds the releases of PyTorch at the end of the head, version 3 frag_trace.estimate
+ * after them, version 5 the cards. The writer uses the lowest version that can hold the trace. */
 #define FRAG_CFT_VERSION 5u
 #define FRAG_CFT_PREAMBLE 16u /* magic, version, zero */
 
@@ -282,7 +282,7 @@ int frag_cft_pack_addrs(struct frag_cft_coder *c, const struct frag_event *ev,
 int frag_cft_unpack_addrs(struct frag_cft_coder *c, struct frag_cft_columns *u,
 			  const struct frag_event *ev, size_t count, frag_addr_t *out,
 			  struct frag_err *err);
-/* ---- everything but events (cft_layout.c, cft_check.c) ----
+/* ---- everything but events (cft_layout.c, cft_model.c) ----
  *
  * Tables shared by the writer and the readers: which field of which struct is which column. */
 
@@ -326,7 +326,7 @@ static inline size_t *frag_cft_part_count(const struct frag_cft_part *part,
 
 /* Counts as the file declares them; the arrays are not read yet. */
 struct frag_cft_head_values {
-	struct frag_trace trace; /* numbers and counts only, no pointers */
+	struct frag_trace trace; /* numbers, counts and texts */
 	uint32_t strings_count;
 };
 struct frag_cft_device_values {
@@ -338,12 +338,16 @@ struct frag_cft_end_values {
 	uint64_t events; /* of all devices */
 };
 
-/* Packs, or (c->reads) reads back. scratch: room for count numbers. Errors: FRAG_ENOMEM; FRAG_EINPUT, also
- * for numbers that do not fit into their field. */
+/* Packs, or (c->reads) reads back. scratch: room for count numbers. Errors: FRAG_ENOMEM;
+ * FRAG_EINPUT, also for numbers that do not fit into their field. */
 int frag_cft_do_records(const struct frag_cft_records *r, void *base, size_t count,
 			uint64_t *scratch, struct frag_cft_columns *c, struct frag_err *err);
 int frag_cft_do_struct(const struct frag_cft_records *r, void *base, struct frag_cft_columns *c,
 		       struct frag_err *err);
+
+/* The whole head: values, and texts of v->trace, which are the caller's also after an error. */
+int frag_cft_do_head(uint32_t version, struct frag_cft_head_values *v, char **cards,
+		     struct frag_cft_columns *c, struct frag_err *err);
 
 /* Check everything except events, which the model checks. NULL, or what is wrong. Of a device:
  * streams, pools and initial state before its events, evidence and final snapshot after them. */
@@ -352,8 +356,8 @@ const char *frag_cft_check_device(const struct frag_trace_dev *dev);
 const char *frag_cft_check_evidence(const struct frag_trace_dev *dev);
 
 /*
- * The cards that a trace was recorded on, as text: a line for each device, in their order, "-" where
- * nothing is known, else
+ * The cards that a trace was recorded on, as text: a line for each device, in their order, "-"
+ * where nothing is known, else
  *
  *	TOTAL CONTEXT BESIDE FRACTION NAME
  *

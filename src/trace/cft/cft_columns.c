@@ -3,7 +3,7 @@
  * Packs and unpacks .cft columns; byte layout: docs/trace-format.md, "Columns".
  *
  * Byte planes instead of variable-length numbers: addresses and times compress as well, and reading
- * them has no branch per byte. The unpacker compares sizes with those that the caller expects
+ * them has no branch per byte. Reading compares sizes with those that the caller expects
  * before it touches memory, so it never allocates more than the count of the caller requires.
  */
 #include "cft.h"
@@ -193,36 +193,6 @@ int frag_cft_unpack_raw(struct frag_cft_columns *u, void *out, size_t count, uns
 	return take(u, &head, out, count * width, err);
 }
 
-/* One pass over the values; with a constant width the compiler unrolls the loop over planes. */
-static inline void join(uint64_t *out, const unsigned char *planes, size_t count, unsigned width)
-{
-	for (size_t i = 0; i < count; i++) {
-		uint64_t v = 0;
-
-		for (unsigned plane = 0; plane < width; plane++)
-			v |= (uint64_t)planes[plane * count + i] << (8 * plane);
-		out[i] = v;
-	}
-}
-
-static void join_planes(uint64_t *out, const unsigned char *planes, size_t count, unsigned width)
-{
-#define CONSTANT(n) \
-	case n: \
-		join(out, planes, count, n); \
-		break;
-	switch (width) {
-		CONSTANT(1)
-		CONSTANT(2)
-		CONSTANT(3)
-		CONSTANT(4)
-		CONSTANT(5)
-		CONSTANT(6)
-	default:
-		join(out, planes, count, width);
-	}
-}
-
 int frag_cft_unpack_numbers(struct frag_cft_columns *u, uint64_t *out, size_t count,
 			    struct frag_err *err)
 {
@@ -236,7 +206,11 @@ int frag_cft_unpack_numbers(struct frag_cft_columns *u, uint64_t *out, size_t co
 	FRAG_TRY(take(u, &head, u->planes, count * head.width, err));
 	if (!count)
 		return 0;
-	join_planes(out, u->planes, count, head.width);
+	for (size_t i = 0; i < count; i++) {
+		out[i] = 0;
+		for (unsigned plane = 0; plane < head.width; plane++)
+			out[i] |= (uint64_t)u->planes[plane * count + i] << (8 * plane);
+	}
 	if (head.flags & HEAD_DIFFERENCES) {
 		uint64_t last = 0;
 

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <frag/torch.h>
+
 #define FIELD(type, name, flags_) \
 	{ \
 		offsetof(type, name), sizeof(((type *)0)->name), flags_ \
@@ -244,6 +246,58 @@ int frag_cft_do_struct(const struct frag_cft_records *r, void *base, struct frag
 		if (!store((unsigned char *)base + f->offset, f, values[f - r->fields]))
 			return frag_cft_bad(err, at, "number out of range in the %s", r->what);
 	return 0;
+}
+
+/* ---- the head ---- */
+
+/* A text that may be NULL: a number (1 = there is one), then its bytes. */
+static int do_text(struct frag_cft_columns *c, char **text, struct frag_err *err)
+{
+	uint64_t there = *text != NULL, at = frag_cft_columns_at(c);
+	size_t len = there ? strlen(*text) : 0;
+
+	if (len > FRAG_CFT_STRING_MAX)
+		return frag_fail(err, FRAG_EINPUT, "a text of %zu bytes is too long to be stored",
+				 len);
+	FRAG_TRY(numbers(c, &there, 1, false, err));
+	if (!c->reads)
+		return frag_cft_pack_raw(c, *text, len, 1, err);
+	FRAG_TRY(frag_cft_unpack_count(c, FRAG_CFT_STRING_MAX, &len, err));
+	if (there > 1 || (!there && len))
+		return frag_cft_bad(err, at, "an absent text has a length");
+	if (there)
+		FRAG_TRY_CALLOC(*text, len + 1, "trace", err);
+	at = frag_cft_columns_at(c);
+	FRAG_TRY(frag_cft_unpack_raw(c, *text, len, 1, err));
+	return there && strlen(*text) != len ? frag_cft_bad(err, at, "text with a zero byte") : 0;
+}
+
+int frag_cft_do_head(uint32_t version, struct frag_cft_head_values *v, char **cards,
+		     struct frag_cft_columns *c, struct frag_err *err)
+{
+	struct frag_trace *t = &v->trace;
+	struct frag_trace_settings *set = &t->settings;
+	/* a recording by another allocator may be of any release */
+	uint64_t release[2] = { set->torch_last ? set->torch_first : FRAG_TORCH_OLDEST,
+				set->torch_last ? set->torch_last : FRAG_TORCH_NEWEST };
+	uint64_t at;
+
+	FRAG_TRY(frag_cft_do_struct(&frag_cft_head, v, c, err));
+	FRAG_TRY(do_text(c, &t->name, err));
+	FRAG_TRY(do_text(c, &t->format, err));
+	FRAG_TRY(do_text(c, &set->conf, err));
+	at = frag_cft_columns_at(c);
+	if (version >= 2) {
+		FRAG_TRY(numbers(c, release, 2, false, err));
+		if (release[0] < FRAG_TORCH_OLDEST || release[0] > release[1] ||
+		    release[1] > FRAG_TORCH_NEWEST)
+			return frag_cft_bad(err, at, "unknown release of PyTorch");
+		set->torch_first = (unsigned)release[0];
+		set->torch_last = (unsigned)release[1];
+	}
+	if (version >= 3)
+		FRAG_TRY(do_text(c, &t->estimate, err));
+	return version >= 5 ? do_text(c, cards, err) : 0;
 }
 
 /* ---- cards ---- */

@@ -126,53 +126,6 @@ static int read_preamble(struct frag_cft_parser *p, struct frag_err *err)
 	return 0;
 }
 
-/* A text that may be NULL, see pack_text in cft_write.c. */
-static int read_text(struct frag_cft_parser *p, bool clean, char **out, struct frag_err *err)
-{
-	uint64_t at = frag_cft_columns_at(&p->columns), there;
-	size_t len;
-	char *text;
-	int rc;
-
-	FRAG_TRY(frag_cft_unpack_numbers(&p->columns, &there, 1, err));
-	FRAG_TRY(frag_cft_unpack_count(&p->columns, FRAG_CFT_STRING_MAX, &len, err));
-	if (there > 1 || (!there && len))
-		return frag_cft_bad(err, at, "an absent text has a length");
-	text = frag_host_calloc(len + 1, 1);
-	FRAG_CHECK_ALLOC(text, "trace", err);
-	if (there)
-		*out = text;
-	at = frag_cft_columns_at(&p->columns);
-	rc = frag_cft_unpack_raw(&p->columns, text, len, 1, err);
-	if (!rc && strlen(text) != len)
-		rc = frag_cft_bad(err, at, "text with a zero byte");
-	if (clean)
-		frag_clean_text(text, len); /* names and settings are shown */
-	if (!there)
-		frag_host_free(text);
-	return rc;
-}
-
-static int read_releases(struct frag_cft_parser *p, struct frag_err *err)
-{
-	struct frag_trace_settings *set = &p->trace->settings;
-	uint64_t release[2], at = frag_cft_columns_at(&p->columns);
-
-	if (p->version < 2) {
-		/* written when recordings were verified by the rules of 2.1 to 2.11 */
-		set->torch_first = set->present ? FRAG_TORCH(2, 3) : FRAG_TORCH_OLDEST;
-		set->torch_last = FRAG_TORCH(2, 11);
-		return 0;
-	}
-	FRAG_TRY(frag_cft_unpack_numbers(&p->columns, release, 2, err));
-	if (release[0] < FRAG_TORCH_OLDEST || release[0] > release[1] ||
-	    release[1] > FRAG_TORCH_NEWEST)
-		return frag_cft_bad(err, at, "unknown release of PyTorch");
-	set->torch_first = (unsigned)release[0];
-	set->torch_last = (unsigned)release[1];
-	return 0;
-}
-
 /* A .cft of version 1 does not say so, but only a recording of PyTorch has these. */
 static void settle_releases(struct frag_trace *t)
 {
@@ -185,10 +138,9 @@ static void settle_releases(struct frag_trace *t)
 }
 
 /* Lines of printable ASCII: it is shown on terminals. */
-static int read_note(struct frag_cft_parser *p, char **out, struct frag_err *err)
+static int check_note(struct frag_cft_parser *p, const char *note, struct frag_err *err)
 {
-	FRAG_TRY(read_text(p, false, out, err));
-	for (const char *at = *out; at && *at; at++)
+	for (const char *at = note; at && *at; at++)
 		if (*at != '\n' && (*at < ' ' || *at > '~'))
 			return frag_cft_bad(err, p->offset, "note with character %u",
 					    (unsigned)(unsigned char)*at);
@@ -199,21 +151,32 @@ static int read_note(struct frag_cft_parser *p, char **out, struct frag_err *err
 static int read_head(struct frag_cft_parser *p, struct frag_cft_head_values *v, char **cards,
 		     struct frag_err *err)
 {
-	struct frag_trace *t = p->trace;
+	struct frag_trace *t = p->trace, *from = &v->trace;
+	struct frag_trace_settings *set = &t->settings;
+	int rc;
 
+	memset(v, 0, sizeof(*v));
 	FRAG_TRY(next_block(p, FRAG_CFT_HEAD, 0, 1, err));
-	FRAG_TRY(frag_cft_do_struct(&frag_cft_head, v, &p->columns, err));
-	t->start_us = v->trace.start_us;
-	t->file_bytes = v->trace.file_bytes;
-	t->settings = v->trace.settings;
-	FRAG_TRY(read_text(p, true, &t->name, err));
-	FRAG_TRY(read_text(p, true, &t->format, err));
-	FRAG_TRY(read_text(p, true, &t->settings.conf, err));
-	FRAG_TRY(read_releases(p, err));
-	if (p->version >= 3)
-		FRAG_TRY(read_note(p, &t->estimate, err));
-	if (p->version >= 5)
-		FRAG_TRY(read_note(p, cards, err));
+	rc = frag_cft_do_head(p->version, v, cards, &p->columns, err);
+	*t = (struct frag_trace){ .start_us = from->start_us,
+				  .file_bytes = from->file_bytes,
+				  .settings = from->settings,
+				  .name = from->name,
+				  .format = from->format,
+				  .estimate = from->estimate };
+	FRAG_TRY(rc);
+	for (int i = 0; i < 3; i++) { /* they are shown */
+		char *text = (char *[]){ t->name, t->format, set->conf }[i];
+
+		if (text)
+			frag_clean_text(text, strlen(text));
+	}
+	if (p->version <
+	    2) { /* written when recordings were verified by the rules of 2.1 to 2.11 */
+		set->torch_first = set->present ? FRAG_TORCH(2, 3) : FRAG_TORCH_OLDEST;
+		set->torch_last = FRAG_TORCH(2, 11);
+	}
+	FRAG_TRY(check_note(p, t->estimate, err) ?: check_note(p, *cards, err));
 	FRAG_TRY(frag_cft_unpack_end(&p->columns, err));
 	if (v->trace.devs_count > FRAG_CFT_DEVICES_MAX)
 		return frag_cft_bad(err, p->offset, "%u devices exceed the limit",

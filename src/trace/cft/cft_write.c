@@ -10,8 +10,6 @@
 
 #include <xxhash.h>
 
-#include <frag/torch.h>
-
 #include "base/outfile.h"
 
 /* A file being written. */
@@ -67,53 +65,20 @@ static int put_records(struct frag_cft_writer *w, const struct frag_cft_records 
 	return 0;
 }
 
-/* A text that may be NULL: a number (1 = there is one), then its bytes. */
-static int pack_text(struct frag_cft_writer *w, const char *text, struct frag_err *err)
-{
-	uint64_t there = text != NULL;
-	size_t len = text ? strlen(text) : 0;
-
-	if (len > FRAG_CFT_STRING_MAX)
-		return frag_fail(err, FRAG_EINPUT, "a text of %zu bytes is too long to be stored",
-				 len);
-	FRAG_TRY(frag_cft_pack_numbers(&w->columns, &there, 1, false, err));
-	return frag_cft_pack_raw(&w->columns, text, len, 1, err);
-}
-
-static int pack_cards(struct frag_cft_writer *w, const struct frag_trace *t, struct frag_err *err)
-{
-	char *cards = frag_cft_cards_text(t);
-	int rc = cards ? pack_text(w, cards, err) : frag_fail_nomem(err, "cards");
-
-	free(cards);
-	return rc;
-}
-
 static int put_head(struct frag_cft_writer *w, const struct frag_trace *t, struct frag_err *err)
 {
 	struct frag_cft_head_values values;
+	char *cards = frag_cft_cards_text(t);
+	int rc;
 
+	FRAG_CHECK_ALLOC(cards, "cards", err);
 	memset(&values, 0, sizeof(values));
 	values.trace = *t;
 	values.strings_count = t->strings ? frag_strings_count(t->strings) : 0;
-	FRAG_TRY(frag_cft_do_struct(&frag_cft_head, &values, &w->columns, err));
-	FRAG_TRY(pack_text(w, t->name, err));
-	FRAG_TRY(pack_text(w, t->format, err));
-	FRAG_TRY(pack_text(w, t->settings.conf, err));
-	if (w->version >= 2) {
-		uint64_t releases[2] = { t->settings.torch_first, t->settings.torch_last };
-
-		if (!releases[1]) {
-			releases[0] = FRAG_TORCH_OLDEST;
-			releases[1] = FRAG_TORCH_NEWEST;
-		}
-		FRAG_TRY(frag_cft_pack_numbers(&w->columns, releases, 2, false, err));
-	}
-	if (w->version >= 3)
-		FRAG_TRY(pack_text(w, t->estimate, err));
-	if (w->version >= 5)
-		FRAG_TRY(pack_cards(w, t, err));
-	return put_block(w, FRAG_CFT_HEAD, 0, 1, err);
+	rc = frag_cft_do_head(w->version, &values, &cards, &w->columns, err)
+		     ?: put_block(w, FRAG_CFT_HEAD, 0, 1, err);
+	free(cards);
+	return rc;
 }
 
 /* As many strings from `from` as go well into one block. */

@@ -208,13 +208,8 @@ static int take_longest(struct frag_window_of_dev *w, const struct frag_trace_de
 
 static int compare_kind(const struct held *a, const struct held *b)
 {
-	if (a->bytes != b->bytes)
-		return a->bytes < b->bytes ? -1 : 1;
-	if (a->pool != b->pool)
-		return a->pool < b->pool ? -1 : 1;
-	if (a->stream != b->stream)
-		return a->stream < b->stream ? -1 : 1;
-	return (int)a->waiting - (int)b->waiting;
+	return FRAG_ORDER(a->bytes, b->bytes) ?: FRAG_ORDER(a->pool, b->pool)
+	       ?: FRAG_ORDER(a->stream, b->stream) ?: FRAG_ORDER(a->waiting, b->waiting);
 }
 
 FRAG_COMPARE(compare_held, struct held, compare_kind(x, y), FRAG_ORDER(x->order, y->order))

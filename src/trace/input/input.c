@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bytes of a trace file. Plain files bypass libarchive: read(2) goes straight into the window, but
- * for the first bytes, which were read to tell what the file is. libarchive gets those, too; it uses
- * its raw format with three filters only (others would run programs, or guess).
+ * for the first bytes, which were read to tell what the file is. libarchive gets those, too; it
+ * uses its raw format with three filters only (others would run programs, or guess).
  *
  * Files above a certain size are read by a thread (trace/ahead.h) if there are enough processors;
  * the window then lies in its blocks.
@@ -201,7 +201,7 @@ static void consider_ahead(struct frag_input *in)
 		return;
 	src->may_read_ahead = false;
 	if (!sched_getaffinity(0, sizeof(set), &set) && CPU_COUNT(&set) > 1)
-		src->ahead = frag_ahead_start(make_block, src, sizeof(struct block), 2);
+		src->ahead = frag_ahead_start(make_block, src, sizeof(struct block));
 }
 
 /* The window moves to the next block, with the unread rest before it. */

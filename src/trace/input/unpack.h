@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What input.c needs for files that are packed: libarchive, the check of a gzip file, and the blocks
- * of a .cft that grows. */
+/* What input.c needs for files that are packed: libarchive, the check of a gzip file, and the
+ * blocks of a .cft that grows. */
 #ifndef FRAG_TRACE_UNPACK_H
 #define FRAG_TRACE_UNPACK_H
 
@@ -12,8 +12,8 @@
 #include "base/appended_cft.h"
 #include "base/library.h"
 
-/* ---- libarchive, loaded with the first compressed file: it pulls in a dozen libraries, and loading
- * them takes twice as long as starting the rest of the program ---- */
+/* ---- libarchive, loaded with the first compressed file: its dozen libraries take twice as long as
+ * starting the rest of the program ---- */
 
 /* What is used of it, by the names it has there. */
 #define FRAG_ARCHIVE_FUNCTIONS(X) \
@@ -39,9 +39,8 @@ struct frag_archive_lib {
  * package, memory or files left). Any thread. */
 const struct frag_archive_lib *frag_archive_lib(const char **fault);
 
-/* ---- what libarchive 3.6 does not check: the CRC-32 and length at the end of a gzip file. A file of
- * several members has one of each per member, of which only the last is seen here, so such files are
- * not checked ---- */
+/* ---- what libarchive 3.6 does not check: CRC-32 and length at the end of a gzip file. Of several
+ * members only the last is seen here, so such files are not checked ---- */
 
 struct frag_gzip_check {
 	uint32_t table[8][256];

@@ -10,8 +10,8 @@
  * - Requests of 0 bytes, and frees of what they gave, are no events.
  * - Time never goes back: lines that several threads wrote out of order get the time of the line before.
  *
- * Ownership: frag_log_read frees all that the log holds; entries are values, copied. Memory: a fixed
- * size for each entry.
+ * Ownership: frag_log_read frees all that the log holds; entries are values, copied. Memory: a
+ * fixed size for each entry.
  */
 #ifndef FRAG_TRACE_LOG_H
 #define FRAG_TRACE_LOG_H
@@ -70,7 +70,7 @@ struct frag_log {
 	size_t later_count, later_cap;
 	struct frag_log_stacks *stacks; /* NULL: none so far */
 	uint64_t first_us, last_us;	/* FRAG_LOG_UNKNOWN: none so far */
-	bool times_seen, streams_seen, early;
+	bool times_seen, streams_seen;
 	int64_t device; /* the only one to keep, -1 = all */
 };
 

@@ -12,23 +12,19 @@
 
 #include "lib/addr_map.h"
 #include "lib/grow.h"
-#include "trace/trace_options.h"
+#include "trace/build/build.h"
+#include "trace/whole.h"
 
 #define TIME_MAX ((1ull << 40) - 1)
 #define UNIX_FROM_US 978307200000000ull /* 2001 */
 #define NO_SLOT UINT32_MAX
 #define NUMBER_EMPTY (NO_SLOT - 1) /* a request of 0 bytes */
 
-struct early {
-	uint64_t bytes;
-	uint32_t number; /* of the allocation */
-	uint16_t stream;
-};
-
 struct live {
 	uint64_t bytes;
 	uint16_t stream, pool;
 	bool let_go; /* its free was requested, another stream still uses it */
+	bool early;  /* it is from before the log */
 };
 
 /* Numbers for handles, in the order they turn up. */
@@ -45,8 +41,7 @@ struct frag_log_dev {
 	struct live *allocs; /* by number */
 	size_t allocs_count, allocs_cap;
 	struct frag_addr_map live; /* id -> number */
-	struct early *early;
-	size_t early_count, early_cap;
+	size_t early_count;
 	uint64_t unknown_frees;
 	struct names streams, pools;
 };
@@ -155,13 +150,11 @@ static int add_alloc(struct frag_log *log, struct frag_log_dev *dev, const struc
 }
 
 /* Of something from before the log. */
-static int add_early_free(struct frag_log *log, struct frag_log_dev *dev,
-			  const struct frag_log_entry *e, struct frag_event ev,
-			  struct frag_err *err)
+static int add_early_free(struct frag_log_dev *dev, const struct frag_log_entry *e,
+			  struct frag_event ev, struct frag_err *err)
 {
 	uint32_t number = 0;
 
-	log->early = true;
 	if (e->bytes == FRAG_LOG_UNKNOWN) {
 		dev->unknown_frees++;
 		return 0;
@@ -170,8 +163,8 @@ static int add_early_free(struct frag_log *log, struct frag_log_dev *dev,
 		return 0;
 	FRAG_TRY(new_number(dev, ev, &number, err));
 	ev.slot = number;
-	FRAG_TRY(FRAG_GROW(dev->early, dev->early_count, dev->early_cap, "blocks", err));
-	dev->early[dev->early_count++] = (struct early){ e->bytes, ev.slot, ev.stream };
+	dev->allocs[number].early = true;
+	dev->early_count++;
 	return put(dev, ev, err);
 }
 
@@ -187,7 +180,7 @@ static int add_free(struct frag_log *log, struct frag_log_dev *dev, const struct
 	if (!cell && ev.kind != FRAG_EV_FREE)
 		return 0; /* begun before the log: its size is not known */
 	if (!cell)
-		return add_early_free(log, dev, e, ev, err);
+		return add_early_free(dev, e, ev, err);
 	ev.slot = frag_addr_number(cell);
 	if (ev.slot == NUMBER_EMPTY) {
 		frag_addr_map_remove(&dev->live, cell);
@@ -288,14 +281,8 @@ static int sort_streams(struct frag_log_dev *dev, struct frag_trace_dev *out, ui
 	out->pools = frag_host_calloc(dev->pools.count, sizeof(*out->pools));
 	FRAG_CHECK_ALLOC(*renamed && out->streams && out->pools, "streams", err);
 	memcpy(out->streams, dev->streams.list, n * sizeof(*out->streams));
-	qsort(out->streams, n, sizeof(*out->streams), frag_compare_u64);
-	for (size_t i = 0; i < n; i++) {
-		const uint64_t *at = bsearch(&dev->streams.list[i], out->streams, n,
-					     sizeof(*out->streams), frag_compare_u64);
-
-		(*renamed)[i] = (uint16_t)(at - out->streams);
-	}
 	out->streams_count = (uint32_t)n;
+	frag_sort_streams(out, dev->streams.list, n, *renamed);
 	for (size_t i = 0; i < dev->pools.count; i++)
 		out->pools[i].a = dev->pools.list[i];
 	out->pools_count = (uint32_t)dev->pools.count;
@@ -308,12 +295,14 @@ static void fill_events(const struct frag_log_dev *dev, const uint16_t *renamed,
 {
 	size_t free_count = 0, n = 0;
 
-	for (size_t i = 0; i < dev->early_count; i++) {
-		slots[dev->early[i].number] = out->slots_count;
+	for (size_t i = 0; i < dev->allocs_count; i++) {
+		if (!dev->allocs[i].early)
+			continue;
+		slots[i] = out->slots_count;
 		out->events[n++] = (struct frag_event){
-			.bytes = dev->early[i].bytes,
+			.bytes = dev->allocs[i].bytes,
 			.slot = out->slots_count++,
-			.stream = renamed[dev->early[i].stream],
+			.stream = renamed[dev->allocs[i].stream],
 			.kind = FRAG_EV_ALLOC,
 			.flags = FRAG_EVF_INITIAL,
 		};
@@ -424,7 +413,7 @@ static void release(struct frag_log *log)
 	for (size_t i = 0; i < log->devs_count; i++) {
 		struct frag_log_dev *dev = &log->devs[i];
 
-		FRAG_FREE(dev->events, dev->allocs, dev->early, dev->streams.list, dev->pools.list);
+		FRAG_FREE(dev->events, dev->allocs, dev->streams.list, dev->pools.list);
 		frag_addr_map_release(&dev->live);
 		frag_addr_map_release(&dev->streams.number_of);
 		frag_addr_map_release(&dev->pools.number_of);

@@ -4,7 +4,7 @@
 
 #include "trace/build/build.h"
 #include "trace/cft/cft.h"
-#include "trace/trace_options.h"
+#include "trace/whole.h"
 
 static int probe(const unsigned char *bytes, size_t len)
 {

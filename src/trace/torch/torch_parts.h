@@ -7,7 +7,7 @@
 #include "lib/addr_map.h"
 #include "trace/build/build.h"
 #include "trace/strings.h"
-#include "trace/trace_options.h"
+#include "trace/whole.h"
 #include "unpickle.h"
 
 /* Entry keys come first: see torch_entries.c. */

@@ -62,13 +62,13 @@ struct frag_pickle_node {
 };
 
 /*
- * Records. take takes n pairs that were put into a new dict, which are borrowed: 1 and *record (below
- * 2^30), 0 to have the pairs kept, or an error.
+ * Records. take takes n pairs that were put into a new dict, which are borrowed: 1 and *record
+ * (below 2^30), 0 to have the pairs kept, or an error.
  *
  * A faster way for dicts with the same keys: rows of values. shape assigns a column to the value of
- * each pair of such a dict (UNWANTED before); *row: what columns without a pair hold. False declines
- * such dicts. take_rows returns how many it took from the front, with a record for each, or an
- * error. Rows that it does not take are read the slow way.
+ * each pair of such a dict (UNWANTED before); *row: what columns without a pair hold. False
+ * declines such dicts. take_rows returns how many it took from the front, with a record for each,
+ * or an error. Rows that it does not take are read the slow way.
  */
 #define FRAG_COLUMNS 8u
 #define FRAG_COLUMN_UNWANTED (FRAG_COLUMNS - 1)
