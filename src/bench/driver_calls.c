@@ -22,31 +22,24 @@ static const uint64_t sizes[] = { 2 * MIB,    4 * MIB,	  8 * MIB,   16 * MIB,	20
 
 /* ---- samples ----------------------------------------------------------------------- */
 
-static struct frag_bench_row *row_of(struct frag_bench *b, const char *item, uint64_t bytes,
-				     uint32_t handles)
-{
-	for (size_t i = b->rows_count; i-- > 0;) {
-		struct frag_bench_row *r = &b->rows[i];
-
-		if (r->bytes == bytes && r->handles == handles && !strcmp(r->item, item))
-			return r;
-	}
-	if (FRAG_GROW(b->rows, b->rows_count, b->rows_cap, "samples", NULL))
-		return NULL;
-	b->rows[b->rows_count] =
-		(struct frag_bench_row){ .item = item, .bytes = bytes, .handles = handles };
-	return &b->rows[b->rows_count++];
-}
-
 static int add_sample(struct frag_bench *b, const char *item, uint64_t bytes, uint32_t handles,
 		      uint64_t ns, struct frag_err *err)
 {
 	struct frag_bench_row *r;
+	size_t i = b->rows_count;
 
 	if (!b->warm)
 		return 0;
-	r = row_of(b, item, bytes, handles);
-	FRAG_CHECK_ALLOC(r, "samples", err);
+	while (i && (b->rows[i - 1].bytes != bytes || b->rows[i - 1].handles != handles ||
+		     strcmp(b->rows[i - 1].item, item) != 0))
+		i--;
+	if (!i) {
+		FRAG_TRY(FRAG_GROW(b->rows, b->rows_count, b->rows_cap, "samples", err));
+		i = ++b->rows_count;
+		b->rows[i - 1] =
+			(struct frag_bench_row){ .item = item, .bytes = bytes, .handles = handles };
+	}
+	r = &b->rows[i - 1];
 	FRAG_TRY(FRAG_GROW(r->ns, r->count, r->cap, "samples", err));
 	r->ns[r->count++] = ns;
 	return 0;

@@ -63,13 +63,6 @@ static int check_pipe(const struct frag_session *s, const struct frag_trace *hea
 	return 0;
 }
 
-static int check_card(const struct frag_session *s, struct frag_err *err)
-{
-	if (s->host.simulated)
-		return 0;
-	return frag_fail(err, FRAG_EUSAGE, "--stream works only for replays on the simulated card");
-}
-
 int frag_session_open_recording(const struct frag_session *s, const char *path,
 				struct frag_recording *out, struct frag_err *err)
 {
@@ -79,11 +72,12 @@ int frag_session_open_recording(const struct frag_session *s, const char *path,
 
 	if (always && s->target.conf)
 		return frag_fail(err, FRAG_EUSAGE, "--conf cannot be combined with --stream");
-	if (always)
-		FRAG_TRY(check_card(s, err));
+	if (always && !s->host.simulated)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "--stream works only for replays on the simulated card");
 	if (always)
 		how = FRAG_OPEN_HEAD;
-	else if (s->stream == FRAG_STREAM_AUTO && !s->target.conf && !check_card(s, NULL))
+	else if (s->stream == FRAG_STREAM_AUTO && !s->target.conf && s->host.simulated)
 		how = FRAG_OPEN_LONG_HEAD;
 	FRAG_TRY(frag_recording_open(out, path, &s->target, how, err));
 	rc = always && out->pipe ? check_pipe(s, out->trace, err) : 0;

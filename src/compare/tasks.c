@@ -42,21 +42,6 @@ static int run_on_device(struct frag_session *s, struct frag_session_task *t,
 	return rc;
 }
 
-/* What cannot be done without the trace in memory: a placement has a note in its place. */
-static int not_streamed(struct frag_session_task *task)
-{
-	if (!task->spec) {
-		snprintf(task->optimum.note, sizeof(task->optimum.note),
-			 "the trace is streamed, and a placement needs all of it in memory "
-			 "(--stream=never)");
-		return 0;
-	}
-	task->left_out = true;
-	return frag_fail(&task->err, FRAG_ENOTSUP,
-			 "the trace is streamed, and a plan needs all of it in memory "
-			 "(--stream=never)");
-}
-
 static int replay(struct frag_session *s, struct frag_session_task *t,
 		  const struct frag_run_options *opt)
 {
@@ -131,8 +116,16 @@ static void run_task(void *workers, size_t i)
 	opt.progress = count_events;
 	opt.progress_ctx = &share;
 	t->asked_for = t->spec;
-	if (t->streamed && (!t->spec || frag_session_wants_plan(s, t->spec)))
-		t->rc = not_streamed(t);
+	/* what cannot be done without the trace in memory: a placement has a note in its place */
+	t->left_out = t->streamed && t->spec && frag_session_wants_plan(s, t->spec);
+	if (t->left_out)
+		t->rc = frag_fail(&t->err, FRAG_ENOTSUP,
+				  "the trace is streamed, and a plan needs all of it in memory "
+				  "(--stream=never)");
+	else if (t->streamed && !t->spec)
+		snprintf(t->optimum.note, sizeof(t->optimum.note),
+			 "the trace is streamed, and a placement needs all of it in memory "
+			 "(--stream=never)");
 	else if (!t->spec)
 		t->rc = frag_session_place(s, t);
 	else if (frag_session_wants_plan(s, t->spec))

@@ -163,22 +163,6 @@ static void look_at_instances(struct frag_monitor *m, unsigned gpu)
 	}
 }
 
-static void remember(struct frag_monitor *m)
-{
-	for (unsigned i = 0; i < m->round.count; i++) {
-		const struct frag_nvml_card *c = &m->round.cards[i].nvml;
-		struct frag_monitor_past *p = &m->past[i];
-		size_t cell = p->looks++ % FRAG_MONITOR_PAST;
-
-		p->used[cell] = p->busy[cell] = FRAG_MONITOR_UNKNOWN;
-		if (c->known)
-			p->used[cell] =
-				(unsigned char)(frag_monitor_percent(&m->round.cards[i]) + 0.5);
-		if (c->known && c->utilization_percent >= 0)
-			p->busy[cell] = (unsigned char)FRAG_MIN(c->utilization_percent, 100);
-	}
-}
-
 unsigned frag_monitor_past_most(const struct frag_monitor_past *p, bool busy, unsigned per,
 				unsigned back)
 {
@@ -221,7 +205,18 @@ void frag_monitor_look(struct frag_monitor *m)
 		if (seen.is_split || m->round.count > count)
 			look_at_instances(m, i);
 	}
-	remember(m);
+	for (unsigned i = 0; i < m->round.count; i++) {
+		const struct frag_nvml_card *c = &m->round.cards[i].nvml;
+		struct frag_monitor_past *p = &m->past[i];
+		size_t cell = p->looks++ % FRAG_MONITOR_PAST;
+
+		p->used[cell] = p->busy[cell] = FRAG_MONITOR_UNKNOWN;
+		if (c->known)
+			p->used[cell] =
+				(unsigned char)(frag_monitor_percent(&m->round.cards[i]) + 0.5);
+		if (c->known && c->utilization_percent >= 0)
+			p->busy[cell] = (unsigned char)FRAG_MIN(c->utilization_percent, 100);
+	}
 }
 
 double frag_monitor_percent(const struct frag_monitor_card *c)

@@ -224,20 +224,6 @@ static void say_least(const struct frag_section *s, const struct frag_advice *a,
 	}
 }
 
-/* A request that was refused is never left unsaid. */
-static void say_refused(const struct frag_result *r, struct frag_text *out)
-{
-	uint64_t n = r->m.ooms_count, again = r->m.refused_again_count;
-
-	frag_text_addf(out, "'%s' refuses the fewest requests: %" PRIu64, r->policy, n);
-	if (again == n)
-		frag_text_add(out,
-			      n == 1 ? ", as when recorded" : ", all refused when recorded, too");
-	else if (again)
-		frag_text_addf(out, ", %" PRIu64 " of them refused when recorded, too", again);
-	frag_text_add(out, "; it has ");
-}
-
 const char *frag_section_answer(const struct frag_section *s, struct frag_answer *texts)
 {
 	const struct frag_result *best;
@@ -251,14 +237,25 @@ const char *frag_section_answer(const struct frag_section *s, struct frag_answer
 	}
 	best = &s->results[a.pick];
 	say_among(s, &a, &out);
-	if (a.refused)
-		say_refused(best, &out);
-	else
+	if (a.refused) {
+		uint64_t n = best->m.ooms_count, again = best->m.refused_again_count;
+
+		/* a request that was refused is never left unsaid */
+		frag_text_addf(&out, "'%s' refuses the fewest requests: %" PRIu64, best->policy, n);
+		if (again == n)
+			frag_text_add(&out, n == 1 ? ", as when recorded"
+						   : ", all refused when recorded, too");
+		else if (again)
+			frag_text_addf(&out, ", %" PRIu64 " of them refused when recorded, too",
+				       again);
+		frag_text_add(&out, "; it has ");
+	} else {
 		frag_text_addf(&out,
 			       s->ending.out_of_memory
 				       ? "'%s' reserves least, as far as the recording goes: "
 				       : "'%s' needs least: ",
 			       best->policy);
+	}
 	frag_text_addf(&out, "%s reserved at peak", FRAG_BYTES(best->m.peak_reserved_bytes));
 	say_saving(s, best, a.of_cheap || a.of_settings, &out);
 	say_card(s, &a, &out);

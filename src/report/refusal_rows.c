@@ -167,27 +167,13 @@ struct frag_rows frag_refusals_rows(const struct frag_section *s, struct frag_an
 	  "served", "of all that were refused", .right = true)
 FRAG_VALUED_ROW(served_row, "served", SERVED, "how many of the requests a policy serves");
 
-static void add_served(const struct frag_section *s, struct frag_answer *a)
-{
-	struct served_row *rows = frag_answer_new(a, s->count, sizeof(*rows));
-	size_t *order = frag_answer_new(a, s->count, sizeof(*order));
-
-	if (!rows || !order)
-		return;
-	frag_section_order(s, order);
-	for (size_t k = 0; k < s->count; k++) {
-		const struct frag_result *r = &s->results[order[k]];
-
-		rows[k] = FRAG_ROW_VALUES(served_row, SERVED);
-	}
-	frag_answer_table(a, &served_row_shape, rows, s->count);
-}
-
 void frag_refusals_parts(const struct frag_section *s, bool tables, struct frag_answer *a)
 {
 	uint64_t count = frag_refusals_count(s);
 	struct frag_text sentence = { 0 };
+	struct served_row *served;
 	struct frag_rows rows;
+	size_t *order;
 
 	if (!count)
 		return;
@@ -206,6 +192,16 @@ void frag_refusals_parts(const struct frag_section *s, bool tables, struct frag_
 		frag_answer_say(a, "And %" PRIu64 " more; JSON has the first %u.", count - SHOWN,
 				FRAG_REFUSED_KEPT);
 	frag_answer_gap(a);
-	add_served(s, a);
+	served = frag_answer_new(a, s->count, sizeof(*served));
+	order = frag_answer_new(a, s->count, sizeof(*order));
+	if (!served || !order)
+		return;
+	frag_section_order(s, order);
+	for (size_t k = 0; k < s->count; k++) {
+		const struct frag_result *r = &s->results[order[k]];
+
+		served[k] = FRAG_ROW_VALUES(served_row, SERVED);
+	}
+	frag_answer_table(a, &served_row_shape, served, s->count);
 	frag_answer_gap(a);
 }

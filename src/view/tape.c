@@ -370,19 +370,6 @@ static void take_extremes(struct tape *t, const struct frag_told *told)
 	t->lane->peak_requested_bytes = FRAG_MAX(t->lane->peak_requested_bytes, t->now[REQUESTED]);
 }
 
-static void sample_loss(struct tape *t, const struct frag_told *told)
-{
-	struct frag_loss loss = { 0 };
-
-	if (told->index % t->loss_every)
-		return;
-	frag_run_loss(told->run, told->index, told->e->time_us, &loss);
-	frag_column_put(&t->losses, told->index - t->loss_event);
-	frag_column_put(&t->losses, loss.non_releasable_bytes);
-	frag_column_put(&t->losses, loss.releasable_bytes);
-	t->loss_event = told->index;
-}
-
 static void take_now(struct tape *t, const struct frag_told *told)
 {
 	t->now[REQUESTED] = told->requested;
@@ -420,6 +407,7 @@ static int on_event(void *ctx, const struct frag_told *told, struct frag_err *er
 {
 	struct tape *t = ctx;
 	const struct frag_event *e = told->e;
+	struct frag_loss loss = { 0 };
 
 	t->event = told->index;
 	if (!t->event)
@@ -437,7 +425,13 @@ static int on_event(void *ctx, const struct frag_told *told, struct frag_err *er
 	put_changes(t, told);
 	note_marks(t, told);
 	take_extremes(t, told);
-	sample_loss(t, told);
+	if (t->event % t->loss_every)
+		return 0;
+	frag_run_loss(told->run, t->event, e->time_us, &loss);
+	frag_column_put(&t->losses, t->event - t->loss_event);
+	frag_column_put(&t->losses, loss.non_releasable_bytes);
+	frag_column_put(&t->losses, loss.releasable_bytes);
+	t->loss_event = t->event;
 	return 0;
 }
 

@@ -74,23 +74,6 @@ static void become_gnuplot(const char *log_path, pid_t parent, char *const *argv
 	_exit(EXEC_FAILED);
 }
 
-/* The first line gnuplot said that names a mistake, else a word about its status. */
-static int complain(const struct frag_plot *p, const char *log_path, int status,
-		    struct frag_err *err)
-{
-	FRAG_AUTO_FILE FILE *log = fopen(log_path, "r");
-	char line[300], said[300] = "";
-
-	while (log && fgets(line, sizeof(line), log)) {
-		line[strcspn(line, "\r\n")] = '\0';
-		if (*line && (strstr(line, "line ") || !*said))
-			memcpy(said, line, sizeof(said));
-	}
-	return frag_fail(err, FRAG_EOUTPUT, "gnuplot failed to draw '%s' (status %d): %.200s",
-			 p->script, WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-			 *said ? said : "it said nothing");
-}
-
 static int run(const struct frag_plot *p, char *script, const char *log, struct frag_err *err)
 {
 	/* -d: no init file of the user's may change the picture */
@@ -105,6 +88,8 @@ static int run(const struct frag_plot *p, char *script, const char *log, struct 
 			 (char *)p->subtitle,
 			 (char *)p->extra,
 			 NULL };
+	FRAG_AUTO_FILE FILE *said = NULL;
+	char line[300], mistake[300] = "";
 	int status = -1;
 	pid_t self = getpid(), pid = fork();
 
@@ -128,7 +113,18 @@ static int run(const struct frag_plot *p, char *script, const char *log, struct 
 		return frag_fail(err, FRAG_EOUTPUT,
 				 "gnuplot took longer than %u s to draw '%s' and was ended",
 				 LIMIT_S, p->script);
-	return status != 0 || access(p->output, R_OK) ? complain(p, log, status, err) : 0;
+	if (!status && !access(p->output, R_OK))
+		return 0;
+	/* the first line gnuplot said that names a mistake, else a word about its status */
+	said = fopen(log, "r");
+	while (said && fgets(line, sizeof(line), said)) {
+		line[strcspn(line, "\r\n")] = '\0';
+		if (*line && (strstr(line, "line ") || !*mistake))
+			memcpy(mistake, line, sizeof(line));
+	}
+	return frag_fail(err, FRAG_EOUTPUT, "gnuplot failed to draw '%s' (status %d): %.200s",
+			 p->script, WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+			 *mistake ? mistake : "it said nothing");
 }
 
 static void draw(void *ctx, size_t i)

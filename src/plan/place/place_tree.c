@@ -135,17 +135,6 @@ static void set(struct tree *t, uint64_t *at, uint64_t n)
 	*at = n;
 }
 
-/* Most of the time is spent here. */
-static uint64_t lowest_ground(const struct tree *t, uint32_t section)
-{
-	const uint32_t *end = &t->p->within[t->p->at[section + 1]];
-	uint64_t low = UINT64_MAX;
-
-	for (const uint32_t *k = &t->p->within[t->p->at[section]]; k < end; k++)
-		low = FRAG_MIN(low, t->ground[*k]);
-	return low;
-}
-
 /* Unplaced, and in one of the sections [from, to)? */
 static bool is_met(const struct tree *t, uint32_t item, uint32_t from, uint32_t to)
 {
@@ -174,9 +163,16 @@ static bool raise_floor(struct tree *t, uint32_t from, uint32_t to, uint64_t flo
 		low = FRAG_MIN(low, it->from);
 		high = FRAG_MAX(high, it->to);
 	}
-	for (uint32_t c = low; c < high; c++)
-		if (t->left[c] && lowest_ground(t, c) + t->left[c] > t->a->ceiling)
+	/* most of the time is spent here */
+	for (uint32_t c = low; c < high; c++) {
+		const uint32_t *end = &t->p->within[t->p->at[c + 1]];
+		uint64_t lowest = UINT64_MAX;
+
+		for (const uint32_t *k = &t->p->within[t->p->at[c]]; t->left[c] && k < end; k++)
+			lowest = FRAG_MIN(lowest, t->ground[*k]);
+		if (t->left[c] && lowest + t->left[c] > t->a->ceiling)
 			return false;
+	}
 	return true;
 }
 
@@ -219,33 +215,6 @@ static bool waste(struct tree *t, uint32_t section)
 
 /* ---- the tree -------------------------------------------------------------------- */
 
-static uint32_t choose_section(const struct tree *t)
-{
-	uint32_t best = NONE;
-
-	for (uint32_t c = 0; c < t->p->sections_count; c++)
-		if (t->left[c] && (best == NONE || t->floor[c] < t->floor[best] ||
-				   (t->floor[c] == t->floor[best] && t->left[c] > t->left[best])))
-			best = c;
-	return best;
-}
-
-/* Inserts a candidate by rank, unless an equivalent one is there. */
-static size_t insert(const struct tree *t, uint32_t *list, size_t n, uint32_t item)
-{
-	const struct tree_item *items = t->p->items, *it = &items[item];
-	size_t at = n;
-
-	for (size_t k = 0; k < n; k++)
-		if (items[list[k]].from == it->from && items[list[k]].to == it->to &&
-		    items[list[k]].bytes == it->bytes)
-			return n;
-	for (; at && t->rank[list[at - 1]] > t->rank[item]; at--)
-		list[at] = list[at - 1];
-	list[at] = item;
-	return n + 1;
-}
-
 /* The distinct items on the section's floor, by rank, at choices[base]. */
 static size_t list_candidates(struct tree *t, uint32_t section, size_t base)
 {
@@ -254,9 +223,23 @@ static size_t list_candidates(struct tree *t, uint32_t section, size_t base)
 
 	t->out_of_memory |= frag_grow_to(&t->choices, base + most, &t->choices_cap,
 					 sizeof(*t->choices), "choices", NULL) != 0;
-	for (uint32_t k = p->at[section]; !t->out_of_memory && k < p->at[section + 1]; k++)
-		if (t->ground[p->within[k]] == t->floor[section])
-			n = insert(t, &t->choices[base], n, p->within[k]);
+	for (uint32_t k = p->at[section]; !t->out_of_memory && k < p->at[section + 1]; k++) {
+		const struct tree_item *it = &p->items[p->within[k]];
+		uint32_t *list = &t->choices[base];
+		size_t at = 0;
+
+		if (t->ground[p->within[k]] != t->floor[section])
+			continue;
+		while (at < n &&
+		       (p->items[list[at]].from != it->from || p->items[list[at]].to != it->to ||
+			p->items[list[at]].bytes != it->bytes))
+			at++;
+		if (at < n)
+			continue; /* an equivalent one is there */
+		for (n++; at && t->rank[list[at - 1]] > t->rank[p->within[k]]; at--)
+			list[at] = list[at - 1];
+		list[at] = p->within[k];
+	}
 	return n;
 }
 
@@ -280,7 +263,12 @@ static enum tree_outcome descend(struct tree *t, size_t placed, size_t depth, si
 	if (placed == t->p->b->count)
 		return TREE_SOLVED;
 	for (;;) {
-		section = choose_section(t);
+		section = NONE;
+		for (uint32_t c = 0; c < t->p->sections_count; c++)
+			if (t->left[c] &&
+			    (section == NONE || t->floor[c] < t->floor[section] ||
+			     (t->floor[c] == t->floor[section] && t->left[c] > t->left[section])))
+				section = c;
 		n = list_candidates(t, section, base);
 		if (n)
 			break;

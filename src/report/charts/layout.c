@@ -153,25 +153,6 @@ static void fill_cells(struct grid *g, const struct piece *p)
 
 /* ---- the replay ---------------------------------------------------------------------- */
 
-static int feed(struct grid *g, struct frag_run *run, const struct frag_run_options *opt,
-		struct frag_err *err)
-{
-	const struct frag_visitor v = { .ctx = g, .segment = on_segment, .block = on_block };
-	size_t done = 0;
-
-	for (; g->looked < g->columns && !frag_run_stopped(run) && !g->failed; g->looked++) {
-		size_t c = g->looked;
-
-		if (opt->stop && *opt->stop)
-			return frag_fail(err, FRAG_EINTR, "interrupted");
-		FRAG_TRY(frag_run_feed(run, g->dev->events + done, g->sample[c] + 1 - done, err));
-		done = g->sample[c] + 1;
-		if (run->policy.ops->visit)
-			run->policy.ops->visit(run->policy.self, &v);
-	}
-	return g->failed ? frag_fail_nomem(err, "address-space map") : 0;
-}
-
 static int replay(struct grid *g, const struct frag_policy_spec *spec,
 		  const struct frag_sim_config *card, const struct frag_run_options *opt,
 		  struct frag_err *err)
@@ -182,7 +163,9 @@ static int replay(struct grid *g, const struct frag_policy_spec *spec,
 	struct frag_run_options plain = *opt;
 	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
 	FRAG_AUTO(frag_run_destroy_at) struct frag_run *run = NULL;
-	int rc;
+	const struct frag_visitor v = { .ctx = g, .segment = on_segment, .block = on_block };
+	size_t done = 0;
+	int rc = 0;
 
 	plain.losses = plain.latency = plain.check = plain.paced = false;
 	plain.fill = FRAG_FILL_NONE;
@@ -191,9 +174,20 @@ static int replay(struct grid *g, const struct frag_policy_spec *spec,
 	plain.windows_max = 2;
 	FRAG_TRY(frag_hints_open(&hints, card, &dev, err));
 	FRAG_TRY(frag_run_create(spec, dev, g->dev, &plain, &run, err));
-	rc = feed(g, run, opt, err);
+	for (; !rc && g->looked < g->columns && !frag_run_stopped(run) && !g->failed; g->looked++) {
+		size_t next = g->sample[g->looked] + 1;
+
+		if (opt->stop && *opt->stop) {
+			rc = frag_fail(err, FRAG_EINTR, "interrupted");
+			break;
+		}
+		rc = frag_run_feed(run, g->dev->events + done, next - done, err);
+		done = next;
+		if (!rc && run->policy.ops->visit)
+			run->policy.ops->visit(run->policy.self, &v);
+	}
 	dev->abandoned = true;
-	return rc;
+	return rc ? rc : g->failed ? frag_fail_nomem(err, "address-space map") : 0;
 }
 
 static size_t columns_of(const struct frag_trace_dev *dev)
@@ -251,21 +245,6 @@ static enum frag_layout_use main_use(const struct grid *g, size_t column, size_t
 	return 2 * sum < room || !room ? FRAG_LAYOUT_NONE : best;
 }
 
-static struct frag_layout_box make_box(const struct grid *g, size_t row, size_t from, size_t to,
-				       enum frag_layout_use use)
-{
-	size_t last = g->dev->events_count - 1;
-	size_t end = to < g->columns ? g->sample[to] : last;
-
-	return (struct frag_layout_box){ .from_event = g->sample[from],
-					 .to_event = end,
-					 .from_us = g->dev->events[g->sample[from]].time_us,
-					 .to_us = g->dev->events[end].time_us,
-					 .low = row_begin(g, row),
-					 .high = row_begin(g, row + 1),
-					 .use = use };
-}
-
 /* Does it continue a box of the row below? */
 static bool extend(struct frag_layout *l, size_t end, const struct frag_layout_box *b)
 {
@@ -284,6 +263,8 @@ static bool extend(struct frag_layout *l, size_t end, const struct frag_layout_b
 /* Fills l->boxes [BOXES_MAX]; false if they are too many. */
 static bool make_boxes(const struct grid *g, struct frag_layout *l)
 {
+	const struct frag_event *events = g->dev->events;
+
 	l->count = 0;
 	for (size_t row = 0; row < g->rows; row++) {
 		size_t end = l->count;
@@ -291,12 +272,20 @@ static bool make_boxes(const struct grid *g, struct frag_layout *l)
 		for (size_t c = 0, to; c < g->looked; c = to) {
 			enum frag_layout_use use = main_use(g, c, row);
 			struct frag_layout_box box;
+			size_t last;
 
 			for (to = c + 1; to < g->looked && main_use(g, to, row) == use; to++)
 				;
 			if (use == FRAG_LAYOUT_NONE)
 				continue;
-			box = make_box(g, row, c, to, use);
+			last = to < g->columns ? g->sample[to] : g->dev->events_count - 1;
+			box = (struct frag_layout_box){ .from_event = g->sample[c],
+							.to_event = last,
+							.from_us = events[g->sample[c]].time_us,
+							.to_us = events[last].time_us,
+							.low = row_begin(g, row),
+							.high = row_begin(g, row + 1),
+							.use = use };
 			if (extend(l, end, &box))
 				continue;
 			if (l->count == BOXES_MAX)
