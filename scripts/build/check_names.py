@@ -4,7 +4,9 @@
 
 Paths of the repository (in documents, and in comments of code), links and their anchors, sections
 (`docs/x.md, "Section"`), and, with PROGRAM, commands and options of cufrag in documents. A word in
-capitals in a path stands for anything: src/cli/cmd_NAME.c. Exit status 1 if one is missing."""
+capitals in a path stands for anything: src/cli/cmd_NAME.c. And variables: every CUFRAG_* name has a row in
+src/pretend/protocol.def, which names the folders of src, and scripts, in which code has it, comments apart. Exit
+status 1 if one is missing."""
 import fnmatch
 import os
 import re
@@ -21,6 +23,10 @@ WILD = re.compile(r"<\w+>|(?<![A-Za-z])(?!README|CHANGELOG)[A-Z][A-Z0-9]+(?![a-z
 SECTION = re.compile(r"((?:[\w-]+/)*[\w-]+\.md),? \"([^\"]+)\"")
 COMMAND = re.compile(r"(`|^ {4,}|\$ )?(?:(?<=[`$(\s/])|^)cufrag ([a-z]+)(?![\w./])(\s[^`|#]*)?")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+VARIABLES = "src/pretend/protocol.def"
+VARIABLE = re.compile(r"\bCUFRAG_[A-Z][A-Z_]*")
+NO_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"""[^"]*"""|#(?!define|include|!)[^\n]*', re.S)
+CODE = re.compile(r"(src|scripts)/.*(\.c|\.h|\.cpp|\.py|\.sh|rules)$")
 
 
 def output(*args):
@@ -94,6 +100,29 @@ def missing_commands(options, line):
     yield from set(re.findall(r"`(--[a-z][a-z-]+)", line)).difference(*options.values())
 
 
+def wrong_variables(tree):
+    """Variables without a row, and rows that name other folders than code does."""
+    with open(VARIABLES, encoding="utf-8") as file:
+        rows = [line.split() for line in file if line.startswith("CUFRAG_")]
+    wanted = {row[0].rstrip("*"): set(",".join(row[3:5]).split(",")) - {"user"} for row in rows}
+    found = {name: set() for name in wanted}
+    for path in tree.files:
+        if path.endswith((".csv", ".zst", "protocol.def")):
+            continue
+        with open(path, encoding="utf-8", errors="replace") as file:
+            text = file.read()
+        yield from (f"{path}: {name} has no row" for name in sorted(set(VARIABLE.findall(text)) - set(wanted)))
+        if CODE.match(path):
+            code = NO_CODE.sub("", text)
+            part = path.split("/")
+            folder = "python" if "python" in part else part[0] if part[0] == "scripts" else part[-2]
+            for name in found.keys() & {*VARIABLE.findall(code), *("CUFRAG_" + n for n in re.findall(r"\bprotocol\.([A-Z_]+)", code))}:
+                found[name].add(folder)
+    for name, folders in wanted.items():
+        if found[name] != folders:
+            yield "%s is in %s, not in %s" % (name, ",".join(sorted(found[name])) or "no code", ",".join(sorted(folders)))
+
+
 def main():
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
     tree, options, bad = Tree(), {}, 0
@@ -107,6 +136,9 @@ def main():
                 found += missing_commands(options, line)
             bad += len(found)
             sys.stderr.writelines(f"{name}:{number}: no {what}\n" for what in found)
+    for wrong in wrong_variables(tree):
+        bad += 1
+        print(f"{VARIABLES}: {wrong}", file=sys.stderr)
     print("check_names: " + (f"{bad} names are missing" if bad else "every name exists"))
     return bad > 0
 

@@ -177,11 +177,24 @@ static int open_card(struct cuda *c, struct frag_err *err)
 void frag_cuda_close(void *priv)
 {
 	struct cuda *c = priv;
+	struct frag_cu_card *card = &c->card;
 
 	(void)cudaDeviceSynchronize();
 	frag_cuda_content_release(c);
-	frag_cuda_calls_release(c);
-	frag_cuda_managed_release(c);
+	/* fences before their streams */
+	for (uint32_t i = 0; i < card->fences_count; i++) {
+		if (card->fences[i].event)
+			(void)cudaEventDestroy(card->fences[i].event);
+	}
+	for (uint32_t i = 0; i < card->streams_count; i++) {
+		if (card->streams[i])
+			(void)cudaStreamDestroy(card->streams[i]);
+	}
+	if (card->memory.bytes || card->memory.mappings.count || card->pools ||
+	    c->managed.live.count)
+		(void)cudaDeviceReset(); /* a policy left it behind; the front reports the leak */
+	frag_uvm_resident_release(&c->managed);
+	frag_cu_card_forget(card);
 	frag_cuda_core_release(c);
 	(void)cudaGetLastError();
 	frag_host_free(c);
@@ -193,19 +206,19 @@ static const struct frag_device_ops cuda_ops = {
 	.close = frag_cuda_close,
 	.info = frag_cuda_info,
 	.alloc = frag_cuda_alloc,
-	.free = frag_cuda_free,
+	.free = frag_cu_card_free,
 	.reserve = frag_cu_card_reserve,
 	.unreserve = frag_cu_card_unreserve,
 	.create = frag_cuda_create,
 	.release = frag_cu_card_release,
 	.map = frag_cu_card_map,
 	.set_access = frag_cu_card_set_access,
-	.unmap = frag_cuda_unmap,
+	.unmap = frag_cu_card_unmap,
 	.mempool_create = frag_cu_card_mempool_create,
 	.mempool_destroy = frag_cu_card_mempool_destroy,
 	.mempool_alloc = frag_cuda_mempool_alloc,
 	.mempool_free = frag_cuda_mempool_free,
-	.mempool_trim = frag_cuda_mempool_trim,
+	.mempool_trim = frag_cu_card_mempool_trim,
 	.mempool_usage = frag_cu_card_mempool_usage,
 	.managed_alloc = frag_cuda_managed_alloc,
 	.managed_free = frag_cuda_managed_free,
@@ -220,6 +233,7 @@ static const struct frag_device_ops cuda_ops = {
 	.content_fault = frag_cuda_content_fault,
 	.observed = cuda_observed,
 	.make_ready = frag_cuda_make_ready,
+	.before = frag_cuda_before,
 };
 
 int frag_cuda_open_config(const struct frag_cuda_config *cfg, struct frag_device **out,

@@ -71,18 +71,6 @@ int frag_cuda_rt_check(cudaError_t rc, const char *call, struct frag_err *err);
 /* RT(err, cudaFree, ptr): calls it and puts the call's name into the message. */
 #define RT(err, call, ...) frag_cuda_rt_check(call(__VA_ARGS__), #call, (err))
 
-/*
- * Calls that return memory first wait for work on contents. The wait does not count as the call's
- * time: begin returns the clock after it (0: nothing was running, the front measures), end writes
- * the call's own time.
- */
-uint64_t frag_cuda_quiesce(struct cuda *c);
-static inline void frag_cuda_took(uint64_t since, uint64_t *ns)
-{
-	if (since)
-		*ns = frag_clock_ns() - since;
-}
-
 /* May `bytes` more be taken under the configured capacity? */
 static inline bool frag_cuda_room(const struct cuda *c, uint64_t held, uint64_t bytes)
 {
@@ -108,14 +96,10 @@ FRAG_DEVICE_DECLARE(frag_cuda)
 
 /* cuda_calls.c */
 int frag_cuda_stream(struct cuda *c, uint32_t stream, cudaStream_t *out, struct frag_err *err);
-/* cudaFree for every address of a map, which stays as it is. */
-void frag_cuda_free_all(const struct frag_addr_map *map);
-void frag_cuda_calls_release(struct cuda *c);
-
-/* cuda_managed.c */
-void frag_cuda_managed_release(struct cuda *c);
 
 /* cuda_content.c */
+/* Calls that return memory or wait do so behind the work on contents. */
+void frag_cuda_before(void *priv, enum frag_call call);
 int frag_cuda_content(void *priv, enum frag_content_op op, const struct frag_content *b,
 		      struct frag_err *err);
 int frag_cuda_content_fault(void *priv, bool wait, struct frag_content_fault *out,

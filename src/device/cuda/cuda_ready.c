@@ -42,7 +42,7 @@ static int one_round(struct cuda *c, uint64_t bytes, struct frag_err *err)
 {
 	frag_addr_t at = 0;
 	uint64_t handle = 0, ns;
-	int rc = frag_cuda_alloc(c, bytes, &at, &ns, err) ?: frag_cuda_free(c, at, &ns, err);
+	int rc = frag_cuda_alloc(c, bytes, &at, &ns, err) ?: frag_cu_card_free(c, at, &ns, err);
 
 	if (rc || !(c->card.can & FRAG_CAN_VMM))
 		return FRAG_MIN(rc, 0); /* a full card is awake already */
@@ -54,7 +54,7 @@ static int one_round(struct cuda *c, uint64_t bytes, struct frag_err *err)
 		rc = frag_cu_card_map(&c->card, at, handle, &ns, err)
 			     ?: frag_cu_card_set_access(&c->card, at, bytes, &ns, err);
 		if (!rc)
-			rc = frag_cuda_unmap(c, at, bytes, &ns, err);
+			rc = frag_cu_card_unmap(c, at, bytes, &ns, err);
 		if (frag_cu_card_release(&c->card, handle, &ns, rc ? NULL : err) && !rc)
 			rc = FRAG_EDEVICE;
 	}

@@ -142,6 +142,12 @@ void frag_cu_card_forget(struct frag_cu_card *c)
 {
 	frag_drvmem_release(&c->memory);
 	frag_addr_map_release(&c->managed);
+	while (c->pools) {
+		struct frag_cu_mempool *p = c->pools;
+
+		c->pools = p->next;
+		frag_host_free(p);
+	}
 	FRAG_FREE(c->streams, c->fences, c->events);
 }
 

@@ -72,7 +72,7 @@ struct frag_cu_card {
 int frag_cu_card_init(struct frag_cu_card *c, int ordinal, struct frag_err *err);
 /* The same as a device of its own. Only tests close it. */
 int frag_cu_card_open(int ordinal, struct frag_cu_card **out, struct frag_err *err);
-/* What close does, but for the struct itself. */
+/* What close does, but for the struct itself; pools that are left are forgotten, too. */
 void frag_cu_card_forget(struct frag_cu_card *c);
 
 /* FRAG_CU_ENTERED(c): the context is current to the end of the scope; captures allow it. */
@@ -104,6 +104,8 @@ FRAG_DEVICE_DECLARE(frag_cu_card)
 
 /* ---- streams, events (cu_fence.c) ---- */
 
+/* Room for `count` streams; new handles are NULL. Errors: FRAG_ENOMEM. */
+int frag_cu_streams_room(struct frag_cu_card *c, uint32_t count, struct frag_err *err);
 /* Index of a stream of the program. Errors: FRAG_ENOMEM. */
 int frag_cu_stream_index(struct frag_cu_card *c, void *stream, uint32_t *index,
 			 struct frag_err *err);

@@ -21,6 +21,21 @@
 
 /* ---- streams ------------------------------------------------------------------------------ */
 
+int frag_cu_streams_room(struct frag_cu_card *c, uint32_t count, struct frag_err *err)
+{
+	uint32_t cap = FRAG_MAX(FRAG_MAX(count, 2 * c->streams_cap), 8u);
+	void **more;
+
+	if (count <= c->streams_cap)
+		return 0;
+	more = frag_host_realloc(c->streams, cap, sizeof(*more));
+	FRAG_CHECK_ALLOC(more, "streams", err);
+	memset(more + c->streams_cap, 0, (cap - c->streams_cap) * sizeof(*more));
+	c->streams = more;
+	c->streams_cap = cap;
+	return 0;
+}
+
 int frag_cu_stream_index(struct frag_cu_card *c, void *stream, uint32_t *index,
 			 struct frag_err *err)
 {
@@ -32,11 +47,9 @@ int frag_cu_stream_index(struct frag_cu_card *c, void *stream, uint32_t *index,
 		*index = c->last_stream;
 		return 0;
 	}
-	if (!c->streams_count) {
-		FRAG_TRY_CALLOC(c->streams, 8, "streams", err);
-		c->streams_cap = 8;
+	FRAG_TRY(frag_cu_streams_room(c, c->streams_count + 2, err));
+	if (!c->streams_count)
 		c->streams_count = 1; /* the default stream, used or not */
-	}
 	for (uint32_t i = 0; i < c->streams_count; i++) {
 		if (c->streams[i] == stream) {
 			*index = c->last_stream = i;
@@ -45,14 +58,6 @@ int frag_cu_stream_index(struct frag_cu_card *c, void *stream, uint32_t *index,
 	}
 	if (c->streams_count == UINT16_MAX)
 		return frag_fail(err, FRAG_EDEVICE, "more than %u streams", UINT16_MAX);
-	if (c->streams_count == c->streams_cap) {
-		void **more =
-			frag_host_realloc(c->streams, 2 * c->streams_cap, sizeof(*c->streams));
-
-		FRAG_CHECK_ALLOC(more, "streams", err);
-		c->streams = more;
-		c->streams_cap *= 2;
-	}
 	c->streams[c->streams_count] = stream;
 	*index = c->last_stream = c->streams_count++;
 	return 0;
