@@ -86,7 +86,7 @@ struct frag_sweep {
 	size_t cards_count, cards_cap;
 	const char *list, *output, *csv;
 	uint64_t memory_bytes; /* host memory of one worker; 0 = its share of the machine */
-	bool fit, resume, merge;
+	bool fit, fresh, merge;
 	struct frag_sweep_shard shard;
 
 	struct frag_sweep_files files;
@@ -138,7 +138,7 @@ int frag_sweep_ranks_open(const struct frag_ranks **out, struct frag_err *err);
 
 /* ---- all of it ----------------------------------------------------------------------- */
 
-/* Errors: also FRAG_EINTR, with what was done kept for --resume. *failures: struct
+/* Errors: also FRAG_EINTR, with what was done kept for the next call. *failures: struct
  * frag_sweep_failure, which the answer owns. */
 int frag_sweep_run(struct frag_sweep *s, struct frag_answer *a, struct frag_rows *failures,
 		   struct frag_err *err);

@@ -24,6 +24,7 @@ struct course {
 	bool in_array;	      /* these are ranks of a shard: other shards are missing */
 	unsigned char *tries; /* [files.count] */
 	size_t next, done;
+	bool goes_on;		/* with an interrupted sweep */
 	size_t skipped, passed; /* there already; in a folder and no trace */
 	struct frag_progress progress;
 };
@@ -34,7 +35,7 @@ static bool already_there(struct course *c, const char *path)
 {
 	char hash[33];
 
-	return c->s->resume && !frag_sweep_hash(path, hash, NULL) &&
+	return c->goes_on && !frag_sweep_hash(path, hash, NULL) &&
 	       frag_store_has(c->store, hash, path);
 }
 
@@ -209,6 +210,9 @@ static int with_part(struct course *c, bool fresh,
 
 	if (asprintf(&part, "%s.part", c->s->output) < 0)
 		return frag_fail_nomem(err, "results");
+	if (c->s->fresh)
+		unlink(part);
+	c->goes_on = !fresh && !access(part, F_OK);
 	rc = frag_store_open(&c->store, part, fresh, err) ?: work(c, err);
 	frag_store_close(c->store);
 	if (!rc || (c->s->merge && c->store))
@@ -226,16 +230,17 @@ static int sweep(struct course *c, struct frag_err *err)
 	FRAG_TRY(question_of(s, &question, err));
 	FRAG_TRY(frag_store_note(c->store, "question", question.s, err));
 	FRAG_TRY(note_shard(c, err));
-	if (c->is_part && s->resume && !access(s->output, F_OK)) /* others did not get that far */
+	if (c->is_part && !s->fresh && !access(s->output, F_OK)) { /* others did not get that far */
 		FRAG_TRY(frag_store_add(c->store, s->output, err));
+		c->goes_on = true;
+	}
 	frag_progress_begin(&c->progress, "sweeping");
 	rc = hand_out(c, err);
 	frag_progress_end(&c->progress);
 	FRAG_TRY(rc);
 	if (frag_interrupted() && c->done < s->files.count)
 		return frag_fail(err, FRAG_EINTR,
-				 "interrupted after %zu of %zu traces; the same command with "
-				 "--resume continues",
+				 "interrupted after %zu of %zu traces; the same command goes on",
 				 c->done, s->files.count);
 	return finish(c, err);
 }
@@ -279,7 +284,7 @@ static int merge_ranks(struct course *c, const char *whole, unsigned size, struc
 	s->operands = parts;
 	s->operands_count = size;
 	s->output = whole;
-	rc = made ? with_part(c, !s->resume, merge, err) : frag_fail_nomem(err, "results");
+	rc = made ? with_part(c, true, merge, err) : frag_fail_nomem(err, "results");
 	for (unsigned r = 0; parts && r < size; r++) {
 		if (!rc)
 			unlink(parts[r]);
@@ -288,7 +293,7 @@ static int merge_ranks(struct course *c, const char *whole, unsigned size, struc
 	return rc;
 }
 
-/* A rank that fails ends without the others, and mpirun ends these: --resume goes on from there. */
+/* A rank that fails ends without the others, and mpirun ends these: the same command goes on from there. */
 static int run_rank(struct course *c, const struct frag_ranks *ranks, struct frag_err *err)
 {
 	struct frag_sweep *s = c->s;
@@ -312,7 +317,7 @@ static int run_rank(struct course *c, const struct frag_ranks *ranks, struct fra
 	s->shard.n = FRAG_MAX(s->shard.n, 1u) * (unsigned)size;
 	s->output = part;
 	s->csv = NULL;
-	FRAG_TRY(with_part(c, !s->resume, sweep, err));
+	FRAG_TRY(with_part(c, false, sweep, err));
 	counts[0] = c->skipped;
 	counts[1] = c->passed;
 	if (ranks->sum(counts, 2))
@@ -343,7 +348,7 @@ int frag_sweep_run(struct frag_sweep *s, struct frag_answer *a, struct frag_rows
 	c.workers_count = ranks ? 1 : FRAG_MAX(s->threads, 1u);
 	FRAG_TRY_CALLOC(c.workers, c.workers_count, "workers", err);
 	rc = ranks ? run_rank(&c, ranks, err)
-		   : find_files(s, err) ?: with_part(&c, !s->resume, sweep, err);
+		   : find_files(s, err) ?: with_part(&c, false, sweep, err);
 	for (size_t i = 0; i < c.workers_count; i++)
 		frag_sweep_worker_end(&c.workers[i]);
 	FRAG_FREE(c.workers, c.tries);

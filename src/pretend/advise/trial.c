@@ -8,7 +8,7 @@
 #include <frag/clock.h>
 
 #include "pretend/advise/edit.h"
-#include "pretend/start/fork_server.h"
+#include "pretend/start/child.h"
 
 #define DAY 86400u
 

@@ -33,7 +33,7 @@ struct frag_trials {
 	struct frag_launch launch;
 	char folder[3000]; /* "": none */
 	unsigned count;
-	pid_t server;	  /* from which runs are forked (start/fork_server.h); 0 = none */
+	pid_t server;	  /* from which runs are forked (start/child.h); 0 = none */
 	int status;	  /* of the run as it is, */
 	uint64_t took_ns; /* and its time */
 };

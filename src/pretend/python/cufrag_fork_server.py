@@ -2,7 +2,7 @@
 """One Python from which the processes of many runs are forked: torch, and what the first run
 imported, is loaded once, for `cufrag layout` and `cufrag advise`.
 
-In the first run, Python describes itself (src/pretend/start/fork_server.h has the files): a command
+In the first run, Python describes itself (src/pretend/start/child.h has the files): a command
 that starts the server as `python OPTIONS cufrag_fork_server.py FD MODULES`. FD is a socket that
 listens, MODULES a file with names of modules, in the order in which a run had imported them when it
 first asked for a card; MODULES.late has those of its end.

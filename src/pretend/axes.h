@@ -4,8 +4,8 @@
  *
  * Ownership: axes own names and values; the caller owns a made command (frag_words_release).
  */
-#ifndef FRAG_LAYOUT_AXES_H
-#define FRAG_LAYOUT_AXES_H
+#ifndef FRAG_START_AXES_H
+#define FRAG_START_AXES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,13 +61,6 @@ int frag_words_add(char ***words, char *word, struct frag_err *err);
 /* The command of a layout, in new memory. */
 int frag_axes_words(const struct frag_axes *x, size_t layout, char *const *words, char ***out,
 		    struct frag_err *err);
-
-/*
- * The command of each rank, in new memory (frag_words_release): cufrag starts one rank for each role itself, so torchrun,
- * accelerate launch, deepspeed or their modules in front of a command are left out (torchrun.c); cufrag_launch.py
- * (src/pretend/python) sets the environment that a launcher would. Errors: FRAG_EUSAGE, if the launcher has no program to start.
- */
-int frag_torchrun_strip(char *const *words, char ***out, struct frag_err *err);
 
 /* ---- conditions (where.c) ------------------------------------------------------------- */
 
