@@ -83,7 +83,6 @@ static void on_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_bloc
 	if (state != FRAG_STATE_FREE)
 		return;
 	w->view->releasable += releasable;
-	w->view->largest_free = FRAG_MAX(w->view->largest_free, bytes);
 	if (bytes <= releasable)
 		return;
 	w->holes += bytes - releasable;

@@ -61,8 +61,11 @@ static void memlog(const char *path)
 		const struct frag_memlog_series *s = &log.list[i];
 
 		must(s->count <= FRAG_MEMLOG_SAMPLES && s->count <= s->seen);
-		for (size_t k = 0; k < s->count; k++)
-			must(isfinite(s->bytes[k]) && s->bytes[k] >= 0 && s->bytes[k] <= s->most);
+		for (size_t k = 0; k < s->count; k++) {
+			double bytes = s->list[k].bytes;
+
+			must(isfinite(bytes) && bytes >= 0 && bytes <= s->most);
+		}
 	}
 	must(!frag_diagnose_log(&log, &found, &err));
 	frag_findings_release(&found);

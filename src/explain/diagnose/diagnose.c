@@ -155,17 +155,6 @@ static void add_device(const struct frag_checkup *c, struct frag_findings *out)
 			.points = { points, n } });
 }
 
-static int check(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)
-{
-	FRAG_TRY_CALLOC(c->reserved, c->in.history.count + 1, "diagnosis", err);
-	FRAG_TRY_CALLOC(c->non_releasable, c->in.history.count + 1, "diagnosis", err);
-	FRAG_TRY(replay_as_recorded(c, err));
-	FRAG_TRY(frag_refusals_find(&c->in, &c->refused, err));
-	note_steps(c, out);
-	add_device(c, out);
-	return apply_rules(c, out, err);
-}
-
 int frag_diagnose(const struct frag_case *in, const char *about, struct frag_findings *out,
 		  struct frag_err *err)
 {
@@ -175,7 +164,13 @@ int frag_diagnose(const struct frag_case *in, const char *about, struct frag_fin
 	c->in = *in;
 	c->about = about;
 	FRAG_TRY(frag_case_open(&c->in, FRAG_BY_LINE, NULL, err));
-	return check(c, out, err);
+	FRAG_TRY_CALLOC(c->reserved, c->in.history.count + 1, "diagnosis", err);
+	FRAG_TRY_CALLOC(c->non_releasable, c->in.history.count + 1, "diagnosis", err);
+	FRAG_TRY(replay_as_recorded(c, err));
+	FRAG_TRY(frag_refusals_find(&c->in, &c->refused, err));
+	note_steps(c, out);
+	add_device(c, out);
+	return apply_rules(c, out, err);
 }
 
 void frag_checkup_destroy(struct frag_checkup *c)

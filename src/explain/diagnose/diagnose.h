@@ -138,9 +138,11 @@ void frag_find_imbalance(const struct frag_checked_device *devices, size_t n,
 #define FRAG_MEMLOG_SERIES 1024u
 
 struct frag_memlog_series {
-	char name[64];	       /* "GPU 0", "process 4711", the name of the column */
-	double *bytes, *times; /* seconds since the first sample; [count] */
-	size_t count, bytes_cap, times_cap;
+	char name[64]; /* "GPU 0", "process 4711", the name of the column */
+	struct frag_memlog_sample {
+		double time, bytes; /* seconds since the first sample */
+	} * list;
+	size_t count, cap;
 	uint64_t stride, seen; /* every stride-th sample is kept */
 	double most;	       /* bytes, of all samples */
 	double total;	       /* of the card, 0 = not in the log */
@@ -169,7 +171,6 @@ int frag_diagnose_log(const struct frag_memlog *log, struct frag_findings *out,
  * put even if almost a third of the values are outliers.
  */
 struct frag_trend {
-	size_t n;
 	double tau;   /* Kendall's: -1 … 1 */
 	double z;     /* of Mann-Kendall; 0 where n < 4 */
 	double p;     /* that no trend looks like this, one-sided (upwards) */

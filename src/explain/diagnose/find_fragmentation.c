@@ -20,42 +20,27 @@ static const char *const cures[] = {
 	"pytorch:max_split_size_mb:512",
 };
 
-/* Peak reserved under another setting, UINT64_MAX = it does not complete. */
-static int peak_under(const struct frag_checkup *c, const char *text, uint64_t *peak,
-		      struct frag_err *err)
-{
-	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
-	struct frag_run_options opt;
-	struct frag_result r = { 0 };
-	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
-	int rc;
-
-	*peak = UINT64_MAX;
-	FRAG_TRY(frag_policy_spec_parse(text, &spec, err));
-	frag_run_options_defaults(&opt);
-	opt.limit_bytes = c->in.limit_guessed ? UINT64_MAX : c->in.limit_bytes;
-	FRAG_TRY(frag_cursor_open(&s, &c->in.events, spec, &c->in.target.card, &opt, err));
-	FRAG_TRY(frag_cursor_to(&s, UINT64_MAX - 1, err));
-	rc = frag_run_finish(s.run, &r, err);
-	if (!rc && !r.m.ooms_count)
-		*peak = r.m.peak_reserved_bytes;
-	frag_result_release(&r);
-	return rc;
-}
-
+/* The setting that reserves least at its peak; UINT64_MAX = none completes. */
 static int best_cure(const struct frag_checkup *c, size_t *which, uint64_t *peak,
 		     struct frag_err *err)
 {
+	struct frag_run_options opt;
+
 	*peak = UINT64_MAX;
 	*which = 0;
+	frag_run_options_defaults(&opt);
+	opt.limit_bytes = c->in.limit_guessed ? UINT64_MAX : c->in.limit_bytes;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(cures); i++) {
-		uint64_t one;
+		FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
+		FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 
-		FRAG_TRY(peak_under(c, cures[i], &one, err));
-		if (one < *peak) {
-			*peak = one;
-			*which = i;
-		}
+		FRAG_TRY(frag_policy_spec_parse(cures[i], &spec, err));
+		FRAG_TRY(frag_replay_sim(spec, &c->in.target.card, frag_events_dev(&c->in.events),
+					 &opt, &r, err));
+		if (r.m.ooms_count || r.m.peak_reserved_bytes >= *peak)
+			continue;
+		*peak = r.m.peak_reserved_bytes;
+		*which = i;
 	}
 	return 0;
 }

@@ -110,20 +110,14 @@ static void tell_lines(const struct frag_checkup *c, struct frag_finding *f, dou
 /* When is the card full, if the slope goes on? */
 static void tell_end(const struct frag_checkup *c, struct frag_finding *f, double slope)
 {
+	const struct frag_sim_config *card = &c->in.target.card;
 	uint64_t peak = c->result.m.peak_reserved_bytes, room = c->in.limit_bytes;
-	struct frag_device_info info;
-	struct frag_device *dev;
 	double steps;
 
-	if (room == UINT64_MAX) {
-		if (frag_sim_open(&c->in.target.card, &dev, NULL))
-			return;
-		frag_dev_info(dev, &info);
-		frag_dev_close(dev);
-		room = info.total_bytes - info.context_bytes;
-	} else if (c->in.limit_guessed) {
+	if (c->in.limit_guessed)
 		return;
-	}
+	if (room == UINT64_MAX)
+		room = card->total_bytes - card->context_bytes;
 	if (room <= peak || slope <= 0)
 		return;
 	steps = (double)(room - peak) / slope;

@@ -21,25 +21,25 @@ static void running(const struct frag_memlog_series *s, size_t *from, size_t *to
 	double low = 0.05 * s->most;
 	size_t first = 0, last = s->count;
 
-	while (first < last && s->bytes[first] <= low)
+	while (first < last && s->list[first].bytes <= low)
 		first++;
-	while (last > first && s->bytes[last - 1] <= low)
+	while (last > first && s->list[last - 1].bytes <= low)
 		last--;
 	*from = first;
 	*to = last;
 }
 
 /* The least of each of at most PARTS equal parts. Returns their number. */
-static size_t floors(const double *y, size_t n, double *out)
+static size_t floors(const struct frag_memlog_sample *y, size_t n, double *out)
 {
 	size_t parts = FRAG_MIN(n, (size_t)PARTS);
 
 	for (size_t p = 0; p < parts; p++) {
 		size_t a = p * n / parts, b = (p + 1) * n / parts;
 
-		out[p] = y[a];
+		out[p] = y[a].bytes;
 		for (size_t i = a; i < b; i++)
-			out[p] = FRAG_MIN(out[p], y[i]);
+			out[p] = FRAG_MIN(out[p], y[i].bytes);
 	}
 	return parts;
 }
@@ -48,7 +48,7 @@ static void tell_leak(const struct frag_memlog_series *s, size_t from, size_t to
 		      const struct frag_climb *climb, struct frag_findings *out)
 {
 	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_LEAK, s->name);
-	double seconds = s->times[to - 1] - s->times[from];
+	double seconds = s->list[to - 1].time - s->list[from].time;
 	double pace = seconds > 0 ? climb->per_step * (double)parts / seconds : 0;
 
 	pace = FRAG_MIN(pace, PACE_MOST);
@@ -93,9 +93,9 @@ static int judge(const struct frag_memlog_series *s, struct frag_findings *out, 
 	bool climbs = false;
 
 	running(s, &from, &to);
-	for (half = from; half < to && s->bytes[half] < 0.5 * s->most; half++)
+	for (half = from; half < to && s->list[half].bytes < 0.5 * s->most; half++)
 		;
-	parts = floors(s->bytes + half, to - half, work);
+	parts = floors(s->list + half, to - half, work);
 	if (to - half >= SAMPLES_MIN)
 		FRAG_TRY(frag_climbs(work, parts, false, CLIMB_PART * s->most, &climb, &climbs,
 				     err));

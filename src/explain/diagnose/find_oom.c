@@ -31,28 +31,26 @@ static int tell_holders(struct frag_checkup *c, const struct frag_refusal *r,
 			struct frag_finding *f, struct frag_err *err)
 {
 	size_t n = c->in.history.stacks_count, best = 0;
-	double *live = frag_host_calloc(n + c->in.sites.count, sizeof(*live)), *site;
-	double total = 0;
-	int rc;
+	FRAG_AUTO_FREE double *live = NULL;
+	double *site, total = 0;
 
-	FRAG_CHECK_ALLOC(live, "diagnosis", err);
+	FRAG_TRY_CALLOC(live, n + c->in.sites.count, "diagnosis", err);
 	site = live + n;
-	rc = frag_history_live_at(&c->in.events, r->event, n, live, err);
-	for (size_t i = 0; !rc && i < n; i++) {
+	FRAG_TRY(frag_history_live_at(&c->in.events, r->event, n, live, err));
+	for (size_t i = 0; i < n; i++) {
 		site[frag_site_of(&c->in.sites, (uint32_t)i)] += live[i];
 		total += live[i];
 	}
-	for (size_t i = 1; !rc && i < c->in.sites.count; i++)
+	for (size_t i = 1; i < c->in.sites.count; i++)
 		best = site[i] > site[best] || !best ? i : best;
-	if (!rc && best && site[best] > 0) {
-		frag_finding_say(f, "; most is held by %s: %s, %.0f %% of live memory",
-				 c->in.sites.names[best], FRAG_BYTES((uint64_t)site[best]),
-				 100 * site[best] / total);
-		frag_finding_number(f, "held_bytes", site[best]);
-		frag_finding_number(f, "held_ratio", site[best] / total);
-	}
-	frag_host_free(live);
-	return rc;
+	if (!best || site[best] <= 0)
+		return 0;
+	frag_finding_say(f, "; most is held by %s: %s, %.0f %% of live memory",
+			 c->in.sites.names[best], FRAG_BYTES((uint64_t)site[best]),
+			 100 * site[best] / total);
+	frag_finding_number(f, "held_bytes", site[best]);
+	frag_finding_number(f, "held_ratio", site[best] / total);
+	return 0;
 }
 
 static int tell(struct frag_checkup *c, const struct tally *t, enum frag_finding_kind kind,

@@ -77,14 +77,6 @@ static int tell(struct frag_checkup *c, const struct peak *list, size_t k, const
 	return 0;
 }
 
-static void note_warm_up(const struct frag_checkup *c, const struct peak *top, uint64_t next,
-			 struct frag_findings *out)
-{
-	frag_findings_note(
-		out, "%s: the peak of %s comes during warm-up, %s; later steps need at most %s",
-		c->about, FRAG_BYTES(top->live), FRAG_IN_STEP(&c->in, top->step), FRAG_BYTES(next));
-}
-
 /* How many of the n largest stand out, 0 = none: at most a tenth, by the ratio to the next. */
 static size_t outstanding(const struct peak *list, size_t n, double ratio)
 {
@@ -110,7 +102,11 @@ static int judge(struct frag_checkup *c, struct peak *list, size_t n, struct fra
 	for (size_t i = 0; i < k; i++) {
 		if (list[i].step >= WARM_UP)
 			continue;
-		note_warm_up(c, &list[i], list[k].live, out);
+		frag_findings_note(out,
+				   "%s: the peak of %s comes during warm-up, %s; later steps need "
+				   "at most %s",
+				   c->about, FRAG_BYTES(list[i].live),
+				   FRAG_IN_STEP(&c->in, list[i].step), FRAG_BYTES(list[k].live));
 		return 0;
 	}
 	FRAG_TRY_CALLOC(gain, 2 * stacks, "diagnosis", err);

@@ -120,28 +120,29 @@ static double time_of(const char *text)
 
 /* ---- the header --------------------------------------------------------------------------- */
 
+/* Is it one of these words, each between blanks? */
+static bool among(const char *word, const char *words)
+{
+	char text[80];
+
+	snprintf(text, sizeof(text), " %.60s ", word);
+	return *word && strcasestr(words, text);
+}
+
 static enum role role_of(const char *name, bool smi)
 {
-	static const char *const times[] = { "time",	"timestamp", "t",	"seconds", "time_s",
-					     "time_ms", "time_us",   "time_ns", "elapsed", "step",
-					     "event",	"iteration", "date",	"epoch" };
 	char word[64];
-	size_t n = strcspn(name, " [(");
 
-	snprintf(word, sizeof(word), "%.*s", (int)FRAG_MIN(n, sizeof(word) - 1), name);
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(times); i++)
-		if (!strcasecmp(word, times[i]))
-			return TIME;
-	if (!strcasecmp(word, "index") || !strcasecmp(word, "gpu") || !strcasecmp(word, "pid") ||
-	    !strcasecmp(word, "gpu_index") || !strcasecmp(word, "rank"))
+	snprintf(word, sizeof(word), "%.*s", (int)strcspn(name, " [("), name);
+	if (among(word, " time timestamp t seconds time_s time_ms time_us time_ns elapsed step "
+			"event iteration date epoch "))
+		return TIME;
+	if (among(word, " index gpu pid gpu_index rank "))
 		return KEY;
 	if (has(word, "total"))
 		return TOTAL;
 	if (smi)
-		return !strcasecmp(word, "memory.used") || !strcasecmp(word, "used_gpu_memory") ||
-				       !strcasecmp(word, "used_memory")
-			       ? BYTES
-			       : OTHER;
+		return among(word, " memory.used used_gpu_memory used_memory ") ? BYTES : OTHER;
 	if (has(word, "free") && !has(word, "alloc"))
 		return OTHER;
 	return has(word, "bytes") || has(word, "mem") || has(word, "used") ||
@@ -199,16 +200,14 @@ static bool read_header(struct layout *lay, char *text)
 static int series_of(struct frag_memlog *log, const char *name, struct frag_memlog_series **out,
 		     struct frag_err *err)
 {
-	for (size_t i = 0; i < log->count; i++) {
-		if (!strcmp(log->list[i].name, name)) {
-			*out = &log->list[i];
-			return 0;
-		}
-	}
-	*out = NULL;
-	if (log->count == FRAG_MEMLOG_SERIES)
+	size_t i = 0;
+
+	while (i < log->count && strcmp(log->list[i].name, name) != 0)
+		i++;
+	*out = i < log->count ? &log->list[i] : NULL;
+	if (*out || log->count == FRAG_MEMLOG_SERIES)
 		return 0;
-	FRAG_TRY(frag_grow(&log->list, log->count, &log->cap, sizeof(*log->list), "log", err));
+	FRAG_TRY(FRAG_GROW(log->list, log->count, log->cap, "log", err));
 	*out = &log->list[log->count++];
 	**out = (struct frag_memlog_series){ .stride = 1 };
 	snprintf((*out)->name, sizeof((*out)->name), "%.63s", name);
@@ -223,17 +222,13 @@ static int add_sample(struct frag_memlog_series *s, double time, double bytes, s
 	if (s->seen++ % s->stride)
 		return 0;
 	if (s->count == FRAG_MEMLOG_SAMPLES) {
-		for (size_t i = 0; i < s->count / 2; i++) {
-			s->bytes[i] = s->bytes[2 * i];
-			s->times[i] = s->times[2 * i];
-		}
+		for (size_t i = 0; i < s->count / 2; i++)
+			s->list[i] = s->list[2 * i];
 		s->count /= 2;
 		s->stride *= 2;
 	}
-	FRAG_TRY(FRAG_GROW(s->bytes, s->count, s->bytes_cap, "log", err));
-	FRAG_TRY(FRAG_GROW(s->times, s->count, s->times_cap, "log", err));
-	s->bytes[s->count] = bytes;
-	s->times[s->count++] = time;
+	FRAG_TRY(FRAG_GROW(s->list, s->count, s->cap, "log", err));
+	s->list[s->count++] = (struct frag_memlog_sample){ time, bytes };
 	return 0;
 }
 
@@ -380,9 +375,8 @@ int frag_memlog_read(const char *path, struct frag_memlog *out, struct frag_err 
 
 void frag_memlog_release(struct frag_memlog *log)
 {
-	for (size_t i = 0; i < log->count; i++) {
-		FRAG_FREE(log->list[i].bytes, log->list[i].times);
-	}
+	for (size_t i = 0; i < log->count; i++)
+		frag_host_free(log->list[i].list);
 	frag_host_free(log->list);
 	*log = (struct frag_memlog){ 0 };
 }

@@ -7,17 +7,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The q-quantile of y, which it sorts; 0 if n = 0. */
-static double quantile_of(double *y, size_t n, double q)
+/* Of y, which it sorts; 0 if n = 0. */
+static double median_of(double *y, size_t n)
 {
-	double at = q * (double)(n ? n - 1 : 0), part;
-	size_t i = (size_t)at;
-
 	if (!n)
 		return 0;
 	qsort(y, n, sizeof(*y), frag_compare_double);
-	part = at - (double)i;
-	return i + 1 < n ? y[i] * (1 - part) + y[i + 1] * part : y[i];
+	return n % 2 ? y[n / 2] : y[n / 2 - 1] * 0.5 + y[n / 2] * 0.5;
 }
 
 /* Variance of S without trend: n(n-1)(2n+5)/18, less what groups of equal values take. */
@@ -49,7 +45,7 @@ static void fill(const double *y, const double *x, size_t n, double *work, struc
 		}
 	}
 	out->tau = pairs ? s / (double)pairs : 0;
-	out->slope = quantile_of(work, pairs, 0.5);
+	out->slope = median_of(work, pairs);
 	for (size_t i = 0; i < n; i++)
 		work[i] = y[i];
 	v = variance(work, n);
@@ -63,7 +59,7 @@ int frag_trend_of(const double *y, size_t n, struct frag_trend *out, struct frag
 	size_t m = FRAG_MIN(n, (size_t)FRAG_TREND_MAX);
 	FRAG_AUTO_FREE double *space = frag_host_calloc(2 * m + m * m / 2 + 1, sizeof(*space));
 
-	*out = (struct frag_trend){ .n = n, .p = 1 };
+	*out = (struct frag_trend){ .p = 1 };
 	FRAG_CHECK_ALLOC(space, "trend", err);
 	for (size_t i = 0; i < m; i++) {
 		size_t at = i * n / m;

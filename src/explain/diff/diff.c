@@ -195,28 +195,29 @@ static void say_steps(struct frag_answer *a, const struct frag_comparison *k)
 				(unsigned long long)k->steps_count, k->steps_count == 1 ? "" : "s");
 }
 
-static size_t add_curve(struct frag_curve_point *list, size_t n, uint64_t line, const char *name,
-			const struct frag_side *s, const uint64_t *bytes)
-{
-	for (size_t i = 0; i < s->points; i++)
-		list[n++] = (struct frag_curve_point){ line,	      name,
-						       s->percent[i], (double)s->us[i] / 1e6,
-						       bytes[i],      bytes[i] };
-	return n;
-}
-
 static void draw(struct frag_answer *a, const struct frag_side *x, const struct frag_side *y)
 {
+	static const char *const names[] = { "before: reserved", "after: reserved", "before: live",
+					     "after: live" };
 	struct frag_curve_point *list =
-		frag_answer_new(a, 2 * (x->points + y->points), sizeof(*list));
+		frag_answer_new(a, FRAG_ARRAY_LEN(names) * FRAG_CURVE_POINTS, sizeof(*list));
 	size_t n = 0;
 
-	if (!list || !x->points || !y->points)
+	if (!list || !x->curves || !y->curves)
 		return;
-	n = add_curve(list, n, 0, "before: reserved", x, x->reserved);
-	n = add_curve(list, n, 1, "after: reserved", y, y->reserved);
-	n = add_curve(list, n, 2, "before: live", x, x->active);
-	n = add_curve(list, n, 3, "after: live", y, y->active);
+	for (size_t k = 0; k < FRAG_ARRAY_LEN(names); k++) {
+		const struct frag_side *s = k % 2 ? y : x;
+		const struct frag_curves *c = s->curves;
+
+		for (size_t i = 0; i < c->points; i++) {
+			uint64_t bytes = k < 2 ? c->reserved[i] : c->active[i];
+			double percent = 100 * (double)(c->events[i] + 1) / (double)s->events;
+
+			list[n++] = (struct frag_curve_point){ k,	names[k],
+							       percent, (double)c->us[i] / 1e6,
+							       bytes,	bytes };
+		}
+	}
 	frag_answer_heading(a, "Over time");
 	frag_answer_last(a)->page_only = true;
 	frag_answer_chart(

@@ -36,10 +36,8 @@ struct frag_side { /* init by zeroing */
 	struct frag_side_site *sites;
 	uint64_t *steps; /* peak live of each */
 	size_t sites_count, steps_count;
-	/* over the run, where asked for */
-	size_t points;
-	uint64_t reserved[FRAG_CURVE_POINTS], active[FRAG_CURVE_POINTS], us[FRAG_CURVE_POINTS];
-	double percent[FRAG_CURVE_POINTS]; /* of its events */
+	const struct frag_curves *curves; /* over the run, where asked for, else NULL */
+	uint64_t events;
 };
 
 /*

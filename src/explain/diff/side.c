@@ -43,14 +43,9 @@ static void fill(struct frag_side *out, const struct frag_explained *x,
 		.loss = x->loss,
 		.sites = frag_answer_new(a, live->rows_count, sizeof(*out->sites)),
 		.steps = frag_answer_new(a, h->count, sizeof(*out->steps)),
+		.curves = x->curves ? FRAG_ANSWER_KEEP(a, *x->curves) : NULL,
+		.events = h->events,
 	};
-	for (size_t i = 0; x->curves && i < x->curves->points; i++) {
-		out->reserved[i] = x->curves->reserved[i];
-		out->active[i] = x->curves->active[i];
-		out->us[i] = x->curves->us[i];
-		out->percent[i] = 100 * (double)(x->curves->events[i] + 1) / (double)h->events;
-		out->points = i + 1;
-	}
 	for (size_t i = 0; out->sites && i < live->rows_count; i++)
 		out->sites[out->sites_count++] =
 			(struct frag_side_site){ clean(a, live->rows[i].site),

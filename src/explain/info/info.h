@@ -19,9 +19,6 @@
 
 #define FRAG_INFO_CLASSES 10
 
-/* Largest request of a size class, in bytes; UINT64_MAX for the last. */
-extern const uint64_t frag_info_class_bytes[FRAG_INFO_CLASSES];
-
 #define FRAG_INFO_PEAK(F, P, S) \
 	F(S, BYTES, live_bytes, NULL, "largest sum of live requests, each rounded up to 512 B") \
 	F(S, BYTES, requested_bytes, NULL, "as requested") \
@@ -59,10 +56,6 @@ void frag_info_init(struct frag_info *info, const struct frag_trace_dev *dev);
 int frag_info_add(struct frag_info *info, const struct frag_event *events, size_t count,
 		  struct frag_err *err);
 void frag_info_release(struct frag_info *info);
-
-/* The n most frequent marks: string indices into names[n], counts into counts[n]. Returns how
- * many there are, at most n. */
-size_t frag_info_marks(const struct frag_info *info, size_t n, uint32_t *names, uint32_t *counts);
 
 /* ---- facts, requests by size, lifetimes of a device --------------------------------------- */
 

@@ -7,15 +7,7 @@
 
 /* ---- the moment --------------------------------------------------------------------- */
 
-static int bad_at(const char *text, struct frag_err *err)
-{
-	return frag_fail(err, FRAG_EUSAGE,
-			 "unknown moment '%.60s'; use peak, oom, oom:N, event:N or time:T (1.5s, "
-			 "300ms)",
-			 text);
-}
-
-static int parse_time(const char *text, const char *whole, uint64_t *us, struct frag_err *err)
+static bool parse_time(const char *text, uint64_t *us)
 {
 	static const struct {
 		const char *unit;
@@ -24,38 +16,46 @@ static int parse_time(const char *text, const char *whole, uint64_t *us, struct 
 	char *end;
 	double v = strtod(text, &end);
 
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(units); i++) {
-		if (end == text || strcmp(end, units[i].unit) != 0 || !(v >= 0 && v < 1e12))
-			continue;
-		*us = (uint64_t)(v * units[i].us + 0.5);
-		return 0;
-	}
-	return bad_at(whole, err);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(units); i++)
+		if (end != text && !strcmp(end, units[i].unit) && v >= 0 && v < 1e12) {
+			*us = (uint64_t)(v * units[i].us + 0.5);
+			return true;
+		}
+	return false;
 }
 
 int frag_at_parse(const char *text, struct frag_at *out, struct frag_err *err)
 {
-	const char *colon = strchr(text, ':');
-	char *end = NULL;
+	static const struct {
+		const char *word;
+		enum frag_at_what what;
+	} words[] = { { "peak", FRAG_AT_PEAK },
+		      { "oom", FRAG_AT_OOM },
+		      { "oom:", FRAG_AT_OOM },
+		      { "event:", FRAG_AT_EVENT },
+		      { "time:", FRAG_AT_TIME } };
 
-	*out = (struct frag_at){ .what = FRAG_AT_AUTO };
-	if (!strcmp(text, "peak") || !strcmp(text, "oom")) {
-		out->what = *text == 'p' ? FRAG_AT_PEAK : FRAG_AT_OOM;
-		return 0;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(words); i++) {
+		size_t n = strlen(words[i].word);
+		const char *rest = text + n;
+		char *end;
+
+		if (strncmp(text, words[i].word, n) != 0)
+			continue;
+		*out = (struct frag_at){ .what = words[i].what };
+		if (rest[-1] != ':' ? !*rest
+				    : out->what == FRAG_AT_TIME && parse_time(rest, &out->n))
+			return 0;
+		if (rest[-1] != ':' || out->what == FRAG_AT_TIME)
+			continue;
+		out->n = strtoull(rest, &end, 10);
+		if (*rest >= '0' && *rest <= '9' && !*end && (out->n || out->what == FRAG_AT_EVENT))
+			return 0;
 	}
-	if (!colon || !colon[1])
-		return bad_at(text, err);
-	if (!strncmp(text, "time:", 5)) {
-		out->what = FRAG_AT_TIME;
-		return parse_time(colon + 1, text, &out->n, err);
-	}
-	out->what = !strncmp(text, "oom:", 4) ? FRAG_AT_OOM : FRAG_AT_EVENT;
-	if (out->what == FRAG_AT_EVENT && strncmp(text, "event:", 6) != 0)
-		return bad_at(text, err);
-	out->n = strtoull(colon + 1, &end, 10);
-	if (*end || colon[1] < '0' || colon[1] > '9' || (out->what == FRAG_AT_OOM && !out->n))
-		return bad_at(text, err);
-	return 0;
+	return frag_fail(err, FRAG_EUSAGE,
+			 "unknown moment '%.60s'; use peak, oom, oom:N, event:N or time:T (1.5s, "
+			 "300ms)",
+			 text);
 }
 
 static int find_peak(struct frag_explained *x, struct frag_err *err)
@@ -150,18 +150,6 @@ static int look(struct frag_explained *x, struct frag_err *err)
 	return 0;
 }
 
-static const char *const kind_rules[FRAG_KINDS] = {
-	[FRAG_KIND_PERMANENT] = "allocated in the first step, live to the end: weights",
-	[FRAG_KIND_OPTIMIZER] = "allocated in the first optimizer step, live to the end",
-	[FRAG_KIND_GRADIENT] = "live through the optimizer step, freed before the next allocation",
-	[FRAG_KIND_ACTIVATION] = "allocated and freed before the optimizer runs in its step",
-	[FRAG_KIND_TEMPORARY] = "freed within 2 % of the requests of its step",
-	[FRAG_KIND_CARRIED] = "allocated in one step, freed in the next: a batch, a loss",
-	[FRAG_KIND_KEPT] = "allocated after the first step, live for two steps or more",
-	[FRAG_KIND_WITHIN] = "allocated and freed within one step",
-	[FRAG_KIND_UNKNOWN] = "the recording has no steps to tell by",
-};
-
 static int sum_kinds(struct frag_explained *x, struct frag_err *err)
 {
 	struct frag_kind_row rows[FRAG_KINDS] = { { 0 } };
@@ -181,7 +169,7 @@ static int sum_kinds(struct frag_explained *x, struct frag_err *err)
 		if (!rows[k].blocks_count)
 			continue;
 		rows[k].kind = frag_kind_name(k);
-		rows[k].rule = kind_rules[k];
+		rows[k].rule = frag_kind_rule(k);
 		rows[k].share_ratio = (double)rows[k].live_bytes / (double)x->m.allocated_bytes;
 		x->kind_rows[n++] = rows[k];
 	}

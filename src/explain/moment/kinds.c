@@ -11,15 +11,20 @@
 #define KEYS_MAX 65536u
 #define NO_ITEM UINT32_MAX
 
-static const char *const names[] = {
-#define FRAG_X_(name, text) text,
+static const char *const words[][2] = {
+#define FRAG_X_(name, text, rule) { text, rule },
 	FRAG_KIND_LIST(FRAG_X_)
 #undef FRAG_X_
 };
 
 const char *frag_kind_name(enum frag_kind kind)
 {
-	return names[kind];
+	return words[kind][0];
+}
+
+const char *frag_kind_rule(enum frag_kind kind)
+{
+	return words[kind][1];
 }
 
 struct birth {

@@ -118,9 +118,8 @@ int frag_loops_find(const struct frag_story *s, struct frag_loops *out, struct f
 void frag_loops_release(struct frag_loops *l);
 /* The line that calls them, in new memory: the innermost forward() outside PyTorch. */
 char *frag_loop_line(const struct frag_story *s, const struct frag_loop *loop);
-/* The instance that an event belongs to; NULL = none. *of: its loop. */
-const struct frag_instance *frag_loops_instance(const struct frag_loops *l, uint64_t event,
-						const struct frag_loop **of);
+/* The instance that an event belongs to; NULL = none. */
+const struct frag_instance *frag_loops_instance(const struct frag_loops *l, uint64_t event);
 
 /* ---- proposals (edits.c) ------------------------------------------------------------- */
 

@@ -54,8 +54,7 @@ static uint64_t leaves(const struct frag_advice_plan *p, size_t life)
 {
 	const struct frag_story *s = p->story;
 	const struct frag_life *l = &s->lives[life];
-	const struct frag_loop *loop;
-	const struct frag_instance *in = frag_loops_instance(&p->loops, l->born, &loop);
+	const struct frag_instance *in = frag_loops_instance(&p->loops, l->born);
 	uint64_t end = in ? in->end : s->spans[l->span].end;
 	bool passed = false;
 	size_t depth = s->stacks ? owner_depth(s, l->stack, &passed) : 0;

@@ -20,22 +20,29 @@ static const struct frag_proposal *const lists[] = {
 
 /* ---- figures ----------------------------------------------------------------------------- */
 
-static int reserved_under(const struct frag_advice_plan *p, const struct frag_policy_spec *spec,
-			  const struct frag_trace_dev *dev, uint64_t *out, struct frag_err *err)
+/* Replays the events under a setting. The curve is that of the better one, so the default comes first. */
+static int measure(const struct frag_advice_plan *p, const struct frag_policy_spec *spec,
+		   const struct frag_trace_dev *dev, uint64_t *reserved, struct frag_advice *a,
+		   struct frag_err *err)
 {
-	struct frag_probe probe;
+	FRAG_AUTO(frag_result_release) struct frag_result result = { 0 };
+	struct frag_run_options options = p->env.run;
 
-	FRAG_TRY(frag_probe_run(&p->env, spec, &p->env.card, dev, &probe, err));
-	*out = probe.peak_reserved_bytes;
+	options.windows_max = FRAG_CURVE_POINTS;
+	options.stop = p->env.watch.stop;
+	FRAG_TRY(frag_replay_sim(spec, &p->env.card, dev, &options, &result, err));
+	*reserved = result.m.peak_reserved_bytes;
+	if (spec != p->expandable || a->after.expandable < a->after.reserved)
+		frag_curve_take(&a->curve, &result.series);
 	return 0;
 }
 
-static int measure(const struct frag_advice_plan *p, const struct frag_trace_dev *dev,
-		   struct frag_advice_peaks *out, struct frag_err *err)
+static int measure_both(const struct frag_advice_plan *p, const struct frag_trace_dev *dev,
+			struct frag_advice *a, struct frag_err *err)
 {
-	out->requested = frag_probe_peak_live(dev, 1);
-	return reserved_under(p, p->plain, dev, &out->reserved, err)
-		       ?: reserved_under(p, p->expandable, dev, &out->expandable, err);
+	a->after.requested = frag_probe_peak_live(dev, 1);
+	FRAG_TRY(measure(p, p->plain, dev, &a->after.reserved, a, err));
+	return measure(p, p->expandable, dev, &a->after.expandable, a, err);
 }
 
 static bool falls(uint64_t before, uint64_t after)
@@ -43,28 +50,10 @@ static bool falls(uint64_t before, uint64_t after)
 	return before && (double)after <= (1 - LEAST_PART) * (double)before;
 }
 
-/* The curve of the best change so far, for the page. */
-static int draw(const struct frag_advice_plan *p, const struct frag_policy_spec *spec,
-		const struct frag_trace_dev *dev, struct frag_advice *a, struct frag_err *err)
-{
-	FRAG_AUTO(frag_result_release) struct frag_result result = { 0 };
-	struct frag_run_options options = p->env.run;
-
-	for (size_t i = 0; i < p->count; i++)
-		if (frag_advice_need(&p->list[i].after) < frag_advice_need(&a->after))
-			return 0;
-	options.windows_max = FRAG_CURVE_POINTS;
-	FRAG_TRY(frag_replay_sim(spec, &p->env.card, dev, &options, &result, err));
-	frag_curve_take(&a->curve, &result.series);
-	return 0;
-}
-
 /* ---- proposals ------------------------------------------------------------------------- */
 
-/* Adds the advice, if it saves enough. dev: with the change, replayed under `spec`. */
-static int take(struct frag_advice_plan *p, struct frag_advice a,
-		const struct frag_policy_spec *spec, const struct frag_trace_dev *dev,
-		struct frag_err *err)
+/* Adds the advice, if it saves enough or says why it is left out. */
+static int take(struct frag_advice_plan *p, struct frag_advice a, struct frag_err *err)
 {
 	const uint64_t need = frag_advice_need(&a.after);
 	const struct frag_gpu *card = frag_catalog_pick(&p->catalog, need, &p->headroom);
@@ -76,7 +65,7 @@ static int take(struct frag_advice_plan *p, struct frag_advice a,
 	frag_advice_keep(&a, p->texts);
 	FRAG_TRY(FRAG_GROW(p->list, p->count, p->cap, "advice", err));
 	p->list[p->count++] = a;
-	return a.left_out[0] ? 0 : draw(p, spec, dev, &p->list[p->count - 1], err);
+	return 0;
 }
 
 /* Replays the edit, and adds it to the list if it saves enough. */
@@ -95,7 +84,6 @@ static int replay(struct frag_advice_plan *p, struct frag_edit *e, const struct 
 				 .where = o->line ? o->line : line,
 				 .numerics = o->numerics,
 				 .cost = o->cost };
-	const struct frag_advice_peaks *after = &a.after;
 
 	FRAG_TRY(frag_edit_apply(e, &events, &dev.events_count, err));
 	dev.events = events;
@@ -107,9 +95,7 @@ static int replay(struct frag_advice_plan *p, struct frag_edit *e, const struct 
 	dev.initial = (struct frag_initial_state){ 0 };
 	if (!falls(p->before.requested, frag_probe_peak_live(&dev, 1)))
 		return 0;
-	FRAG_TRY(measure(p, &dev, &a.after, err));
-	return take(p, a, after->reserved <= after->expandable ? p->plain : p->expandable, &dev,
-		    err);
+	return measure_both(p, &dev, &a, err) ?: take(p, a, err);
 }
 
 static int propose(struct frag_advice_plan *p, struct frag_proposal o, struct frag_err *err)
@@ -125,7 +111,7 @@ static int propose(struct frag_advice_plan *p, struct frag_proposal o, struct fr
 		rc = take(p,
 			  (struct frag_advice){
 				  .change = o.change, .left_out = o.left_out, .after = p->before },
-			  NULL, NULL, err);
+			  err);
 	else if (!rc && e.edited)
 		rc = replay(p, &e, &o, err);
 	frag_host_free(o.line);
@@ -142,8 +128,8 @@ static int try_policy(struct frag_advice_plan *p, const char *policy, const char
 	};
 
 	FRAG_TRY(frag_policy_spec_parse(policy, &spec, err));
-	FRAG_TRY(reserved_under(p, spec, p->story->dev, &a.after.reserved, err));
-	return take(p, a, spec, p->story->dev, err);
+	FRAG_TRY(measure(p, spec, p->story->dev, &a.after.reserved, &a, err));
+	return take(p, a, err);
 }
 
 /* Settings of the allocator, and another allocator: only an environment variable changes. */
@@ -173,6 +159,8 @@ FRAG_COMPARE(by_need, struct frag_advice,
 
 static int open_plan(struct frag_advice_plan *p, const struct frag_story *s, struct frag_err *err)
 {
+	struct frag_advice now = { 0 };
+
 	p->story = s;
 	p->env.threads = 1;
 	p->env.card.total_bytes = AMPLE_BYTES;
@@ -183,7 +171,9 @@ static int open_plan(struct frag_advice_plan *p, const struct frag_story *s, str
 	FRAG_TRY(frag_policy_spec_parse("pytorch", &p->plain, err));
 	FRAG_TRY(frag_policy_spec_parse("pytorch:expandable_segments:True", &p->expandable, err));
 	FRAG_TRY(frag_loops_find(s, &p->loops, err));
-	return measure(p, s->dev, &p->before, err);
+	FRAG_TRY(measure_both(p, s->dev, &now, err));
+	p->before = now.after;
+	return 0;
 }
 
 static void close_plan(struct frag_advice_plan *p)

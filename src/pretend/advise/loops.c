@@ -91,15 +91,6 @@ static bool calls_module(const struct frag_story *s, const struct frag_loop *loo
 	return false;
 }
 
-static int add_loop(struct frag_loops *out, struct frag_loop loop, struct frag_err *err)
-{
-	if (out->count == LOOPS_MAX)
-		return 0;
-	FRAG_TRY(FRAG_GROW(out->list, out->count, out->cap, "advice", err));
-	out->list[out->count++] = loop;
-	return 0;
-}
-
 /* items: all below one node. Sorts them by child, in a stable order. */
 static int search(const struct frag_story *s, struct item *items, size_t n, size_t depth,
 		  struct frag_loops *out, struct frag_err *err)
@@ -119,7 +110,11 @@ static int search(const struct frag_story *s, struct item *items, size_t n, size
 					  .head = list[head].frame,
 					  .saved_bytes = part };
 
-		return calls_module(s, &loop) ? add_loop(out, loop, err) : 0;
+		if (!calls_module(s, &loop) || out->count == LOOPS_MAX)
+			return 0;
+		FRAG_TRY(FRAG_GROW(out->list, out->count, out->cap, "advice", err));
+		out->list[out->count++] = loop;
+		return 0;
 	}
 	FRAG_TRY_CALLOC(sorted, n, "advice", err);
 	for (size_t c = 0; c < count; c++) {
@@ -145,15 +140,6 @@ static uint32_t below(const struct frag_story *s, const struct frag_loop *loop, 
 	return frame_at(s, stack, loop->depth);
 }
 
-static int add_instance(struct frag_loop *loop, const struct frag_life *first, uint64_t end,
-			struct frag_err *err)
-{
-	FRAG_TRY(FRAG_GROW(loop->list, loop->count, loop->cap, "advice", err));
-	loop->list[loop->count++] =
-		(struct frag_instance){ .first = first->born, .end = end, .span = first->span };
-	return 0;
-}
-
 static int find_instances(const struct frag_story *s, struct frag_loop *loop, struct frag_err *err)
 {
 	FRAG_AUTO_FREE uint32_t *of_stack = NULL;
@@ -173,9 +159,12 @@ static int find_instances(const struct frag_story *s, struct frag_loop *loop, st
 		bool begins = frame == loop->head && (last != frame || ends);
 
 		if (open != SIZE_MAX && (ends || begins || frame == UINT32_MAX)) {
-			FRAG_TRY(add_instance(loop, &s->lives[open],
-					      ends ? s->spans[s->lives[open].span].end : l->born,
-					      err));
+			FRAG_TRY(FRAG_GROW(loop->list, loop->count, loop->cap, "advice", err));
+			loop->list[loop->count++] = (struct frag_instance){
+				.first = s->lives[open].born,
+				.end = ends ? s->spans[s->lives[open].span].end : l->born,
+				.span = s->lives[open].span
+			};
 			open = SIZE_MAX;
 		}
 		if (begins)
@@ -241,44 +230,33 @@ void frag_loops_release(struct frag_loops *l)
 	*l = (struct frag_loops){ 0 };
 }
 
-/* Prefers frames of the program, then forward() of a model library, then its other frames. */
-static int line_rank(const struct frag_story *s, uint32_t frame)
-{
-	const struct frag_frame *f = &s->trace->stacks.frames[frame];
-
-	if (strstr(frag_trace_string(s->trace, f->file), "torch/"))
-		return s->sites.frame_own[frame] == 3;
-	return 1 + !strcmp(frag_trace_string(s->trace, f->name), "forward");
-}
-
 char *frag_loop_line(const struct frag_story *s, const struct frag_loop *loop)
 {
 	uint32_t best = frame_at(s, loop->stack, 0);
-	int rank = 0;
+	int rank = 0; /* 1: a line outside PyTorch, 2: of a forward() there */
 
 	for (size_t d = 0; d < loop->depth; d++) {
-		uint32_t f = frame_at(s, loop->stack, d);
+		uint32_t frame = frame_at(s, loop->stack, d);
+		const struct frag_frame *f = &s->trace->stacks.frames[frame];
+		int now = strstr(frag_trace_string(s->trace, f->file), "torch/")
+				  ? 0
+				  : 1 + !strcmp(frag_trace_string(s->trace, f->name), "forward");
 
-		if (line_rank(s, f) < rank)
-			continue;
-		rank = line_rank(s, f);
-		best = f;
+		best = now >= rank ? frame : best;
+		rank = FRAG_MAX(rank, now);
 	}
 	return frag_frame_name(s->trace, best);
 }
 
-const struct frag_instance *frag_loops_instance(const struct frag_loops *l, uint64_t event,
-						const struct frag_loop **of)
+const struct frag_instance *frag_loops_instance(const struct frag_loops *l, uint64_t event)
 {
 	for (size_t i = 0; i < l->count; i++) {
 		const struct frag_loop *loop = &l->list[i];
 		size_t at;
 
 		FRAG_BISECT(at, 0, loop->count, loop->list[at].end <= event);
-		if (at < loop->count && loop->list[at].first <= event) {
-			*of = loop;
+		if (at < loop->count && loop->list[at].first <= event)
 			return &loop->list[at];
-		}
 	}
 	return NULL;
 }

@@ -162,64 +162,60 @@ static bool is_cheap(const struct frag_advising *a, const struct frag_advice *x)
 	return !a->first.span_ns || x->cost.seconds * 1e9 <= (double)a->first.span_ns;
 }
 
-/* Adds changes of one kind, the largest saving first, until it fits; each must save another 1 %. */
-static int add_members(struct frag_advising *a, bool numerics, bool cheap, unsigned *runs,
-		       struct frag_err *err)
+/* May x be a member? Kind 0: nothing changes numerically, at little cost; 1: at more; 2 and 3: the others. */
+static bool is_candidate(const struct frag_advising *a, const struct frag_advice *x, size_t kind)
 {
-	for (size_t i = 0; i < a->count && *runs < TOGETHER_MAX && !a->fits; i++) {
-		const struct frag_advice *x = &a->list[i];
-		uint64_t before =
-			frag_advice_need(a->members_count ? &a->best.peaks : &a->first.peaks);
-		struct frag_trial t = { 0 };
-
-		if (!x->tried || saving(x) * 100 < frag_advice_need(&x->before) ||
-		    (*x->numerics != '\0') != numerics || is_cheap(a, x) != cheap ||
-		    excluded(a, x) || a->members_count == FRAG_ARRAY_LEN(a->members))
-			continue;
-		if (a->members_count) {
-			FRAG_TRY(run_together(a, x, &t, err));
-			++*runs;
-		} else {
-			t = as_tried(x);
-		}
-		if (a->interrupted)
-			return 0;
-		if (!t.done || frag_advice_need(&t.peaks) + before / 100 > before)
-			continue;
-		a->members[a->members_count++] = x;
-		a->best = t;
-		a->fits = frag_trial_fits(a, &t.peaks) && a->named;
-	}
-	return 0;
+	return x->tried && saving(x) * 100 >= frag_advice_need(&x->before) &&
+	       (*x->numerics != '\0') == (kind > 1) && is_cheap(a, x) == (kind % 2 == 0) &&
+	       !excluded(a, x) && a->members_count < FRAG_ARRAY_LEN(a->members);
 }
 
+static void add_member(struct frag_advising *a, const struct frag_advice *x,
+		       const struct frag_trial *t)
+{
+	a->members[a->members_count++] = x;
+	a->best = *t;
+	a->fits = a->named && frag_trial_fits(a, &t->peaks);
+}
+
+/* The largest saving first, until it fits; each must save another 1 %. With a card, of all kinds; without one, only of the first kind
+ * that has a change. */
 static int combine(struct frag_advising *a, struct frag_err *err)
 {
 	const struct frag_advice *alone = a->named ? enough_alone(a) : NULL;
 	unsigned runs = 0;
+	struct frag_trial t;
 
-	if (a->named && frag_trial_fits(a, &a->first.peaks)) {
-		a->fits = true;
-		return 0;
+	a->fits = a->named && frag_trial_fits(a, &a->first.peaks);
+	if (!a->fits && alone && !*alone->numerics) {
+		t = as_tried(alone);
+		add_member(a, alone, &t);
 	}
-	if (alone && !*alone->numerics) {
-		a->members[a->members_count++] = alone;
-		a->best = as_tried(alone);
-		a->fits = true;
-		return 0;
+	for (size_t i = 0; i < 4 * a->count && runs < TOGETHER_MAX && !a->fits; i++) {
+		const struct frag_advice *x = &a->list[i % a->count];
+		uint64_t before =
+			frag_advice_need(a->members_count ? &a->best.peaks : &a->first.peaks);
+
+		if (i % a->count == 0 && !a->named && a->members_count)
+			return 0;
+		if (!is_candidate(a, x, i / a->count))
+			continue;
+		t = as_tried(x);
+		if (a->members_count) {
+			FRAG_TRY(run_together(a, x, &t, err));
+			runs++;
+		}
+		if (a->interrupted)
+			return 0;
+		if (t.done && frag_advice_need(&t.peaks) + before / 100 <= before)
+			add_member(a, x, &t);
 	}
-	/* with a card, all kinds until it fits; without one, only the first kind with a change */
-	for (unsigned kind = 0; kind < 4; kind++)
-		if (a->named || !a->members_count)
-			FRAG_TRY(add_members(a, kind & 2, !(kind & 1), &runs, err));
 	return 0;
 }
 
 static int complete(struct frag_advising *a, struct frag_err *err)
 {
-	const char *const conf = "PYTORCH_CUDA_ALLOC_CONF", *before = getenv(conf);
-	FRAG_AUTO_FREE char *kept = before ? frag_host_strdup(before) : NULL;
-	const struct frag_launch launch = a->trials.launch;
+	const size_t untried = strlen(FRAG_TRIAL_UNTRIED);
 	struct frag_trial t = { 0 };
 	int rc;
 
@@ -229,19 +225,12 @@ static int complete(struct frag_advising *a, struct frag_err *err)
 	}
 	a->trials.launch = frag_program_launch(&a->real);
 	if (a->best.peaks.expandable < a->best.peaks.reserved)
-		setenv(conf, "expandable_segments:True", 1);
+		setenv("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True", 1);
 	rc = run_together(a, NULL, &t, err);
-	if (kept)
-		setenv(conf, kept, 1);
-	else
-		unsetenv(conf);
-	a->trials.launch = launch;
 	a->completed = !rc && t.done;
 	if (!rc && !t.done && !a->interrupted) {
 		snprintf(a->why, sizeof(a->why), "%.250s",
-			 t.why + (strncmp(t.why, FRAG_TRIAL_UNTRIED, strlen(FRAG_TRIAL_UNTRIED))
-					  ? 0
-					  : strlen(FRAG_TRIAL_UNTRIED)));
+			 t.why + (strncmp(t.why, FRAG_TRIAL_UNTRIED, untried) ? 0 : untried));
 		a->fits = false;
 	}
 	return rc;

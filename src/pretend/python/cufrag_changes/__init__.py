@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes that `cufrag advise` tries in the process of an unchanged program.
 
-A change is a class with a docstring and `install` in any file of this folder; its name is that of the change:
+A change is a class with a docstring in any file of this folder; its name is that of the change:
 
-    NUMERICS = "…"            what becomes numerically different; missing where nothing does
-    GROUP = "optimizer"       changes of one group are not tried together; may be missing
-    INSIDE = True             it acts within the model, perhaps in what torch.compile makes of it, as those of GROUP "blocks"; may be missing
-    UNTIMED = True            its modelled time does not hold for the program; may be missing
-    def applies(seen):        None: nothing to do here; (what, where), or with numerics of its own: a sentence, and "train.py:41";
-                              raises Left(why) where it cannot be tried. Asked at the end of the run as it is (seen: seen.py)
-    def most(seen):           the change has a number, {n} in its sentence: 2 unless that is not enough for a card, at most this; may be missing
-    def install(torch, seen): makes the change, by hooks; before the program uses the card. seen.number is that number, or 0
+    NUMERICS = "…"            what becomes numerically different
+    GROUP = "optimizer"       changes of one group are not tried together
+    INSIDE = True             it acts within the model, as those of GROUP "blocks" do
+    UNTIMED = True            its modelled time does not hold for the program
+    def most(seen):           the change has a number, {n} in its sentence: 2 unless that is not
+                              enough for a card, at most this
+    def applies(seen):        None: nothing to do here; (what, where), or with numerics of its own:
+                              a sentence, and "train.py:41"; raises Left(why) where it cannot be
+                              tried. Asked at the end of the run as it is (seen: seen.py)
+    def install(torch, seen): makes the change, by hooks; before the program uses the card.
+                              seen.number is its number, or 0
 
-The C side (src/pretend/advise/trial.c) sets CUFRAG_TRIALS for the run as it is, and CUFRAG_CHANGES, "NAME+NAME=4", for a run with changes.
-At the end each process writes PID.advise beside its recording.
+The last two are needed. The C side (src/pretend/advise/trial.c) sets CUFRAG_TRIALS for the run as it
+is, and CUFRAG_CHANGES, "NAME+NAME=4", for a run with changes. At the end each process writes PID.advise
+beside its recording.
 """
 import importlib
 import json

@@ -148,18 +148,6 @@ class weights_4bit:
         before_card(torch, seen, narrow)
 
 
-class tf32:
-    """TF32 in products of matrices."""
-    NUMERICS = "products of matrices are rounded to 10 bits"
-
-    def applies(seen):
-        if seen.training():
-            raise Left("needs no trial: TF32 changes how products are computed, not what is stored")
-
-    def install(torch, seen):
-        torch.backends.cuda.matmul.allow_tf32 = True
-
-
 class static_cache:
     """Keys and values of a generation lie in one place that is large enough from the beginning."""
     GROUP = "cache"
