@@ -42,7 +42,7 @@ struct frag_pretend {
 	bool again;	  /* a second time with other values */
 	bool warm_caches; /* torch.compile's are kept from one run to the next */
 	bool reuse;	  /* a recording of an earlier call will do (start/kept.c) */
-	bool trial;	   /* with reuse: neither taken from there nor put there */
+	bool trial;	  /* with reuse: neither taken from there nor put there */
 	/* a file in which the roles of such a job are, or will be once checked; NULL = none */
 	const char *known_roles;
 
@@ -58,8 +58,8 @@ extern const struct frag_arg frag_pretend_rows[], frag_pretend_run_rows[], frag_
 
 /* Before a command: what it held back is said once, also if processes that it forks record. */
 void frag_held_watch(void);
-/* What was held back since then, as sentences that end with a newline; "": nothing. */
-void frag_held_say(char *text, size_t cap);
+/* Notes what was held back since then. */
+void frag_held_say(void (*note)(const void *ctx, const char *text), const void *ctx);
 
 /* For frag_launch_policy.cards, with a struct frag_pretend as its options; for frag_launch.collect. */
 extern const struct frag_launch_cards frag_pretend_cards;
