@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs the tests that `make` has built, and counts them:
 #	run_tests.sh [--quick|--sanitize|--threads|--gpu] [--only NAME] BUILD_FOLDER
-# Kinds of test: cmocka programs (tests/{unit,conformance,golden,gpu}), Python over a program of
-# tests/drivers (rules of policies, tests/{unit/*,pretend/card}/*.py), scripts (tests/NAME/run.*, whose
+# Kinds of test: cmocka programs (tests/{unit,conformance,golden,gpu}), files of cases that those answer,
+# Python over a program of tests/drivers (rules of policies, tests/{unit/*,pretend/card}/*.py), scripts (tests/NAME/run.*, whose
 # last line is their count) and fuzz targets, run over their corpus.
 #
 # --quick     leaves out what needs big recordings, a browser or seconds of a processor
@@ -106,10 +106,15 @@ scripts_of() {
 
 # A line for each test: kind, name, command. $1: build folder, $2: mode
 list_tests() {
-	local b=$1 mode=$2 source name command card=
+	local b=$1 mode=$2 source name command how file card=
 	program_sources "$mode" | while read -r source; do
 		name=${source#tests/} name=${name%.c}
-		printf 'tap\t%s\t%s\n' "${name/test_/}" "$b/tests/$name"
+		if grep -q '^TEST' "$source" || ! grep -q '^CASES_IN' "$source"; then
+			printf 'tap\t%s\t%s\n' "${name/test_/}" "$b/tests/$name"
+		fi
+		sed -n 's/^CASES_IN_\(LINES\|PARTS\)("tests\/\(.*\)",.*/\L\1\E \2/p' "$source" | while read -r how file; do
+			printf 'tap\t%s\t%s\n' "$file" "tests/support/cases.py $how tests/$file $b/tests/$name"
+		done
 	done
 	case $mode in quick | full | sanitize)
 		[ "${PRETEND:-1}" = 0 ] || card=tests/pretend/card
@@ -149,20 +154,19 @@ means() {
 }
 
 run_only() {
-	local wanted=$1 kind name command
+	local wanted=$1 kind name command status=
 	while IFS=$'\t' read -r kind name command; do
-		if means "$wanted" "$name"; then
+		if means "$wanted" "${name%.cases}"; then
 			# shellcheck disable=SC2086 # the command is words
-			CMOCKA_MESSAGE_OUTPUT=STDOUT $command
-			return
+			CMOCKA_MESSAGE_OUTPUT=STDOUT $command && : "${status:=0}" || status=1
 		elif [ "$kind" = script ] && [ "${wanted%%/*}" = "$name" ]; then
 			# shellcheck disable=SC2086
 			$command "${wanted#*/}"
 			return
 		fi
 	done < <(list_tests "$2" "$3")
-	echo "run_tests.sh: no test '$wanted'" >&2
-	return 2
+	[ -n "$status" ] || { echo "run_tests.sh: no test '$wanted'" >&2; status=2; }
+	return "$status"
 }
 
 main() {

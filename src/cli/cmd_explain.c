@@ -122,8 +122,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	FRAG_AUTO(frag_progress_end) struct frag_progress progress = { 0 };
 	const struct frag_unit *unit;
 
-	FRAG_TRY(
-		frag_recording_open(&in, cli->operands[0], &cli->target, FRAG_OPEN_LONG_HEAD, err));
+	FRAG_TRY(frag_recording_open(&in, cli->operands[0], &cli->target, 0, err));
 	FRAG_TRY(choose_device(o, &in, &unit, err));
 	FRAG_TRY(frag_cli_spec(cli, &in, o->policy, &spec, err));
 	c.target = cli->target;

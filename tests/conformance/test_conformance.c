@@ -250,7 +250,7 @@ static void random_calls(void **state, bool null_device, unsigned steps)
 
 static void random_on_sim(void **state)
 {
-	random_calls(state, false, 3000);
+	random_calls(state, false, (unsigned)test_rounds(3000));
 }
 
 static void random_on_null(void **state)

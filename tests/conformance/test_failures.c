@@ -9,7 +9,7 @@
 #include "rig.h"
 #include "variants.h"
 
-#define SCENARIO_STEPS 120
+#define SCENARIO_STEPS (test_is_quick() ? 60u : 120u)
 #define MEMORY_STEPS 400 /* more blocks: tables of the policy have to grow */
 
 static struct rig rig;

@@ -29,14 +29,12 @@ write() {
 	mkdir "$number" && cd "$number" || exit 1
 	case $line in *' -- '*) rest=" -- ${line#* -- }" line=${line%% -- *} ;; esac # options stand before the program
 	"$program" help "$command" --format schema > schema.json || { fail "$command has no schema"; return; }
-	eval "\"$program\" $line --json answer.json$rest" > out 2> err
-	[ $? -le 1 ] || { cat err; fail "$line"; return; }
-	passed=$((passed + 1))
-	[ -z "${FRAG_TEST_QUICK:-}" ] && command -v gnuplot > /dev/null || { skipped=$((skipped + 1)); return; }
-	eval "\"$program\" $line --out page$rest" > out 2> err
-	if [ $? -le 1 ]; then passed=$((passed + 1)); else cat err; fail "$line --out"; fi
+	eval "\"$program\" $line --json answer.json $page$rest" > out 2> err
+	if [ $? -le 1 ]; then passed=$((passed + 1)); else cat err; fail "$line"; fi
 }
 
+page='--out page'
+[ -z "${FRAG_TEST_QUICK:-}" ] && command -v gnuplot > /dev/null || { page='' skipped=1; echo 'skipped: pages'; }
 number=0
 while read -r line; do
 	number=$((number + 1))

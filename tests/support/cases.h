@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cases as text. A file NAME.cases holds cases that are read and run one after another, each as a
- * cmocka test of its own:
+ * What cases are made of. A file NAME.cases holds cases as text, read and run by tests/support/cases.py:
  *
  *	# notes
  *	== name of the case
  *	its body
  *
- * The body holds inputs and outputs. Whoever runs it writes it again, with the answers
- * that it got; the case has passed if that is the same text. CASES_REWRITE=1 in the environment
- * puts the new text into the file instead: look at the difference before you commit it. Failures
- * fail the cmocka test.
+ * The body holds inputs and outputs. It is written again with the answers of the program, and the case
+ * has passed if that is the same text. CASES_REWRITE=1 in the environment puts the new text into the
+ * file instead: look at the difference before you commit it.
  */
 #ifndef TESTS_SUPPORT_CASES_H
 #define TESTS_SUPPORT_CASES_H
@@ -21,21 +19,6 @@
 #include <stdio.h>
 
 #include <frag/error.h>
-
-/* Writes the body again. */
-typedef void (*cases_fn)(const char *body, FILE *out);
-
-/* Runs the cases of a file (from the top of the tree). Returns how many failed. */
-int cases_run(const char *file, cases_fn run);
-
-/* Input, and the answer in lines begun with "> ": writes both, the answer by `answer`. */
-void cases_two_parts(const char *body, FILE *out, void (*answer)(const char *input, FILE *out));
-
-/* A body of lines "call -> answer": `answer` gets the call, and writes the answer; nothing written:
- * the line has no arrow. Empty lines and those that begin with '#' stay as they are. */
-void cases_plain_lines(const char *body, FILE *out, void (*answer)(char *call, FILE *out));
-
-/* ---- what bodies are made of ---- */
 
 /* "byte 12: message", with the exit status if that is not 3. */
 void cases_error(FILE *out, const struct frag_err *err);

@@ -41,7 +41,7 @@ class Skipped(Exception):
 
 
 class Driver:
-    """The program, started again after a broken promise; folder: where it runs."""
+    """The program (or its command), started again after a broken promise; folder: where it runs."""
 
     folder = None
 
@@ -56,7 +56,7 @@ class Driver:
         """The same of several calls."""
         if not self.process:
             self.errors = tempfile.TemporaryFile("w+")
-            self.process = subprocess.Popen([self.program], stdin=subprocess.PIPE,
+            self.process = subprocess.Popen(self.program, stdin=subprocess.PIPE,
                                             stdout=subprocess.PIPE, stderr=self.errors,
                                             encoding="latin-1", cwd=self.folder)
         self.process.stdin.write("".join("\t".join(map(str, words)) + "\n" for words in calls))

@@ -13,7 +13,7 @@ static struct CMUnitTest *tests;
 static size_t tests_count;
 static struct {
 	const char *file;
-	cases_fn run;
+	void (*answer)(char *input, FILE *out);
 } cases[MOST];
 static size_t cases_count;
 
@@ -50,12 +50,12 @@ size_t test_add_files(CMUnitTestFunction run, const char *pattern, const char *t
 	return found.gl_pathc - before;
 }
 
-void test_register_cases(const char *file, cases_fn run)
+void test_register_cases(const char *file, void (*answer)(char *input, FILE *out))
 {
 	if (cases_count == MOST)
 		abort();
 	cases[cases_count].file = file;
-	cases[cases_count++].run = run;
+	cases[cases_count++].answer = answer;
 }
 
 /* ---- what tests share ------------------------------------------------------------------ */
@@ -167,14 +167,36 @@ int test_main(void)
 {
 	int failed = 0;
 
-	for (size_t i = 0; i < cases_count; i++)
-		failed += cases_run(cases[i].file, cases[i].run);
 	if (tests_count)
-		failed += _cmocka_run_group_tests("tests", tests, tests_count, NULL, NULL);
+		failed = _cmocka_run_group_tests("tests", tests, tests_count, NULL, NULL);
 	return failed + remove_files();
 }
 
-__attribute__((weak)) int main(void)
+/* Each line of the standard input is an input with C's escapes; what is said of it is followed by "=". */
+static int answer_cases(const char *file)
 {
-	return test_main();
+	char *line = NULL;
+	size_t at = 0, room = 0, n;
+
+	setenv("CMOCKA_MESSAGE_OUTPUT", "STDOUT", 1);
+	while (at < cases_count && strcmp(cases[at].file, file) != 0)
+		at++;
+	while (at < cases_count && getline(&line, &room, stdin) > 0) {
+		FRAG_AUTO(free_at) char *input = NULL, *said = NULL;
+		FILE *out = open_memstream(&said, &n);
+
+		line[strcspn(line, "\n")] = 0;
+		input = cases_unescape(line, &n);
+		cases[at].answer(input, out);
+		fclose(out);
+		printf("%s%s=\t0\n", said, n && said[n - 1] != '\n' ? "\n" : "");
+		fflush(stdout);
+	}
+	free(line);
+	return at == cases_count || remove_files();
+}
+
+__attribute__((weak)) int main(int argc, char **argv)
+{
+	return argc > 1 ? answer_cases(argv[1]) : test_main();
 }

@@ -8,8 +8,8 @@
  *	}
  *	CASES_IN_LINES("tests/unit/…/x.cases", answer)	a file of cases, see cases.h
  *
- * They run in the order of the file, cases first; test.c has the main function. A program with
- * needs of its own has its own main function instead.
+ * They run in the order of the file; test.c has the main function. With the name of a file of cases it
+ * answers those instead. A program with needs of its own has its own main function.
  */
 #ifndef TESTS_SUPPORT_TEST_H
 #define TESTS_SUPPORT_TEST_H
@@ -59,7 +59,6 @@ void test_fails_with(int rc, int code, const char *part, const char *call, const
 		     int line);
 
 void test_register(struct CMUnitTest test);
-void test_register_cases(const char *file, cases_fn run);
 
 /* What main does, for a program that has to do something first. */
 int test_main(void);
@@ -74,19 +73,15 @@ int test_main(void);
 	} \
 	static void name(void **state)
 
-#define TEST_CASES_BY(file, with, answer) \
-	static void answer##_in_cases(const char *body, FILE *out) \
-	{ \
-		with(body, out, answer); \
-	} \
+/* A file of cases with bodies of two parts, an input and its answer in lines begun with "> ", or of
+ * lines "call -> answer": answer(input or call, out) writes the answer. */
+#define CASES_IN_PARTS(file, answer) \
 	TEST_AT_START_(answer##_registers) \
 	{ \
-		test_register_cases(file, answer##_in_cases); \
+		test_register_cases(file, answer); \
 	}
-/* A file of cases of two parts: answer(input, out). */
-#define CASES_IN_PARTS(file, answer) TEST_CASES_BY(file, cases_two_parts, answer)
-/* Of lines: answer(call, out). */
-#define CASES_IN_LINES(file, answer) TEST_CASES_BY(file, cases_plain_lines, answer)
+#define CASES_IN_LINES(file, answer) CASES_IN_PARTS(file, answer)
+void test_register_cases(const char *file, void (*answer)(char *input, FILE *out));
 
 /*
  * A test for each row of a table or file:

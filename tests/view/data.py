@@ -3,8 +3,9 @@
 
 The data of a page are read by page.py and compared, event by event, with `export --to csv`: address and the four series; each
 bucket with the extremes of its events; the peak with `replay --json`. Under two policies, so that shared requests are read,
-too.
+too. And what was requested is added up again from the rows alone, without the engine.
 """
+import collections
 import csv
 import json
 import os
@@ -41,6 +42,21 @@ def wrong_events(page, lane, rows):
     return None if count == lane["events_count"] == len(rows) else f"{count} events of {len(rows)}"
 
 
+def wrong_sums(rows, result, initial):
+    """The first difference of what requests and frees make of it; peaks and counts, too."""
+    live = rounded = peak = bound = 0
+    counts = collections.Counter(row["action"] for row in rows if row["address"])
+    for number, row in enumerate(rows):
+        sign = {"alloc": bool(row["address"]), "free": -1, "free_requested": -1}.get(row["action"], 0)
+        live, rounded = live + sign * int(row["bytes"]), rounded + sign * -(-int(row["bytes"]) // 512) * 512
+        peak, bound = max(peak, live), max(bound, rounded)
+        if live != int(row["requested_bytes"]) and number >= initial:
+            return f"event {row['event']}: {live} requested, not {row['requested_bytes']}"
+    want = (peak, bound, counts["alloc"] - initial, counts["free"] + counts["free_completed"])
+    got = tuple(result[k] for k in ("peak_requested_bytes", "lower_bound_bytes", "allocs_count", "frees_count"))
+    return "" if got == want else f"{got}, not {want}"
+
+
 def check_trace(program, trace, scratch):
     name, html = os.path.basename(trace), os.path.join(scratch, "page.html")
     run(program, "view", trace, "--policies", ";".join(POLICIES), "--no-notes", "--out", html, "-q")
@@ -53,6 +69,11 @@ def check_trace(program, trace, scratch):
             wrong = wrong_events(page, lane, own)
             check(f"{name}, {policy}, device {lane['device']}", not wrong, wrong)
         document = json.loads(run(program, "replay", trace, "--policy", policy, "--on-oom", "skip", "--json", "-", "-q"))
+        for result, device in zip(document["results"], document["traces"]):
+            initial = device["initial_blocks_count"] if policy == "recorded" else 0  # which that restores at once
+            own = [r for r in rows if int(r["device"]) == device["device_ordinal"]]
+            wrong = wrong_sums(own, result, initial)
+            check(f"{name}, {policy}, device {device['device_ordinal']}: sums", not wrong, wrong)
         peaks = [r["peak_reserved_bytes"] for r in document["results"]]
         check(f"{name}, {policy}: peaks", peaks == [lane["peak_reserved_bytes"] for lane in lanes], peaks)
 

@@ -60,6 +60,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	FRAG_AUTO(frag_advising_release)
 	struct frag_advising a = { .program = frag_cli_program(cli, &o->pretend),
 				   .pretend = &o->pretend,
+				   .texts = &answer,
 				   .headroom = cli->headroom,
 				   .card = *gpu,
 				   .named = cli->gpu_ || cli->capacity_bytes,

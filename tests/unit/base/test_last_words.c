@@ -6,7 +6,7 @@
 
 #include "base/last_words.h"
 
-static void answer(const char *input, FILE *out)
+static void answer(char *input, FILE *out)
 {
 	char *text = strdup(input), said[200];
 

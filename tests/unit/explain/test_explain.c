@@ -13,7 +13,7 @@
 static const char *const settings[] = { "pytorch:expandable_segments:True",
 					"pytorch:max_split_size_mb:20",
 					"pytorch:garbage_collection_threshold:0.6" };
-#define MOMENTS 8 /* the peak, and parts of the events */
+#define MOMENTS 3 /* the peak, and parts of the events */
 
 static size_t policies(const char **names, size_t cap)
 {

@@ -84,7 +84,7 @@ static void eager_stays_out(const uint64_t *addrs)
 {
 	struct live_program p = { .streams = 4 };
 
-	live_run(&p, 2000);
+	live_run(&p, (unsigned)test_rounds(2000));
 	for (unsigned i = 0; i < LIVE_BLOCKS; i++)
 		for (unsigned k = 0; k < GRAPH_BLOCKS; k++)
 			assert_true(!p.b[i].addr || p.b[i].addr + p.b[i].bytes <= addrs[k] ||

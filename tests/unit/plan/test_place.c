@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Offline placement: bound, greedy, improvement, search, and the check of all of them. */
+/*
+ * Offline placement: bound, greedy, search, and the check of all of them. How low recordings are placed:
+ * tests/golden/run.py placements; what Ctrl-C leaves: tests/cli signals.
+ */
 #include "test.h"
 
 #include <frag/plan.h>
@@ -11,52 +14,6 @@
 /* ---- made-up buffers ------------------------------------------------------------------------- */
 
 #define SPAN (1u << 20) /* moments */
-
-/*
- * Fills a rectangle: cuts a large piece in two, along time or size, again and again; takes a twelfth
- * of the pieces out. So most moments are full, some are not, as in MiniMalloc's files; they fit into
- * the height.
- */
-static void make_contended(struct frag_buffers *b, uint64_t seed, size_t most, uint64_t height,
-			   uint64_t unit)
-{
-	uint64_t state = seed ^ 0x5bf03635;
-	size_t count = most + most / 12, kept = 0;
-
-	*b = (struct frag_buffers){ .list = frag_host_calloc(count + 1, sizeof(*b->list)) };
-	FRAG_ASSERT(b->list);
-	b->list[b->count++] = (struct frag_buffer){ 0, SPAN, height };
-	for (size_t tries = 0; b->count < count && tries < 100 * count; tries++) {
-		struct frag_buffer *x = &b->list[frag_random(&seed) % b->count];
-		struct frag_buffer *y = &b->list[b->count];
-		uint64_t life = x->upper - x->lower, units = x->bytes / unit;
-
-		*y = *x;
-		if (frag_random(&seed) % 2 && life > 64) {
-			y->lower = x->upper = x->lower + life / 4 + frag_random(&seed) % (life / 2);
-		} else if (units > 3) {
-			y->bytes = unit * (units / 4 + frag_random(&seed) % (units / 2));
-			if (!y->bytes)
-				continue;
-			x->bytes -= y->bytes;
-		} else {
-			continue;
-		}
-		b->count++;
-	}
-	/* the order must not tell where they lay */
-	for (size_t i = b->count; i > 1; i--) {
-		size_t k = frag_random(&seed) % i;
-		struct frag_buffer t = b->list[i - 1];
-
-		b->list[i - 1] = b->list[k];
-		b->list[k] = t;
-	}
-	for (size_t i = 0; i < b->count; i++)
-		if (frag_random(&state) % 12)
-			b->list[kept++] = b->list[i];
-	b->count = kept;
-}
 
 /* Random sizes and lives, many at a time. */
 static void make_random(struct frag_buffers *b, uint64_t seed, size_t count)
@@ -231,48 +188,20 @@ TEST(test_search_exact)
 	}
 }
 
-/*
- * Instances of the shape and size of MiniMalloc's (some harder), with so few nodes that a fraction
- * of a second suffices: from the greedy placement, which is up to 54 % above, all come within 11 %,
- * half are exact.
- */
-TEST(test_search_contended)
-{
-	struct frag_search_options opt = { .target_bytes = 1 << 20,
-					   .budget_ns = 600 * SECOND,
-					   .nodes_max = 50000 };
-	uint64_t offsets[512], height, nodes;
-	enum frag_search_answer answer;
-	unsigned exact = 0, rounds = (unsigned)test_rounds(10);
-
-	for (unsigned seed = 0; seed < rounds; seed++) {
-		FRAG_AUTO(frag_buffers_release) struct frag_buffers b = { 0 };
-
-		make_contended(&b, seed, 150 + 25 * seed, 1 << 20, 1024);
-		opt.seed = seed;
-		SUCCEEDS(frag_place_greedy(&b, 0, 0, NULL, offsets, &height, NULL));
-		SUCCEEDS(frag_place_search(&b, &opt, offsets, &height, &answer, &nodes, NULL));
-		exact += answer == FRAG_SEARCH_FOUND;
-		if (height > (1 << 20) / 100 * 111)
-			fail_msg("seed %u: %llu", seed, (ull)height);
-		SUCCEEDS(frag_place_check(&b, offsets, 1024, height, NULL));
-	}
-	assert_true(exact >= rounds / 2);
-}
-
 /* Out of nodes or stopped: the placement stays unchanged, and is reported as no answer. */
 TEST(test_search_gives_up)
 {
 	static const volatile sig_atomic_t stop = 1;
 	struct frag_watch watch = { .stop = &stop };
-	struct frag_search_options opt = {
-		.target_bytes = 1 << 20, .budget_ns = 600 * SECOND, .nodes_max = 1, .watch = &watch
-	};
-	uint64_t offsets[512], height, nodes, greedy;
+	struct frag_search_options opt = { .budget_ns = 600 * SECOND,
+					   .nodes_max = 1,
+					   .watch = &watch };
+	uint64_t offsets[450], height, nodes, greedy;
 	enum frag_search_answer answer;
 	FRAG_AUTO(frag_buffers_release) struct frag_buffers b = { 0 };
 
-	make_contended(&b, 3, 450, 1 << 20, 1024);
+	make_random(&b, 3, 450);
+	opt.target_bytes = bound_of(&b);
 	SUCCEEDS(frag_place_greedy(&b, 0, 0, NULL, offsets, &greedy, NULL));
 	height = greedy;
 	SUCCEEDS(frag_place_search(&b, &opt, offsets, &height, &answer, &nodes, NULL));
@@ -281,37 +210,7 @@ TEST(test_search_gives_up)
 	opt.watch = NULL;
 	SUCCEEDS(frag_place_search(&b, &opt, offsets, &height, &answer, &nodes, NULL));
 	assert_true(height <= greedy && nodes > 0);
-	SUCCEEDS(frag_place_check(&b, offsets, 1024, height, NULL));
-}
-
-static volatile sig_atomic_t stop_now;
-
-static void stop_half_way(void *ctx, uint64_t done, uint64_t total)
-{
-	assert_true(done <= total);
-	stop_now = done > total / 2;
-}
-
-/* Greedy placements end with an error, improved ones with what they have. */
-TEST(test_stops)
-{
-	struct frag_watch watch = { .progress = stop_half_way, .stop = &stop_now };
-	struct frag_improve_options improve = { .budget_ns = 600 * SECOND,
-						.rounds_max = 1000000,
-						.watch = &watch };
-	uint64_t offsets[5000], height;
-	struct frag_buffers b;
-
-	make_random(&b, 1, 5000);
-	stop_now = 0;
-	assert_int_equal(frag_place_greedy(&b, 0, 0, &watch, offsets, &height, NULL), FRAG_EINTR);
-	frag_buffers_release(&b);
-	make_random(&b, 1, 300);
-	stop_now = 1;
-	watch.progress = NULL;
-	SUCCEEDS(frag_place_improve(&b, &improve, offsets, &height, NULL));
 	SUCCEEDS(frag_place_check(&b, offsets, 512, height, NULL));
-	frag_buffers_release(&b);
 }
 
 TEST(test_twins)

@@ -1,65 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* planned: the ranges it keeps, plans made from steps, and runs that follow them. */
+/* planned: plans made from steps, and runs that follow them, under `check`: no two blocks meet. */
 #include "must.h"
 #include "test.h"
 
 #include <frag/plan.h>
 
-#include "policies/planned/occupied.h"
 #include "trace/build/build.h"
-
-/* ---- ranges in use --------------------------------------------------------------- */
-
-#define UNITS 200u
-
-static uint64_t lowest_gap(const uint8_t *used, uint64_t n)
-{
-	for (uint64_t at = 0; at + n <= UNITS; at++) {
-		uint64_t k = 0;
-
-		while (k < n && !used[at + k])
-			k++;
-		if (k == n)
-			return at;
-	}
-	return UINT64_MAX;
-}
-
-/* Against an array of bytes. */
-TEST(test_occupied)
-{
-	uint8_t used[UNITS] = { 0 };
-	struct occupied_range *ranges[UNITS];
-	uint32_t count = 0;
-	FRAG_AUTO(occupied_release) struct occupied o = { 0 };
-	uint64_t rng = 1;
-
-	occupied_init(&o);
-	for (unsigned round = 0; round < 20000; round++) {
-		uint64_t from, n;
-		bool free = true;
-
-		rng = rng * 6364136223846793005ull + 1442695040888963407ull;
-		n = 1 + (rng >> 33) % 20;
-		assert_true(occupied_find_gap(&o, n, UNITS) == lowest_gap(used, n));
-		from = (rng >> 40) % (UNITS - n);
-		for (uint64_t k = 0; k < n; k++)
-			free &= !used[from + k];
-		assert_int_equal(occupied_is_free(&o, from, from + n), free);
-		if (free && rng >> 60 < 9) {
-			ranges[count] = occupied_put(&o, from, from + n);
-			assert_non_null(ranges[count++]);
-			memset(used + from, 1, n);
-		} else if (count) {
-			uint32_t k = (uint32_t)(rng >> 50) % count;
-			struct occupied_range *r = ranges[k];
-
-			memset(used + r->node.key, 0, r->to - r->node.key);
-			occupied_remove(&o, r);
-			ranges[k] = ranges[--count];
-		}
-	}
-}
 
 /* ---- steps ----------------------------------------------------------------------- */
 
@@ -97,7 +43,7 @@ static void mark(struct maker *m, unsigned flags)
 
 /* Weights; then steps of activations; an output that lives until the next one is there. again: and
  * one more of its size. */
-static void make_steps_with(struct frag_trace_dev *dev, unsigned steps, bool same, bool again)
+static void make_steps(struct frag_trace_dev *dev, unsigned steps, bool same, bool again)
 {
 	struct maker m = { .list = frag_host_calloc(4096, sizeof(*m.list)) };
 	uint32_t output = 0, slots[8];
@@ -131,11 +77,6 @@ static void make_steps_with(struct frag_trace_dev *dev, unsigned steps, bool sam
 					.pools_count = 1 };
 }
 
-static void make_steps(struct frag_trace_dev *dev, unsigned steps, bool same)
-{
-	make_steps_with(dev, steps, same, false);
-}
-
 static int64_t counter(const struct frag_result *r, const char *name)
 {
 	for (const struct frag_counter *c = r->counters; c && c->name; c++)
@@ -144,8 +85,22 @@ static int64_t counter(const struct frag_result *r, const char *name)
 	return -1;
 }
 
-static void plan_and_run(const struct frag_trace_dev *dev, uint64_t total,
-			 struct frag_step_plan *plan, struct frag_result *r)
+/* A trace, its plan, and a run that follows it. */
+struct planned {
+	struct frag_trace_dev dev;
+	struct frag_step_plan plan;
+	struct frag_result r;
+};
+
+static void release(struct planned *x)
+{
+	frag_result_release(&x->r);
+	frag_step_plan_release(&x->plan);
+	frag_trace_dev_release(&x->dev);
+}
+#define PLANNED FRAG_AUTO(release) struct planned x = { 0 }
+
+static void plan_and_run(struct planned *x, uint64_t total)
 {
 	const char *path = test_make_file("plan", "", 0);
 	struct frag_sim_config card = { .total_bytes = total };
@@ -153,68 +108,58 @@ static void plan_and_run(const struct frag_trace_dev *dev, uint64_t total,
 	struct frag_step_options steps = { .slack = -1, .budget_ns = 1000000000 };
 	char text[64];
 
-	SUCCEEDS(frag_step_plan_make(dev, &steps, plan, &test_err));
-	SUCCEEDS(frag_step_plan_write(plan, "test", path, NULL));
-	snprintf(text, sizeof(text), "planned:plan=%s", path);
+	frag_result_release(&x->r);
+	frag_step_plan_release(&x->plan);
+	SUCCEEDS(frag_step_plan_make(&x->dev, &steps, &x->plan, &test_err));
+	SUCCEEDS(frag_step_plan_write(&x->plan, "test", path, NULL));
+	snprintf(text, sizeof(text), "check/planned:plan=%s", path);
 	opt.check = true;
-	*r = must_replay(text, dev, &card, &opt);
+	x->r = must_replay(text, &x->dev, &card, &opt);
 }
 
 /* Steps that repeat: every request finds its place, two outputs take turns, nothing is lost. */
 TEST(test_repeated)
 {
-	FRAG_AUTO(frag_step_plan_release) struct frag_step_plan plan = { 0 };
-	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
-	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
+	PLANNED;
 
-	make_steps(&dev, 12, true);
-	plan_and_run(&dev, GIB * 10, &plan, &r);
-	assert_int_equal(plan.period, 2);
-	assert_true(plan.similarity == 1);
-	assert_true(r.completed);
-	assert_int_equal(counter(&r, "planned.not_in_plan"), 0);
-	assert_int_equal(counter(&r, "planned.place_taken"), 0);
-	assert_true(r.m.peak_reserved_bytes - plan.reserve_bytes < FRAG_PAGE);
-	if (!(r.m.efficiency_ratio > 0.95))
-		fail_msg("efficiency %.4f, height %.4f of its load", r.m.efficiency_ratio,
-			 (double)plan.height_bytes / (double)plan.bound_bytes);
+	make_steps(&x.dev, 12, true, false);
+	plan_and_run(&x, GIB * 10);
+	assert_int_equal(x.plan.period, 2);
+	assert_true(x.plan.similarity == 1);
+	assert_true(x.r.completed);
+	assert_int_equal(counter(&x.r, "planned.not_in_plan"), 0);
+	assert_int_equal(counter(&x.r, "planned.place_taken"), 0);
+	assert_true(x.r.m.peak_reserved_bytes - x.plan.reserve_bytes < FRAG_PAGE);
+	assert_true(x.r.m.efficiency_ratio > 0.95);
 }
 
 /* Too few steps for two outputs to take turns: the fallback serves them. */
 TEST(test_too_long)
 {
-	FRAG_AUTO(frag_step_plan_release) struct frag_step_plan plan = { 0 };
-	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
-	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
+	PLANNED;
 
-	make_steps_with(&dev, 5, true, true);
-	plan_and_run(&dev, GIB * 10, &plan, &r);
-	assert_int_equal(plan.period, 1);
-	assert_true(r.completed);
-	assert_in_range(counter(&r, "planned.not_in_plan"), 1, 5);
-	assert_int_equal(counter(&r, "planned.place_taken"), 0);
+	make_steps(&x.dev, 5, true, true);
+	plan_and_run(&x, GIB * 10);
+	assert_int_equal(x.plan.period, 1);
+	assert_true(x.r.completed);
+	assert_in_range(counter(&x.r, "planned.not_in_plan"), 1, 5);
+	assert_int_equal(counter(&x.r, "planned.place_taken"), 0);
 }
 
 /* Steps that change: the beginning only, the others in gaps or by the fallback. */
 TEST(test_changing)
 {
-	FRAG_AUTO(frag_step_plan_release) struct frag_step_plan plan = { 0 };
-	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
-	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
-	uint64_t total;
+	PLANNED;
 
-	make_steps(&dev, 12, false);
-	plan_and_run(&dev, GIB * 10, &plan, &r);
-	assert_int_equal(plan.period, 0);
-	assert_true(r.completed);
-	assert_true(counter(&r, "planned.in_a_gap") > 0);
-	assert_true(counter(&r, "planned.not_in_plan") > 0);
-	frag_result_release(&r);
-	total = plan.reserve_bytes - FRAG_PAGE;
-	frag_step_plan_release(&plan);
+	make_steps(&x.dev, 12, false, false);
+	plan_and_run(&x, GIB * 10);
+	assert_int_equal(x.plan.period, 0);
+	assert_true(x.r.completed);
+	assert_true(counter(&x.r, "planned.in_a_gap") > 0);
+	assert_true(counter(&x.r, "planned.not_in_plan") > 0);
 	/* a card on which the plan itself has no room: the fallback does it all */
-	plan_and_run(&dev, total, &plan, &r);
-	assert_int_equal(counter(&r, "planned.hits"), 0);
+	plan_and_run(&x, x.plan.reserve_bytes - FRAG_PAGE);
+	assert_int_equal(counter(&x.r, "planned.hits"), 0);
 }
 
 /* A trace that marks too few steps is cut into windows of requests; one may ask for others, or for
@@ -222,42 +167,39 @@ TEST(test_changing)
 TEST(test_windows)
 {
 	struct frag_step_options opt = { .slack = -1, .budget_ns = 1000000000 };
-	FRAG_AUTO(frag_step_plan_release) struct frag_step_plan plan = { 0 };
-	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
 	const struct frag_trace_dev none = { 0 };
-	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 	uint32_t half;
+	PLANNED;
 
-	make_steps(&dev, 2, true);
-	plan_and_run(&dev, GIB * 10, &plan, &r);
-	assert_true(plan.windows && plan.period == 0);
-	assert_in_range(plan.steps_count, 8, 16);
-	half = (uint32_t)plan.requests_count;
-	assert_true(r.completed);
-	assert_true(counter(&r, "planned.hits") >= (int64_t)half);
-	frag_result_release(&r);
-	frag_step_plan_release(&plan);
+	make_steps(&x.dev, 2, true, false);
+	plan_and_run(&x, GIB * 10);
+	assert_true(x.plan.windows && x.plan.period == 0);
+	assert_in_range(x.plan.steps_count, 8, 16);
+	half = (uint32_t)x.plan.requests_count;
+	assert_true(x.r.completed);
+	assert_true(counter(&x.r, "planned.hits") >= (int64_t)half);
+	frag_step_plan_release(&x.plan);
 	opt.window_requests = 10;
 	opt.train = 2;
-	SUCCEEDS(frag_step_plan_make(&dev, &opt, &plan, NULL));
-	assert_int_equal(plan.requests_count, 20);
-	frag_step_plan_release(&plan);
+	SUCCEEDS(frag_step_plan_make(&x.dev, &opt, &x.plan, NULL));
+	assert_int_equal(x.plan.requests_count, 20);
+	frag_step_plan_release(&x.plan);
 	opt.window_requests = 0;
-	for (size_t i = 0; i < dev.events_count; i++)
-		dev.events[i].time_us = 1000 + i;
-	opt.window_us = dev.events_count / 4;
-	SUCCEEDS(frag_step_plan_make(&dev, &opt, &plan, NULL));
-	assert_in_range(plan.steps_count, 4, 5);
-	assert_in_range(plan.requests_count, half * 3 / 5, half * 3 / 2);
-	frag_step_plan_release(&plan);
+	for (size_t i = 0; i < x.dev.events_count; i++)
+		x.dev.events[i].time_us = 1000 + i;
+	opt.window_us = x.dev.events_count / 4;
+	SUCCEEDS(frag_step_plan_make(&x.dev, &opt, &x.plan, NULL));
+	assert_in_range(x.plan.steps_count, 4, 5);
+	assert_in_range(x.plan.requests_count, half * 3 / 5, half * 3 / 2);
+	frag_step_plan_release(&x.plan);
 	opt.train = 7;
-	assert_int_equal(frag_step_plan_make(&dev, &opt, &plan, &test_err), FRAG_EINPUT);
-	for (size_t i = 0; i < dev.events_count; i++)
-		dev.events[i].time_us = i << 24;
+	assert_int_equal(frag_step_plan_make(&x.dev, &opt, &x.plan, &test_err), FRAG_EINPUT);
+	for (size_t i = 0; i < x.dev.events_count; i++)
+		x.dev.events[i].time_us = i << 24;
 	opt.window_us = 1;
-	assert_int_equal(frag_step_plan_make(&dev, &opt, &plan, &test_err), FRAG_EUSAGE);
+	assert_int_equal(frag_step_plan_make(&x.dev, &opt, &x.plan, &test_err), FRAG_EUSAGE);
 	opt = (struct frag_step_options){ .slack = -1, .budget_ns = 1000000 };
-	assert_int_equal(frag_step_plan_make(&none, &opt, &plan, &test_err), FRAG_EINPUT);
+	assert_int_equal(frag_step_plan_make(&none, &opt, &x.plan, &test_err), FRAG_EINPUT);
 }
 
 /* Events after the planned steps do not affect the plan: the same trace cut off there gives the same
