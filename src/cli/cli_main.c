@@ -96,16 +96,6 @@ static int read_line(struct frag_cli *cli, const struct frag_arg_table *tables,
 	return frag_outputs_check(cli, tables, err);
 }
 
-/* Files that the program wrote, of all its runs. */
-static void say_held(const struct frag_cli *cli)
-{
-	char text[2000], *rest = text, *line;
-
-	frag_held_say(text, sizeof(text));
-	while ((line = strsep(&rest, "\n")) && *line)
-		frag_cli_note(cli, "%s", line);
-}
-
 static int run_command(const struct frag_cmd *cmd, int argc, char **argv)
 {
 	bool need_unknown = false;
@@ -136,7 +126,7 @@ static int run_command(const struct frag_cmd *cmd, int argc, char **argv)
 	else if (!rc)
 		rc = cmd->run(&cli, options, &err);
 	if (cmd->program)
-		say_held(&cli);
+		frag_held_say(frag_cli_note_text, &cli);
 	rc = !rc && need_unknown ? FRAG_EXIT_UNKNOWN : rc;
 	/* those that run a program may end with its status */
 	if (rc < 0 || (rc > FRAG_EXIT_UNKNOWN && !cmd->program))

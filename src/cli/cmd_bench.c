@@ -20,39 +20,28 @@ static const struct frag_arg options[] = {
 	{ 0 },
 };
 
-static int bench_calls(const struct frag_cli *cli, const struct options *o, struct frag_err *err)
+static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
+	struct options *o = values;
+	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
 	FRAG_AUTO(frag_bench_release)
 	struct frag_bench b = { .repeats = o->repeats ? (unsigned)FRAG_MIN(o->repeats, 64u) : 32 };
-	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
 	struct frag_session_host host;
-
-	frag_cli_host(cli, &host);
-	FRAG_TRY(frag_bench_open(&b, &host, &cli->target.limit, err));
-	FRAG_TRY(frag_bench_calls(&b, err));
-	frag_bench_calls_answer(&b, &a);
-	return frag_cli_show_answer(cli, &a, err);
-}
-
-static int bench_policies(const struct frag_cli *cli, struct options *o, struct frag_err *err)
-{
-	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
-	struct frag_session_host host;
-	struct frag_bench_policies b = { .host = &host,
+	struct frag_bench_policies p = { .host = &host,
 					 .limit = &cli->target.limit,
 					 .policies = &o->policies,
 					 .passes = o->repeats ? (unsigned)o->repeats : 5,
 					 .a = &a };
 
 	frag_cli_host(cli, &host);
-	FRAG_TRY(frag_bench_policies_answer(&b, cli->operands, cli->operands_count, err));
+	if (cli->operands_count) {
+		FRAG_TRY(frag_bench_policies_answer(&p, cli->operands, cli->operands_count, err));
+	} else {
+		FRAG_TRY(frag_bench_open(&b, &host, &cli->target.limit, err));
+		FRAG_TRY(frag_bench_calls(&b, err));
+		frag_bench_calls_answer(&b, &a);
+	}
 	return frag_cli_show_answer(cli, &a, err);
-}
-
-static int run(struct frag_cli *cli, void *values, struct frag_err *err)
-{
-	return cli->operands_count ? bench_policies(cli, values, err)
-				   : bench_calls(cli, values, err);
 }
 
 const struct frag_cmd frag_cmd_bench = {

@@ -80,7 +80,7 @@ const struct frag_cmd frag_cmd_compare = {
 		  FRAG_CLI_MANAGED | FRAG_CLI_COST | FRAG_CLI_PAGE,
 	.answer = &frag_report_shape,
 	FRAG_CMD_OPTIONS(struct frag_session, options, frag_cli_replay_args),
-	.init = frag_cli_replays_init,
+	.init = frag_session_init,
 	.run = run,
-	.release = frag_cli_replays_release,
+	.release = frag_session_release,
 };

@@ -75,34 +75,6 @@ static int choose_device(const struct options *o, const struct frag_recording *i
 	return 0;
 }
 
-static int explain(const struct frag_cli *cli, const struct options *o,
-		   const struct frag_recording *in, struct frag_err *err)
-{
-	const struct frag_explain_options opt = { .at = o->at,
-						  .by = o->by,
-						  .frame = o->frame,
-						  .top = o->top,
-						  .series = cli->out != NULL };
-	struct frag_case c = { .recorded = frag_policy_is_recorded(o->policy),
-			       .target = cli->target,
-			       .threads = cli->threads };
-	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
-	FRAG_AUTO(frag_answer_release) struct frag_answer answer = { 0 };
-	FRAG_AUTO(frag_explained_destroy_at) struct frag_explained *x = NULL;
-	FRAG_AUTO(frag_progress_end) struct frag_progress progress = { 0 };
-	const struct frag_unit *unit;
-
-	FRAG_TRY(choose_device(o, in, &unit, err));
-	FRAG_TRY(frag_cli_spec(cli, in, o->policy, &spec, err));
-	c.events = unit->events;
-	c.spec = spec;
-	FRAG_TRY_CALLOC(x, 1, "explanation", err);
-	frag_cli_show(&progress, "explaining", unit->label);
-	FRAG_TRY(frag_explain(&c, &opt, &answer, x, err));
-	frag_progress_end(&progress);
-	return put_all(cli, o, in, spec, x, unit->label, err);
-}
-
 static const struct frag_arg options[] = {
 	{ FRAG_ARG_OWN, "at", .set = set_at, .value = "MOMENT",
 	  .help = "peak (of reserved memory), oom or oom:N (the N-th refused request; oom is the "
@@ -135,10 +107,32 @@ static void init(void *values)
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
+	const struct options *o = values;
+	const struct frag_explain_options opt = { .at = o->at,
+						  .by = o->by,
+						  .frame = o->frame,
+						  .top = o->top,
+						  .series = cli->out != NULL };
+	struct frag_case c = { .recorded = frag_policy_is_recorded(o->policy),
+			       .threads = cli->threads };
 	FRAG_AUTO(frag_recording_release) struct frag_recording in = { 0 };
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
+	FRAG_AUTO(frag_answer_release) struct frag_answer answer = { 0 };
+	FRAG_AUTO(frag_explained_destroy_at) struct frag_explained *x = NULL;
+	FRAG_AUTO(frag_progress_end) struct frag_progress progress = { 0 };
+	const struct frag_unit *unit;
 
 	FRAG_TRY(frag_recording_open(&in, cli->operands[0], &cli->target, 0, err));
-	return explain(cli, values, &in, err);
+	FRAG_TRY(choose_device(o, &in, &unit, err));
+	FRAG_TRY(frag_cli_spec(cli, &in, o->policy, &spec, err));
+	c.target = cli->target;
+	c.events = unit->events;
+	c.spec = spec;
+	FRAG_TRY_CALLOC(x, 1, "explanation", err);
+	frag_cli_show(&progress, "explaining", unit->label);
+	FRAG_TRY(frag_explain(&c, &opt, &answer, x, err));
+	frag_progress_end(&progress);
+	return put_all(cli, o, &in, spec, x, unit->label, err);
 }
 
 const struct frag_cmd frag_cmd_explain = {

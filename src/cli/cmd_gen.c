@@ -13,14 +13,24 @@ struct options {
 	uint32_t first, last;	/* steps, 0 = not given */
 };
 
-static int repeat(const struct frag_cli *cli, const struct options *o, struct frag_err *err)
+static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
+	static const char *const kinds[] = { "repeat", NULL };
+	const struct options *o = values;
+	const char *name = cli->operands[0], *near = frag_nearest(name, kinds);
 	const struct frag_repeat_options opt = {
 		.times = o->times, .events = o->events, .first = o->first, .last = o->last
 	};
 	FRAG_AUTO(frag_recording_release) struct frag_recording in = { 0 };
 	FRAG_AUTO(frag_repeat_release) struct frag_repeat r = { 0 };
 
+	if (strcmp(name, kinds[0]) != 0)
+		return frag_fail(err, FRAG_EUSAGE,
+				 near ? "unknown kind '%.60s'; did you mean '%s'?"
+				      : "unknown kind of trace '%.60s'; use repeat",
+				 name, near);
+	if (!o->output)
+		return frag_fail(err, FRAG_EUSAGE, "no output file; name it with -o");
 	if (cli->operands_count < 2)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "missing operand: cufrag gen repeat TRACE needs the trace to "
@@ -43,22 +53,6 @@ static int repeat(const struct frag_cli *cli, const struct options *o, struct fr
 			.round = r.windows[0].steps ? "whole steps" : "the steady part",
 		},
 		err);
-}
-
-static int run(struct frag_cli *cli, void *values, struct frag_err *err)
-{
-	static const char *const kinds[] = { "repeat", NULL };
-	const struct options *o = values;
-	const char *name = cli->operands[0], *near = frag_nearest(name, kinds);
-
-	if (strcmp(name, kinds[0]) != 0)
-		return frag_fail(err, FRAG_EUSAGE,
-				 near ? "unknown kind '%.60s'; did you mean '%s'?"
-				      : "unknown kind of trace '%.60s'; use repeat",
-				 name, near);
-	if (!o->output)
-		return frag_fail(err, FRAG_EUSAGE, "no output file; name it with -o");
-	return repeat(cli, o, err);
 }
 
 /* "250000", "100M": with k, M and G for powers of ten, as events are counted. */

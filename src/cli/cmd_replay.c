@@ -24,16 +24,6 @@ void frag_cli_host(const struct frag_cli *cli, struct frag_session_host *out)
 					   .ctx = cli };
 }
 
-void frag_cli_replays_init(void *session)
-{
-	frag_session_init(session);
-}
-
-void frag_cli_replays_release(void *session)
-{
-	frag_session_release(session);
-}
-
 int frag_cli_replays_begin(struct frag_session *s, const struct frag_cli *cli, struct frag_err *err)
 {
 	FRAG_AUTO(frag_text_release) struct frag_text line = { 0 };
@@ -166,7 +156,7 @@ const struct frag_cmd frag_cmd_replay = {
 		  FRAG_CLI_COST | FRAG_CLI_PAGE,
 	.answer = &frag_report_shape,
 	FRAG_CMD_OPTIONS(struct frag_session, options, frag_cli_replay_args),
-	.init = frag_cli_replays_init,
+	.init = frag_session_init,
 	.run = run,
-	.release = frag_cli_replays_release,
+	.release = frag_session_release,
 };

@@ -152,30 +152,6 @@ static int predict(struct frag_prediction *p, const struct options *o, struct fr
 	return frag_prediction_make(p, &o->policies, o->to.n, o->to.count, o->most, err);
 }
 
-static int scale(struct frag_prediction *p, struct frag_cli *cli, struct options *o,
-		 struct frag_err *err)
-{
-	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
-	char name[FRAG_VARY_NAME] = "value", card[40];
-	struct recorder r = { cli, o, name };
-
-	if (o->output && o->to.count != 1)
-		return frag_fail(err, FRAG_EUSAGE, "-o writes the trace at one value: give --to N");
-	FRAG_TRY(frag_policy_texts_default(&o->policies,
-					   "recorded;pytorch:expandable_segments:True", err));
-	FRAG_TRY(frag_policy_texts_check(&o->policies, NULL, err));
-	FRAG_TRY(get_parts(p, &r, name, err));
-	p->name = name;
-	FRAG_TRY(predict(p, o, err));
-	if (cli->program && p->largest_low[0] != UINT64_MAX)
-		FRAG_TRY(frag_prediction_confirm(p, try_value, &r, err));
-	if (o->output)
-		FRAG_TRY(frag_prediction_write(p, o->to.n[0], o->output, err));
-	a.estimated = cli->estimated;
-	FRAG_TRY(frag_prediction_answer(p, frag_cli_card(cli, card, sizeof(card)), &a, err));
-	return frag_cli_show_answer(cli, &a, err);
-}
-
 #define AT(field) FRAG_ARG_AT(struct options, field)
 
 static const struct frag_arg options[] = {
@@ -199,8 +175,26 @@ static const struct frag_arg options[] = {
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	FRAG_AUTO(frag_prediction_release) struct frag_prediction p = { .target = &cli->target };
+	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
+	struct options *o = values;
+	char name[FRAG_VARY_NAME] = "value", card[40];
+	struct recorder r = { cli, o, name };
 
-	return scale(&p, cli, values, err);
+	if (o->output && o->to.count != 1)
+		return frag_fail(err, FRAG_EUSAGE, "-o writes the trace at one value: give --to N");
+	FRAG_TRY(frag_policy_texts_default(&o->policies,
+					   "recorded;pytorch:expandable_segments:True", err));
+	FRAG_TRY(frag_policy_texts_check(&o->policies, NULL, err));
+	FRAG_TRY(get_parts(&p, &r, name, err));
+	p.name = name;
+	FRAG_TRY(predict(&p, o, err));
+	if (cli->program && p.largest_low[0] != UINT64_MAX)
+		FRAG_TRY(frag_prediction_confirm(&p, try_value, &r, err));
+	if (o->output)
+		FRAG_TRY(frag_prediction_write(&p, o->to.n[0], o->output, err));
+	a.estimated = cli->estimated;
+	FRAG_TRY(frag_prediction_answer(&p, frag_cli_card(cli, card, sizeof(card)), &a, err));
+	return frag_cli_show_answer(cli, &a, err);
 }
 
 const struct frag_cmd frag_cmd_scale = {

@@ -10,28 +10,6 @@ struct options {
 	uint64_t budget, cap, top;
 };
 
-static int tune(struct frag_tuning *t, struct frag_cli *cli, struct options *o,
-		struct frag_err *err)
-{
-	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
-
-	FRAG_TRY(frag_policy_texts_default(&o->spaces, "pytorch", err));
-	FRAG_TRY(frag_policy_texts_check(&o->spaces, NULL, err));
-	FRAG_TRY(frag_recordings_open(&t->units, cli->operands, cli->operands_count, &cli->target,
-				      0, err));
-	t->options = (struct frag_tune_options){ .spaces = (const char *const *)o->spaces.text,
-						 .spaces_count = o->spaces.count,
-						 .baseline = o->baseline,
-						 .objective = o->objective,
-						 .budget = o->budget };
-	FRAG_TRY(frag_tuning_search(t, cli->threads, err));
-	a.estimated = cli->estimated;
-	FRAG_TRY(frag_tuning_answer(t, o->top, &a, err));
-	return frag_cli_show_answer(cli, &a, err);
-}
-
-/* ---- the command ----------------------------------------------------------------- */
-
 static const char *const objectives[] = { "peak", "card", "time", NULL };
 
 #define AT(field) FRAG_ARG_AT(struct options, field)
@@ -61,8 +39,21 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	struct options *o = values;
 	FRAG_AUTO(frag_tuning_release)
 	struct frag_tuning t = { .target = &cli->target, .cap_bytes = o->cap };
+	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
 
-	FRAG_TRY(tune(&t, cli, o, err));
+	FRAG_TRY(frag_policy_texts_default(&o->spaces, "pytorch", err));
+	FRAG_TRY(frag_policy_texts_check(&o->spaces, NULL, err));
+	FRAG_TRY(frag_recordings_open(&t.units, cli->operands, cli->operands_count, &cli->target, 0,
+				      err));
+	t.options = (struct frag_tune_options){ .spaces = (const char *const *)o->spaces.text,
+						.spaces_count = o->spaces.count,
+						.baseline = o->baseline,
+						.objective = o->objective,
+						.budget = o->budget };
+	FRAG_TRY(frag_tuning_search(&t, cli->threads, err));
+	a.estimated = cli->estimated;
+	FRAG_TRY(frag_tuning_answer(&t, o->top, &a, err));
+	FRAG_TRY(frag_cli_show_answer(cli, &a, err));
 	if (!t.found.complete) {
 		frag_cli_note(cli,
 			      "interrupted after %zu of at most %llu settings; the answer is the "

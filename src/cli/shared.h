@@ -14,9 +14,6 @@
 
 /* Options of both commands; their struct is a struct frag_session. */
 extern const struct frag_arg frag_cli_replay_args[];
-/* frag_cmd.init and .release of both. */
-void frag_cli_replays_init(void *session);
-void frag_cli_replays_release(void *session);
 
 /* The device of the command line, for a session. */
 void frag_cli_host(const struct frag_cli *cli, struct frag_session_host *out);

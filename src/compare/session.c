@@ -2,14 +2,18 @@
 /* A session's beginning and end and its recordings. */
 #include "session.h"
 
-void frag_session_init(struct frag_session *s)
+void frag_session_init(void *session)
 {
+	struct frag_session *s = session;
+
 	frag_run_options_defaults(&s->run);
 	s->run.losses = s->run.latency = true;
 }
 
-void frag_session_release(struct frag_session *s)
+void frag_session_release(void *session)
 {
+	struct frag_session *s = session;
+
 	for (size_t i = 0; i < s->sections_count; i++)
 		frag_section_release(&s->sections[i]);
 	FRAG_FREE(s->sections, s->date_text, s->command_line);

@@ -75,8 +75,9 @@ struct frag_session {
 	struct frag_text missing; /* traces that were not begun when Ctrl-C came */
 };
 
-void frag_session_init(struct frag_session *s);
-void frag_session_release(struct frag_session *s);
+/* Of a struct frag_session, as frag_cmd.init and .release. */
+void frag_session_init(void *session);
+void frag_session_release(void *session);
 
 /* Replays all traces and writes the report. */
 int frag_session_run(struct frag_session *s, struct frag_err *err);

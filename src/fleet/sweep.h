@@ -97,8 +97,9 @@ struct frag_sweep {
 
 /* "3/16": the fourth of sixteen; "/16": the array job says which. */
 int frag_sweep_set_shard(void *shard, const char *text, struct frag_err *err);
-/* The index of "/16", or all of it, from the environment of an array job. Errors: FRAG_EUSAGE. */
-int frag_sweep_find_index(struct frag_sweep_shard *s, struct frag_err *err);
+/* The index of "/16", or all of it, from the environment of an array job, else (of_mpi) the rank of
+ * mpirun or srun: each task of an array may be rank 0 of a job of its own. Errors: FRAG_EUSAGE. */
+int frag_sweep_find_index(struct frag_sweep_shard *s, bool of_mpi, struct frag_err *err);
 /* A shard of an array job? Then finds i, n and the names of the outputs. Errors: FRAG_EUSAGE. */
 int frag_sweep_find_shard(struct frag_sweep *s, struct frag_err *err);
 void frag_sweep_release(struct frag_sweep *s);

@@ -51,14 +51,18 @@ static bool slurm_index(unsigned *i, unsigned *n)
 	return true;
 }
 
-int frag_sweep_find_index(struct frag_sweep_shard *s, struct frag_err *err)
+int frag_sweep_find_index(struct frag_sweep_shard *s, bool of_mpi, struct frag_err *err)
 {
+	static const char *const ranks[] = { "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+					     "MV2_COMM_WORLD_RANK", "SLURM_PROCID" };
 	unsigned i = 0, n = 0;
-	bool array = slurm_index(&i, &n);
+	bool array = slurm_index(&i, &n), found = array || env_number("JOB_COMPLETION_INDEX", &i);
 
+	for (size_t k = 0; of_mpi && !found && k < FRAG_ARRAY_LEN(ranks); k++)
+		found = env_number(ranks[k], &i);
 	if ((s->n && !s->auto_i) || (!s->n && !(array && n)))
 		return 0;
-	if (!array && !env_number("JOB_COMPLETION_INDEX", &i))
+	if (!found)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "--shard /%u needs SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX in "
 				 "the environment",
@@ -88,7 +92,7 @@ int frag_sweep_find_shard(struct frag_sweep *s, struct frag_err *err)
 {
 	const char **const outputs[] = { &s->output, &s->csv };
 
-	FRAG_TRY(frag_sweep_find_index(&s->shard, err));
+	FRAG_TRY(frag_sweep_find_index(&s->shard, false, err));
 	for (size_t i = 0; s->shard.n && i < FRAG_ARRAY_LEN(outputs); i++) {
 		if (!*outputs[i] || !strcmp(*outputs[i], "-"))
 			continue;

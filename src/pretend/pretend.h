@@ -58,8 +58,8 @@ extern const struct frag_arg frag_pretend_rows[], frag_pretend_run_rows[], frag_
 
 /* Before a command: what it held back is said once, also if processes that it forks record. */
 void frag_held_watch(void);
-/* What was held back since then, as sentences that end with a newline; "": nothing. */
-void frag_held_say(char *text, size_t cap);
+/* Notes what was held back since then. */
+void frag_held_say(void (*note)(const void *ctx, const char *text), const void *ctx);
 
 /* For frag_launch_policy.cards, with a struct frag_pretend as its options; for frag_launch.collect. */
 extern const struct frag_launch_cards frag_pretend_cards;

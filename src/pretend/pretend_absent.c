@@ -25,10 +25,9 @@ void frag_held_watch(void)
 {
 }
 
-void frag_held_say(char *text, size_t cap)
+void frag_held_say(void (*note)(const void *ctx, const char *text), const void *ctx)
 {
-	if (cap)
-		*text = '\0';
+	(void)note, (void)ctx;
 }
 
 int frag_pretend_collect(const struct frag_launch *l, const char *folder, int status,

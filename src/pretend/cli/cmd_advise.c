@@ -42,8 +42,19 @@ static int try_or_edit(struct frag_cli *cli, struct frag_advising *a, struct fra
 	return frag_advise_recording(a, &r, err);
 }
 
-static int advise(struct frag_cli *cli, struct options *o, struct frag_err *err)
+static const struct frag_arg options[] = {
+	{ FRAG_ARG_TEXT, "changes", FRAG_ARG_AT(struct options, changes), .value = "LIST",
+	  .help = "try only these, as checkpoint,fused (default: all that apply)" },
+	{ FRAG_ARG_UINT, "time", FRAG_ARG_AT(struct options, seconds), .value = "SECONDS", .min = 1,
+	  .max = 86400,
+	  .help = "end a run after this time (default: a minute and ten times what the unchanged "
+		  "program takes)" },
+	{ 0 },
+};
+
+static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
+	struct options *o = values;
 	const struct frag_gpu *gpu = frag_gpu_find(cli->gpu_ ? cli->gpu_ : "h200");
 	FRAG_AUTO(frag_answer_release) struct frag_answer answer = { 0 };
 	FRAG_AUTO(frag_advising_release)
@@ -59,6 +70,8 @@ static int advise(struct frag_cli *cli, struct options *o, struct frag_err *err)
 				   .progress = tell,
 				   .ctx = cli };
 
+	if (!cli->program == !cli->operands_count)
+		return frag_fail(err, FRAG_EUSAGE, "give a program behind --, or one trace");
 	if (cli->capacity_bytes)
 		a.card.label = "a card of that size";
 	a.card.total_bytes = cli->target.card.total_bytes;
@@ -74,25 +87,6 @@ static int advise(struct frag_cli *cli, struct options *o, struct frag_err *err)
 	if (a.interrupted)
 		return frag_code_exit(FRAG_EINTR);
 	return cli->program && a.named && !a.fits ? FRAG_EXIT_CONDITION : FRAG_EXIT_DONE;
-}
-
-static const struct frag_arg options[] = {
-	{ FRAG_ARG_TEXT, "changes", FRAG_ARG_AT(struct options, changes), .value = "LIST",
-	  .help = "try only these, as checkpoint,fused (default: all that apply)" },
-	{ FRAG_ARG_UINT, "time", FRAG_ARG_AT(struct options, seconds), .value = "SECONDS", .min = 1,
-	  .max = 86400,
-	  .help = "end a run after this time (default: a minute and ten times what the unchanged "
-		  "program takes)" },
-	{ 0 },
-};
-
-static int run(struct frag_cli *cli, void *values, struct frag_err *err)
-{
-	struct options *o = values;
-
-	if (!cli->program == !cli->operands_count)
-		return frag_fail(err, FRAG_EUSAGE, "give a program behind --, or one trace");
-	return advise(cli, o, err);
 }
 
 const struct frag_cmd frag_cmd_advise = {

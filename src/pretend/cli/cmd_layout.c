@@ -27,23 +27,6 @@ static int set_shard(void *whole, const char *text, struct frag_err *err)
 
 /* ---- shards of an array job that share --keep ------------------------------------------- */
 
-/* "/16" under mpirun or srun: its rank, unless it is in an array, each task of which may be rank 0 of a job of its own. */
-static void find_mpi_rank(struct frag_sweep_shard *s)
-{
-	static const char *const names[] = { "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
-					     "MV2_COMM_WORLD_RANK", "SLURM_PROCID" };
-	bool array = getenv("SLURM_ARRAY_TASK_ID") || getenv("JOB_COMPLETION_INDEX");
-
-	for (size_t k = 0; s->auto_i && !array && k < FRAG_ARRAY_LEN(names); k++) {
-		const char *rank = getenv(names[k]);
-
-		if (rank && strtoul(rank, NULL, 10) < s->n) {
-			s->i = (unsigned)strtoul(rank, NULL, 10);
-			s->auto_i = false;
-		}
-	}
-}
-
 extern char **environ;
 
 /* cufrag's own job is not the planned one: programs read their rank from these. */
@@ -69,9 +52,8 @@ static void forget_array_job(void)
 static int find_shard(struct frag_layouts *x, struct frag_sweep_shard *shard, const char *store,
 		      struct frag_err *err)
 {
-	find_mpi_rank(shard);
 	if (shard->n)
-		FRAG_TRY(frag_sweep_find_index(shard, err));
+		FRAG_TRY(frag_sweep_find_index(shard, true, err));
 	x->shard_i = shard->i;
 	x->shard_n = shard->n;
 	if (x->shard_n)
@@ -116,24 +98,23 @@ static int write_store(struct frag_cli *cli, const struct frag_layouts *x, const
 
 /* ---- the plan --------------------------------------------------------------------------- */
 
-static void tell(void *cli, const char *text)
+static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
-	frag_cli_note(cli, "%s", text);
-}
-
-static int plan(struct frag_cli *cli, struct options *o, const struct frag_catalog *catalog,
-		struct frag_err *err)
-{
+	FRAG_AUTO(frag_catalog_release) struct frag_catalog catalog = { 0 };
 	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
+	struct options *o = values;
 	struct frag_layouts *x = &o->all;
 	uint64_t enough = 0;
 
+	if (!x->jobs)
+		x->jobs = FRAG_MIN(cli->threads, FRAG_LAYOUT_JOBS);
 	x->asked.program = cli->program;
 	x->asked.headroom = cli->headroom;
 	x->seed = cli->target.seed;
-	x->tell = tell;
+	x->tell = frag_cli_note_text;
 	x->ctx = cli;
-	FRAG_TRY(frag_layouts_plan(x, catalog, err));
+	FRAG_TRY(frag_catalog_init(&catalog, cli->cards, cli->vendor, err));
+	FRAG_TRY(frag_layouts_plan(x, &catalog, err));
 	FRAG_TRY(find_shard(x, &o->shard, o->store, err));
 	FRAG_TRY(frag_layouts_open(x, err));
 	FRAG_TRY(frag_layouts_run(x, err));
@@ -241,17 +222,6 @@ static const struct frag_arg options[] = {
 static void release(void *values)
 {
 	frag_layouts_release(&((struct options *)values)->all);
-}
-
-static int run(struct frag_cli *cli, void *values, struct frag_err *err)
-{
-	FRAG_AUTO(frag_catalog_release) struct frag_catalog catalog = { 0 };
-	struct frag_layouts *all = &((struct options *)values)->all;
-
-	if (!all->jobs)
-		all->jobs = FRAG_MIN(cli->threads, FRAG_LAYOUT_JOBS);
-	FRAG_TRY(frag_catalog_init(&catalog, cli->cards, cli->vendor, err));
-	return plan(cli, values, &catalog, err);
 }
 
 const struct frag_cmd frag_cmd_layout = {

@@ -183,32 +183,22 @@ static int make_points(struct frag_layouts *x, struct frag_err *err)
 static int take_shard(struct frag_layouts *x, struct frag_err *err)
 {
 	struct frag_axes *a = &x->axes;
-	FRAG_AUTO_FREE uint64_t *groups = NULL;
-	size_t count = 0, kept = 0;
+	size_t kept = 0;
 
-	if (!x->shard_n)
-		return 0;
-	FRAG_TRY_CALLOC(groups, a->layouts_count, "layouts", err);
-	for (size_t l = 0; l < a->layouts_count; l++) {
+	for (size_t l = 0; x->shard_n && l < a->layouts_count; l++) {
 		uint64_t group = 0;
-		size_t g = 0;
 
 		for (size_t k = 0; k < a->count; k++)
 			if (a->list[k].order == FRAG_AXIS_ANY)
 				group = group * a->list[k].count + a->at[l * a->count + k];
-		while (g < count && groups[g] != group)
-			g++;
-		groups[g] = group;
-		count = FRAG_MAX(count, g + 1);
-		if (g % x->shard_n == x->shard_i)
+		if (group % x->shard_n == x->shard_i)
 			memmove(a->at + kept++ * a->count, a->at + l * a->count,
 				a->count * sizeof(*a->at));
 	}
-	a->layouts_count = kept;
-	return kept ? 0
-		    : frag_fail(err, FRAG_EUSAGE,
-				"no layout is left for shard %u/%u: there are %zu groups",
-				x->shard_i, x->shard_n, count);
+	a->layouts_count = x->shard_n ? kept : a->layouts_count;
+	return a->layouts_count ? 0
+				: frag_fail(err, FRAG_EUSAGE, "no layout is left for shard %u/%u",
+					    x->shard_i, x->shard_n);
 }
 
 /* Checks the settings before anything runs. */

@@ -114,8 +114,8 @@ struct frag_layouts {
 	const char *keep;	   /* folder for the recordings; NULL = none */
 	bool resume;		   /* recordings in `keep` are reused */
 	unsigned shard_i, shard_n; /* every n-th group from the i-th on; n 0: all */
-	void (*tell)(void *ctx, const char *text);
-	void *ctx;
+	void (*tell)(const void *ctx, const char *text);
+	const void *ctx;
 	/* found */
 	const char *folder;		   /* temporary, of all layouts */
 	size_t classes[FRAG_LAYOUT_CARDS]; /* of each card */

@@ -71,32 +71,28 @@ static int add(const char *path, const struct stat *st, int kind, struct FTW *at
 	return 0;
 }
 
-void frag_held_say(char *text, size_t cap)
+void frag_held_say(void (*note)(const void *ctx, const char *text), const void *ctx)
 {
-	size_t n = 0;
+	const struct written *w = sums ? &sums->most : &now;
+	const bool one = w->count == 1;
+	char text[600];
 
-	*text = '\0';
-	if (sums && sums->most.count)
-		n = (size_t)snprintf(text, cap,
-				     "%llu %s (%s) that the program wrote %s held back: %s; "
-				     "--keep-writes keeps %s\n",
-				     (unsigned long long)sums->most.count,
-				     sums->most.count == 1 ? "file" : "files",
-				     FRAG_BYTES(sums->most.bytes),
-				     sums->most.count == 1 ? "was" : "were", sums->most.names,
-				     sums->most.count == 1 ? "it" : "them");
+	snprintf(text, sizeof(text),
+		 "%llu %s (%s) that the program wrote %s held back: %s; --keep-writes keeps %s",
+		 (unsigned long long)w->count, one ? "file" : "files", FRAG_BYTES(w->bytes),
+		 one ? "was" : "were", w->names, one ? "it" : "them");
+	if (w->count)
+		note(ctx, text);
 	if (sums && sums->full)
-		n += (size_t)snprintf(text + n, cap - n,
-				      "for more there was no room (--writes-max, TMPDIR): the "
-				      "program was told that the "
-				      "disk is full\n");
+		note(ctx, "for more there was no room (--writes-max, TMPDIR): the program was told "
+			  "that the disk is full");
+	snprintf(text, sizeof(text),
+		 "the program started %llu that %s: what they wrote was not held back",
+		 sums ? (unsigned long long)sums->unseen : 0,
+		 sums && sums->unseen == 1 ? "is linked statically or has other rights"
+					   : "are linked statically or have other rights");
 	if (sums && sums->unseen)
-		snprintf(text + n, cap - n,
-			 "the program started %llu that %s linked statically or %s other rights: "
-			 "what they wrote was not "
-			 "held back\n",
-			 (unsigned long long)sums->unseen, sums->unseen == 1 ? "is" : "are",
-			 sums->unseen == 1 ? "has" : "have");
+		note(ctx, text);
 }
 
 /* ---- one run ------------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values set in JSON and YAML. Conditions: what they mean, and where they are wrong. */
+/* Values set in JSON and YAML. Conditions: what they mean, and where they are wrong; too deep and too long ones:
+ * tests/cli/cases/layout_hostile.sh. */
 #include "test.h"
 
 #include "pretend/layout/config.h"
@@ -80,24 +81,4 @@ TEST(long_keys_and_values)
 	SUCCEEDS(frag_config_set("{}", false, of, "1", &key, NULL));
 	snprintf(wanted, sizeof(wanted), "{\"%s\": 1}\n", of);
 	assert_string_equal(key, wanted);
-}
-
-TEST(conditions_are_bounded)
-{
-	char text[1002];
-	bool holds = false;
-
-	for (size_t k = 0; k < 3; k++) {
-		memset(text, "(!-"[k], 999);
-		text[999] = '\0';
-		FAILS(FRAG_EUSAGE, "too deep",
-		      frag_where_holds(text, value, NULL, &holds, &test_err));
-	}
-	memset(text, ' ', sizeof(text));
-	text[999] = '1';
-	text[1000] = text[1001] = '\0';
-	SUCCEEDS(frag_where_holds(text, value, NULL, &holds, NULL));
-	assert_true(holds);
-	text[1000] = '1';
-	assert_int_equal(frag_where_holds(text, value, NULL, &holds, NULL), FRAG_EUSAGE);
 }

@@ -8,7 +8,6 @@ import subprocess
 import sys
 
 import cufrag_protocol as protocol
-from cufrag_fork_server import run_program
 from cufrag_hooks import hook, replace
 
 LOCAL_RANK = "${local_rank}"  # as torchrun writes it
@@ -20,8 +19,9 @@ def is_rank():
 
 def go_on(words, env=None):
     """As the process with these words, which the launcher would start."""
-    del os.environ["CUFRAG_PRETEND_LAUNCHED"]
+    from cufrag_fork_server import run_program
     os.environ.update(env or {})
+    del os.environ["CUFRAG_PRETEND_LAUNCHED"]
     words = [word.replace(LOCAL_RANK, os.environ["LOCAL_RANK"]) for word in words]
     if words[0] != sys.executable:
         os.execvp(words[0], words)
@@ -35,8 +35,10 @@ def go_on_for_torchrun(card, module):
     start = module.elastic_launch.__call__
 
     def call(launch, *args):
-        if not is_rank() or callable(launch._entrypoint):
+        if not is_rank():
             return start(launch, *args)
+        if callable(launch._entrypoint):  # --run-path
+            return launch._entrypoint(*args)
         go_on([launch._entrypoint, *args])
     module.elastic_launch.__call__ = call
 
