@@ -155,7 +155,7 @@ def answer_cft(driver, call, _):
 
 def test_damage(driver):
     image = sample(driver)
-    for at in range(0, len(image), 7 if QUICK else 1):
+    for at in range(0, len(image), 7 if QUICK else 3):
         refused(driver, [*image[:at], image[at] ^ 1 << at % 8, *image[at + 1:]], False)
         refused(driver, image[:at], False)
     assert refused(driver, image + b"\0", False).startswith(f"at {len(image)}: ")
@@ -188,7 +188,7 @@ def test_foreign_events(driver):
 
 def test_random(driver):
     """With evidence, and with slots that no reader gives; blocks of a file hold 65536 events."""
-    for count in (1, 300, 65535, 65536, 65537, 140000)[::2 if QUICK else 1]:
+    for count in (1, 65537) if QUICK else (1, 300, 65536, 65537, 140000):
         read_rows(driver, made(count, count))
         driver.ask("reverse")
         driver.ask("round")
@@ -357,22 +357,22 @@ def recording(driver, path):
 
 def test_repeat_recorded(driver):
     for path in sorted(glob.glob("traces/*.cft") + glob.glob("tests/golden/recorded/*.cft")):
-        if os.path.getsize(path) < (12000 if QUICK else 100000):
+        if os.path.getsize(path) < (12000 if QUICK else 50000):
             recorded = recording(driver, path)
             driver.ask("repeat-short")
-            repeated(driver, "plain.cft", recorded, (1, 2, 3) if QUICK else (1, 2, 4))
+            repeated(driver, "plain.cft", recorded, (1, 3))
 
 
 def test_repeat_steps(driver):
     recorded = recording(driver, "traces/gnn.default.cft")
-    for steps in ("1..1", "1..120", "7..7", "30..61", "120..120")[::4 if QUICK else 1]:
-        repeated(driver, "plain.cft", recorded, (1, 2, 4), "--steps", steps)
+    for steps in ("1..1", "30..61", "120..120")[::2 if QUICK else 1]:
+        repeated(driver, "plain.cft", recorded, (1, 3), "--steps", steps)
 
 
 def test_repeat_random(driver):
     """Any stretch of any history: marks of steps, or others, in place of its trims."""
     rng = random.Random(1)
-    for seed in range(1, 5 if QUICK else 16):
+    for seed in range(1, 4 if QUICK else 9):
         rows, steps = made(seed, 400 + 37 * seed, odd=12), 0
         read_rows(driver, rows)
         for i, row in enumerate(rows):
@@ -386,7 +386,7 @@ def test_repeat_random(driver):
         os.replace(os.path.join(Driver.folder, "input"), os.path.join(Driver.folder, "random.cft"))
         for first in range(min(steps, 3) + 1):
             options = ["--steps", f"{first}..{steps}"] if first else []
-            repeated(driver, "random.cft", recorded, (1, 2, 3, 5), *options, void=True)
+            repeated(driver, "random.cft", recorded, (1, 2, 4), *options, void=True)
 
 
 def test_repeat_events(driver):
@@ -473,9 +473,9 @@ def test_cut_anywhere(driver):
     for settings, most in (("", 0.01), (":expandable_segments:True", 0),
                            (":roundup_power2_divisions:4", 0.01)):
         wrong = blocks_ = 0
-        for seed in range(1, 2 if QUICK else 4):
+        for seed in range(1, 2 if QUICK else 3):
             rows = made(seed, 400, streams=1, pools=1, most=40, large=26, odd=15)
-            for at in random.Random(seed).sample(range(len(rows)), 8 if QUICK else 40):
+            for at in random.Random(seed).sample(range(len(rows)), 8 if QUICK else 20):
                 some, all_ = cut(driver, rows, at, settings)
                 wrong, blocks_ = wrong + some, blocks_ + all_
         assert blocks_ > 50 and wrong <= most * blocks_, (wrong, blocks_)
