@@ -53,8 +53,9 @@ CFLAGS_debug   := -O0 -g3
 CFLAGS_asan    := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 CFLAGS_tsan    := -O1 -g1 -fsanitize=thread
 CFLAGS_cov     := -O0 -g --coverage
-# unlike gcc, clang 14 has no macro for it
-CFLAGS_fuzz    := $(CFLAGS_asan) -fsanitize=fuzzer-no-link -D__SANITIZE_ADDRESS__
+# unlike gcc, clang 14 has no macro for it. The sanitizer of addresses reports what is read through NULL, too; to look at
+# each pointer before takes a fifth of the time of compiling. `make asan` does.
+CFLAGS_fuzz    := $(CFLAGS_asan) -fno-sanitize=null -fsanitize=fuzzer-no-link -D__SANITIZE_ADDRESS__
 LDFLAGS_asan   := -fsanitize=address,undefined
 LDFLAGS_tsan   := -fsanitize=thread
 LDFLAGS_cov    := --coverage
@@ -71,7 +72,7 @@ ALL_CFLAGS  := -std=c17 $(WARN) $(CFLAGS_$(BUILD)) $(CFLAGS)
 # One object serves the program and the shared libraries: names are hidden but those that a policy from outside may call.
 EXTERNAL_API := $(wildcard src/base/external_api.h)
 SHARED_CFLAGS := -fPIC -fvisibility=hidden -fno-semantic-interposition $(addprefix -include ,$(EXTERNAL_API))
-# as needed: libarchive is opened when a compressed file is (src/trace/input/archive_lib.c)
+# as needed: libarchive is opened when a compressed file is (src/trace/input/unpack.c)
 ALL_LDFLAGS := -rdynamic -Wl,--as-needed -Wl,--compress-debug-sections=zlib $(LDFLAGS_$(BUILD)) $(LDFLAGS)
 LDLIBS   := $(PKG_LD) -lm -lpthread -ldl -lrt
 # OLD_GLIBC=1 links the same objects for glibc 2.28 and newer, with the other libraries inside, into a folder of their own
@@ -337,7 +338,7 @@ $(B)/obj/src/view/view_data.o: $(VIEW_SCRIPT) src/view/view.css Makefile
 		'	.global frag_view_js, frag_view_css, frag_view_sum' \
 		'frag_view_js:' '	.incbin "$(@:.o=.js)"' '	.byte 0' \
 		'frag_view_css:' '	.incbin "src/view/view.css"' '	.byte 0' \
-		'frag_view_sum:' "	.asciz \"$$(sha256sum < $(@:.o=.js) | cut -c 1-64)\"" \
+		'frag_view_sum:' "	.asciz \"$$(python3 -c 'import base64, hashlib, sys; print(base64.b64encode(hashlib.sha256(sys.stdin.buffer.read()).digest()).decode())' < $(@:.o=.js))\"" \
 		'	.section .note.GNU-stack,"",%progbits'; } > $(@:.o=.S)
 	$(Q)$(CC) -c -o $@ $(@:.o=.S)
 
@@ -379,6 +380,8 @@ $(FUZZ_BIN): $(patsubst %.c,$(B)/obj/%.o,$(FUZZ_SRC)) $(B)/libcufrag.a
 
 $(B)/obj/tests/%.o: CPPFLAGS += -I. -Itests/support -DFRAG_SHARED_TRACES='"$(SHARED_TRACES)"' -DFRAG_VERSION='"test"'
 $(patsubst tests/%.c,$(B)/obj/tests/%.o,$(TEST_SRC)) $(SUPPORT_OBJ): $(B)/test_flags
+# tests wait for what they test, not for themselves
+$(B)/obj/tests/%.o: ALL_CFLAGS += $(patsubst %,-O1,$(filter release,$(BUILD)))
 
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(LAB_OBJ) $(SUPPORT_OBJ) $(RECORD_OBJ) $(START_OBJ) $(READ_OBJ)) \
 	$(patsubst tests/%.c,$(B)/obj/tests/%.d,$(TEST_SRC) $(FUZZ_SRC)) \
@@ -556,9 +559,9 @@ cppcheck: $(GENERATED)
 # How far the analyzer follows a function. 40,000 take three times as long; `make nightly` has its default, 225,000.
 TIDY_NODES ?= 10000
 tidy: $(GENERATED)
-	$(Q)printf '%s\n' $(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC) $(CLI_SRC) | xargs -P 2 -I@ \
-		clang-tidy --quiet --extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang \
-			--extra-arg=max-nodes=$(TIDY_NODES) @ -- -std=c17 $(CPPFLAGS) $(CUDA_CPP) -DFRAG_VERSION='""' 2> $(B)/tidy.err || { cat $(B)/tidy.err >&2; exit 1; }
+	$(Q)printf '%s\n' $(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC) $(CLI_SRC) | xargs -P 2 -n 8 sh -c 'clang-tidy --quiet \
+		--extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang --extra-arg=max-nodes=$(TIDY_NODES) \
+		"$$@" -- -std=c17 $(CPPFLAGS) $(CUDA_CPP) -DFRAG_VERSION="\"\""' tidy 2> $(B)/tidy.err || { cat $(B)/tidy.err >&2; exit 1; }
 	@echo 'tidy: clean'
 
 # Scripts that begin with #!; the cases of tests/cli are pieces of one.

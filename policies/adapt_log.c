@@ -13,8 +13,7 @@
  * Time is the recorded time since the trace began, Size what was requested, Stream
  * the index of the stream. Without a file the events are only counted.
  *
- * The file is written beside its place and renamed when the instance is destroyed, so it is
- * complete or absent. A failed write is the error of the call. Devices but the first have a file of
+ * The file is complete or absent (base/outfile.h). A failed write is the error of the call. Devices but the first have a file of
  * their own, with their number before the ending: run.csv, run.1.csv.
  */
 #include <frag/policy.h>
@@ -24,9 +23,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <adaptor.h>
+#include "base/outfile.h"
 
 struct params {
 	char file[FRAG_OPT_STRING_MAX];
@@ -40,20 +39,13 @@ static const struct frag_opt opts[] = {
 };
 
 struct log {
-	struct frag_adaptor a; /* first: see adaptor.h */
-	char *path;
-	char *temp; /* NULL: written in place, or nothing is */
-	FILE *to;   /* NULL: nothing is written */
+	struct frag_adaptor a;	 /* first: see adaptor.h */
+	struct frag_outfile out; /* out.to NULL: nothing is written */
 	bool failed;
 	int64_t allocs_count, frees_count, failures_count;
 };
 
 /* ---- the file ------------------------------------------------------------------------ */
-
-static int fail_write(const struct log *l, struct frag_err *err)
-{
-	return frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", l->path, strerror(errno));
-}
 
 static char *path_of(const char *file, uint32_t ordinal)
 {
@@ -72,59 +64,24 @@ static char *path_of(const char *file, uint32_t ordinal)
 	return path;
 }
 
-/* Two instances may have the same path: the address makes the name unlike. */
-static int open_file(struct log *l, struct frag_err *err)
-{
-	size_t room = strlen(l->path) + 64;
-	struct stat st;
-
-	if (!*l->path)
-		return 0;
-	/* a device or a pipe cannot be renamed over */
-	if (!stat(l->path, &st) && !S_ISREG(st.st_mode)) {
-		l->to = fopen(l->path, "w");
-	} else {
-		l->temp = frag_host_alloc(room);
-		FRAG_CHECK_ALLOC(l->temp, "log", err);
-		snprintf(l->temp, room, "%s.%ld-%" PRIxPTR ".tmp", l->path, (long)getpid(),
-			 (uintptr_t)l);
-		l->to = fopen(l->temp, "wx");
-	}
-	if (!l->to)
-		return fail_write(l, err);
-	if (fputs("Thread,Time,Action,Pointer,Size,Stream\n", l->to) < 0)
-		return fail_write(l, err);
-	return 0;
-}
-
-/* Complete and in its place, or gone. */
-static void close_file(struct log *l, bool keep)
-{
-	if (l->to && fclose(l->to))
-		keep = false;
-	if (l->temp && (!keep || rename(l->temp, l->path)))
-		unlink(l->temp);
-	frag_host_free(l->temp);
-}
-
 static int write_line(struct log *l, const char *action, frag_addr_t addr, uint64_t bytes,
 		      uint32_t stream, struct frag_err *err)
 {
 	uint64_t us = l->a.env.dev->now_ns / 1000, s = us / 1000000;
 	char pointer[24] = "(nil)";
 
-	if (!l->to)
+	if (!l->out.to)
 		return 0;
 	if (addr)
 		snprintf(pointer, sizeof(pointer), "0x%" PRIx64, addr);
-	if (fprintf(l->to,
+	if (fprintf(l->out.to,
 		    "1,%02" PRIu64 ":%02" PRIu64 ":%02" PRIu64 ".%06" PRIu64 ",%s,%s,%" PRIu64
 		    ",%" PRIu32 "\n",
 		    s / 3600, s / 60 % 60, s % 60, us % 1000000, action, pointer, bytes,
 		    stream) >= 0)
 		return 0;
 	l->failed = true;
-	return fail_write(l, err);
+	return frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", l->out.path, strerror(errno));
 }
 
 /* ---- the policy ----------------------------------------------------------------------- */
@@ -179,8 +136,10 @@ static void destroy(void *self)
 {
 	struct log *l = self;
 
-	close_file(l, !l->failed);
-	frag_host_free(l->path);
+	if (l->out.to && !l->failed)
+		frag_outfile_commit(&l->out, NULL);
+	else
+		frag_outfile_abort(&l->out);
 	frag_adaptor_destroy(l);
 }
 
@@ -188,17 +147,19 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 		  struct frag_err *err)
 {
 	const struct params *p = params;
+	FRAG_AUTO_FREE char *path = path_of(p->file, env->ordinal);
 	struct log *l;
-	int rc;
+	int rc = 0;
 
+	FRAG_CHECK_ALLOC(path, "log", err);
 	FRAG_TRY(frag_adaptor_create(env, env, sizeof(*l), "log", self, err));
 	l = *self;
-	l->path = path_of(p->file, env->ordinal);
-	rc = l->path ? open_file(l, err) : frag_fail_nomem(err, "log");
-	if (!rc)
-		return 0;
-	l->failed = true;
-	destroy(l);
+	if (*path)
+		rc = frag_outfile_open(&l->out, path, err);
+	if (l->out.to)
+		fputs("Thread,Time,Action,Pointer,Size,Stream\n", l->out.to);
+	if (rc)
+		destroy(l);
 	return rc;
 }
 

@@ -24,8 +24,7 @@
  * link[0]: next in the queue; link[1]: number of the free; tag: stream; mark: bin; seg->tag:
  * event.
  * Invariants: every free piece is in the queue of its stream and bin, numbers ascending; with more
- * than one stream heads[] have the first one of every queue; those
- * that the driver failed to take are in `left`, and not counted as cached.
+ * than one stream heads[] have the first one of every queue.
  */
 #include "bset.h"
 #include "segheap.h"
@@ -63,7 +62,6 @@ struct self {
 	struct queue *queues;	 /* [stream * bins + bin - min_bin] */
 	struct frag_bset *heads; /* [bin - min_bin]: (0, first number) -> its queue's stream */
 	uint32_t streams, bins;
-	struct queue left; /* the driver failed to take these */
 	uint64_t cached_bytes;
 	uintptr_t frees; /* number of the next free, from 1 */
 };
@@ -148,16 +146,6 @@ static void head_erase(struct self *s, const struct frag_piece *p)
 		frag_bset_erase(&s->heads[p->mark - s->params->min_bin], 0, number(p));
 }
 
-static void push_left(struct self *s, struct frag_piece *p)
-{
-	p->link[0] = NULL;
-	if (s->left.last)
-		s->left.last->link[0] = p;
-	else
-		s->left.first = p;
-	s->left.last = p;
-}
-
 static void push(struct self *s, struct queue *q, struct frag_piece *p)
 {
 	p->link[0] = NULL;
@@ -170,19 +158,6 @@ static void push(struct self *s, struct queue *q, struct frag_piece *p)
 	q->last = p;
 }
 
-static void push_first(struct self *s, struct queue *q, struct frag_piece *p)
-{
-	if (q != &s->left) {
-		if (q->first)
-			head_erase(s, q->first);
-		head_insert(s, p);
-	}
-	p->link[0] = q->first;
-	q->first = p;
-	if (!q->last)
-		q->last = p;
-}
-
 static struct frag_piece *pop(struct self *s, struct queue *q)
 {
 	struct frag_piece *p = q->first;
@@ -190,8 +165,6 @@ static struct frag_piece *pop(struct self *s, struct queue *q)
 	q->first = p->link[0];
 	if (!q->first)
 		q->last = NULL;
-	if (q == &s->left)
-		return p;
 	head_erase(s, p);
 	if (q->first)
 		head_insert(s, q->first);
@@ -279,29 +252,19 @@ static int find(struct self *s, unsigned bin, uint32_t stream, struct queue **ou
 
 /* ---- giving back -------------------------------------------------------------------------- */
 
-static int drop_first(struct self *s, struct queue *q, struct frag_err *err)
-{
-	struct frag_piece *p = pop(s, q);
-	uint64_t bytes = p->bytes;
-	int rc = frag_heap_drop(&s->heap, p->seg, err);
-
-	if (rc)
-		push_first(s, q, p);
-	else if (q != &s->left)
-		s->cached_bytes -= bytes;
-	return rc;
-}
-
 static int drop_all(struct self *s, struct frag_err *err)
 {
 	unsigned bin = (unsigned)s->params->min_bin;
 	struct queue *q;
 
-	while (s->left.first)
-		FRAG_TRY(drop_first(s, &s->left, err));
+	FRAG_TRY(frag_heap_drop_idle(&s->heap, err));
 	for (; s->cached_bytes && bin <= s->params->max_bin; bin++)
-		while ((q = other_queue(s, bin, UINT32_MAX, 0, UINTPTR_MAX)) != NULL)
-			FRAG_TRY(drop_first(s, q, err));
+		while ((q = other_queue(s, bin, UINT32_MAX, 0, UINTPTR_MAX)) != NULL) {
+			struct frag_piece *p = pop(s, q);
+
+			s->cached_bytes -= p->bytes;
+			FRAG_TRY(frag_heap_retire(&s->heap, p, err));
+		}
 	return 0;
 }
 
@@ -368,16 +331,11 @@ static int release(void *self, const struct frag_block *block, struct frag_err *
 {
 	struct self *s = self;
 	struct frag_piece *p = frag_piece_of(block);
-	int rc;
 
 	frag_heap_give(&s->heap, p);
 	if (p->mark == NO_BIN || p->bytes > s->params->max_cached ||
-	    s->cached_bytes > s->params->max_cached - p->bytes) {
-		rc = frag_heap_drop(&s->heap, p->seg, err);
-		if (rc)
-			push_left(s, p);
-		return rc;
-	}
+	    s->cached_bytes > s->params->max_cached - p->bytes)
+		return frag_heap_retire(&s->heap, p, err);
 	p->link[1] = (void *)s->frees++;
 	push(s, queue_of(s, p->tag, p->mark), p);
 	s->cached_bytes += p->bytes;
@@ -432,12 +390,12 @@ static int check(void *self, struct frag_err *err)
 {
 	struct self *s = self;
 	size_t count = 0;
-	uint64_t bytes = 0, left = 0;
+	uint64_t bytes = 0;
 	bool sound = heads_sound(s);
 
 	for (size_t i = 0; i < (size_t)s->streams * s->bins; i++)
 		sound &= queue_sound(&s->queues[i], &count, &bytes);
-	if (!sound || !queue_sound(&s->left, &count, &left) || bytes != s->cached_bytes)
+	if (!sound || bytes != s->cached_bytes)
 		return frag_fail(err, FRAG_ECHECK, "the queues of free blocks are broken");
 	return frag_heap_check(&s->heap, count, NULL, NULL, err);
 }

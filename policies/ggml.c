@@ -17,10 +17,8 @@
  *
  * Structure: common/segheap, one piece per segment. The source scans its slots; here a set of
  * the cached buffers by (size, slot) and a bitmap of the empty slots make the same choices.
- * piece->mark: 0 live, 1 in a slot, 2 the driver failed to take it; tag: slot; seg->stream:
- * pool.
- * Invariants: a slot is empty, or holds a free piece that is in the set of the same pool; free
- * pieces without a slot are in the chain `left`.
+ * piece->tag: slot; seg->stream: pool.
+ * Invariant: a slot is empty, or holds a free piece that is in the set of the same pool.
  */
 #include "bset.h"
 #include "lib/bits.h"
@@ -32,8 +30,6 @@
 #define SLOTS_MAX 4096u
 #define WORDS (SLOTS_MAX / 64u)
 #define WASTE_LIMIT (1ull << 36) /* of the source's search for the smallest difference */
-
-enum { IN_USE, IN_SLOT, LEFT };
 
 struct params {
 	uint64_t buffers;
@@ -64,7 +60,6 @@ struct self {
 	struct frag_slab nodes;
 	struct pool **pools; /* by stream */
 	uint32_t pools_count;
-	struct frag_piece *left; /* the driver failed to take these; chain through link[0] */
 };
 
 static int create(const struct frag_policy_env *env, const void *params, void **out,
@@ -143,7 +138,6 @@ static bool put(struct pool *q, struct frag_piece *p)
 	frag_bits_drop(q->empty, &q->empty_words, slot);
 	q->slots[slot] = p;
 	p->tag = slot;
-	p->mark = IN_SLOT;
 	frag_bset_insert(&q->cached, p->bytes, slot, p);
 	return true;
 }
@@ -153,7 +147,6 @@ static void vacate(struct pool *q, struct frag_piece *p)
 {
 	q->slots[p->tag] = NULL;
 	frag_bits_add(q->empty, &q->empty_words, p->tag);
-	p->mark = IN_USE;
 }
 
 static struct frag_piece *take(struct pool *q, uint64_t bytes)
@@ -171,30 +164,6 @@ static struct frag_piece *take(struct pool *q, uint64_t bytes)
 
 /* ---- giving back -------------------------------------------------------------------------- */
 
-/* A piece that is in no slot goes back to the driver, or into `left`. */
-static int drop(struct self *s, struct frag_piece *p, struct frag_err *err)
-{
-	int rc = frag_heap_drop(&s->heap, p->seg, err);
-
-	if (rc) {
-		p->mark = LEFT;
-		p->link[0] = s->left;
-		s->left = p;
-	}
-	return rc;
-}
-
-static int drop_left(struct self *s, struct frag_err *err)
-{
-	while (s->left) {
-		struct frag_piece *p = s->left;
-
-		s->left = p->link[0];
-		FRAG_TRY(drop(s, p, err));
-	}
-	return 0;
-}
-
 static int clear_pool(struct self *s, struct pool *q, struct frag_err *err)
 {
 	size_t i;
@@ -206,7 +175,7 @@ static int clear_pool(struct self *s, struct pool *q, struct frag_err *err)
 			continue;
 		frag_bset_erase(&q->cached, p->bytes, p->tag);
 		vacate(q, p);
-		FRAG_TRY(drop(s, p, err));
+		FRAG_TRY(frag_heap_retire(&s->heap, p, err));
 	}
 	return 0;
 }
@@ -225,7 +194,7 @@ static int grow(struct self *s, struct pool *q, uint64_t bytes, uint32_t stream,
 	if (rc == FRAG_OOM && s->params->retry) {
 		*cls = FRAG_CLASS_RELEASE;
 		FRAG_TRY(frag_dev_sync_all(s->heap.env.dev, err));
-		FRAG_TRY(drop_left(s, err));
+		FRAG_TRY(frag_heap_drop_idle(&s->heap, err));
 		FRAG_TRY(clear_pool(s, q, err));
 		rc = frag_heap_grow(&s->heap, ahead, stream, p, err);
 	}
@@ -259,7 +228,7 @@ static int release(void *self, const struct frag_block *block, struct frag_err *
 	frag_heap_give(&s->heap, p);
 	if (FRAG_LIKELY(put(s->pools[p->seg->stream], p)))
 		return 0;
-	return drop(s, p, err);
+	return frag_heap_retire(&s->heap, p, err);
 }
 
 static int trim(void *self, uint16_t pool, struct frag_err *err)
@@ -268,7 +237,7 @@ static int trim(void *self, uint16_t pool, struct frag_err *err)
 	uint32_t i;
 
 	(void)pool;
-	FRAG_TRY(drop_left(s, err));
+	FRAG_TRY(frag_heap_drop_idle(&s->heap, err));
 	for (i = 0; i < s->pools_count; i++)
 		if (s->pools[i])
 			FRAG_TRY(clear_pool(s, s->pools[i], err));
@@ -296,8 +265,6 @@ static int check(void *self, struct frag_err *err)
 					 "pool of stream %" PRIu32 ": set and slots differ", i);
 		n += taken;
 	}
-	for (const struct frag_piece *p = s->left; p; p = p->link[0])
-		n++;
 	return frag_heap_check(&s->heap, n, NULL, NULL, err);
 }
 

@@ -43,6 +43,8 @@
 #include "gmlake/gl.h"
 
 #define REUSE_LIMIT 10.0
+#define SMALL_UNIT 512u
+#define SMALL_SEGMENT (2 * FRAG_MIB)
 
 static const char *const variant_words[] = { "code", "paper", NULL };
 
@@ -81,9 +83,16 @@ static int validate(const void *params, struct frag_err *err)
 	return 0;
 }
 
+static uint32_t stream_of(const void *self, const struct frag_piece *p)
+{
+	(void)self;
+	return p->seg->stream;
+}
+
 static int create(const struct frag_policy_env *env, const void *params, void **out,
 		  struct frag_err *err)
 {
+	static const struct frag_best_rules small = { .set = stream_of };
 	struct gl *g;
 
 	FRAG_TRY_CALLOC(g, 1, "policy gmlake", err);
@@ -94,9 +103,10 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	g->frag_limit = g->params->frag_limit;
 	if (!g->frag_limit)
 		g->frag_limit = g->paper ? 128 * FRAG_MIB : 512 * FRAG_MIB;
-	frag_heap_init(&g->small, env, &gl_small_index, g);
+	frag_best_init(&g->small, env, &small);
 	frag_slab_init(&g->pieces, sizeof(struct gl_piece));
 	frag_bset_nodes_init(&g->nodes);
+	frag_bset_init(&g->segs);
 	*out = g;
 	return 0;
 }
@@ -107,7 +117,7 @@ static void destroy(void *self)
 
 	gl_drop_stitches(g);
 	gl_drop_segs(g);
-	frag_heap_release(&g->small);
+	frag_best_release(&g->small);
 	frag_slab_release(&g->nodes);
 	frag_slab_release(&g->pieces);
 	FRAG_FREE(g->streams, g);
@@ -125,12 +135,42 @@ static int reserve(struct gl *g, uint32_t stream)
 		while (g->streams_count <= stream) {
 			t = &g->streams[g->streams_count++];
 			*t = (struct gl_stream){ .large_bytes = 0 };
-			frag_bset_init_shared(&t->small, &g->nodes);
 			frag_bset_init_shared(&t->large, &g->nodes);
 			frag_bset_init_shared(&t->stitches, &g->nodes);
 		}
 	}
-	return gl_room(g, 4);
+	return gl_room(g, 4) ?: frag_best_reserve(&g->small, stream, 2);
+}
+
+/* ---- small requests: PyTorch's small pool --------------------------------------------------- */
+
+static int small_grow(struct gl *g, uint32_t stream, struct frag_piece **p, uint8_t *cls,
+		      struct frag_err *err)
+{
+	int rc = frag_best_grow(&g->small, SMALL_SEGMENT, stream, p, err);
+
+	*cls = FRAG_CLASS_GROW;
+	if (rc == FRAG_OOM) {
+		*cls = FRAG_CLASS_RELEASE;
+		FRAG_TRY(gl_release_all(g, err));
+		rc = frag_best_grow(&g->small, SMALL_SEGMENT, stream, p, err);
+	}
+	return rc;
+}
+
+static int small_alloc(struct gl *g, uint64_t bytes, uint32_t stream, struct frag_block *out,
+		       struct frag_err *err)
+{
+	struct frag_piece *p;
+
+	bytes = frag_round_up(FRAG_MAX(bytes, 1), SMALL_UNIT);
+	p = frag_best_find_in(&g->small, stream, bytes);
+	out->cls = FRAG_CLASS_HIT;
+	if (FRAG_UNLIKELY(!p))
+		FRAG_TRY(small_grow(g, stream, &p, &out->cls, err));
+	frag_best_take(&g->small, p, bytes, &out->cls);
+	frag_heap_grant(&g->small.heap, p, out);
+	return 0;
 }
 
 /* ---- hooks -------------------------------------------------------------------------------- */
@@ -144,7 +184,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 		return FRAG_OOM;
 	FRAG_CHECK_ALLOC(!reserve(g, req->stream), "policy gmlake", err);
 	if (req->bytes <= g->small_max)
-		return gl_small_alloc(g, FRAG_MAX(req->bytes, 1), req->stream, out, err);
+		return small_alloc(g, req->bytes, req->stream, out, err);
 	return gl_large_alloc(g, req->stream, req->bytes, out, err);
 }
 
@@ -167,7 +207,7 @@ static int release(void *self, const struct frag_block *block, struct frag_err *
 
 	switch (block->handle & GL_KIND_MASK) {
 	case GL_KIND_SMALL:
-		gl_small_free(g, object);
+		frag_best_op_free(&g->small, block, NULL);
 		return rc;
 	case GL_KIND_PIECE:
 		waited = p->state == FRAG_STATE_WAITING;
@@ -192,7 +232,7 @@ static void free_requested(void *self, const struct frag_block *block)
 
 	switch (block->handle & GL_KIND_MASK) {
 	case GL_KIND_SMALL:
-		frag_heap_wait(&g->small, object);
+		frag_heap_wait(&g->small.heap, object);
 		return;
 	case GL_KIND_PIECE:
 		p->state = FRAG_STATE_WAITING;

@@ -16,50 +16,34 @@
  */
 #include "segheap.h"
 
-struct self {
-	struct frag_heap heap; /* first: its hooks are used as they are */
-};
-
-/* Every segment is one block: there is no index of free ones. */
-static void no_index(void *ctx, struct frag_piece *p)
-{
-	(void)ctx, (void)p;
-}
-
 static int create(const struct frag_policy_env *env, const void *params, void **out,
 		  struct frag_err *err)
 {
-	static const struct frag_heap_index none = { no_index, no_index };
-
 	(void)params;
-	return frag_heap_create(env, sizeof(struct self), &none, "policy native", out, err);
+	return frag_heap_create(env, sizeof(struct frag_heap), NULL, "policy native", out, err);
 }
 
 static int alloc(void *self, const struct frag_request *req, struct frag_block *out,
 		 struct frag_err *err)
 {
-	struct self *s = self;
 	struct frag_piece *p;
-	int rc = frag_heap_grow(&s->heap, req->bytes, req->stream, &p, err);
+	int rc = frag_heap_grow(self, req->bytes, req->stream, &p, err);
 
-	if (FRAG_UNLIKELY(rc == FRAG_OOM && s->heap.idle_count)) {
-		FRAG_TRY(frag_heap_drop_idle(&s->heap, err));
-		rc = frag_heap_grow(&s->heap, req->bytes, req->stream, &p, err);
+	if (FRAG_UNLIKELY(rc == FRAG_OOM && ((struct frag_heap *)self)->left)) {
+		FRAG_TRY(frag_heap_drop_idle(self, err));
+		rc = frag_heap_grow(self, req->bytes, req->stream, &p, err);
 	}
 	if (rc)
 		return rc;
-	frag_heap_grant(&s->heap, p, out);
+	frag_heap_grant(self, p, out);
 	out->cls = FRAG_CLASS_GROW;
 	return 0;
 }
 
 static int release(void *self, const struct frag_block *block, struct frag_err *err)
 {
-	struct self *s = self;
-	struct frag_piece *p = frag_piece_of(block);
-
-	frag_heap_give(&s->heap, p);
-	return frag_heap_drop(&s->heap, p->seg, err);
+	frag_heap_give(self, frag_piece_of(block));
+	return frag_heap_retire(self, frag_piece_of(block), err);
 }
 
 const struct frag_policy_ops frag_policy_native = {

@@ -17,12 +17,10 @@
  *    it is order of address.)
  * Not modelled: the layers above it (a pool per stream, waiting two seconds for other threads).
  *
- * Structure: common/segheap for chunks and blocks, one ordered set of the free blocks.
- * Invariants: every free block is in the set; no two neighbours are free; with free-idle-chunk
- * no chunk is idle, unless the driver failed to take it.
+ * Structure: common/bestfit for chunks and blocks. Invariant: with free-idle-chunk no chunk is
+ * idle, unless the driver failed to take it.
  */
-#include "bset.h"
-#include "segheap.h"
+#include "bestfit.h"
 
 #define ALIGNMENT 256u
 
@@ -43,9 +41,8 @@ static const struct frag_opt opts[] = {
 };
 
 struct self {
-	struct frag_heap heap; /* first: its hooks are used as they are */
+	struct frag_best best; /* first: its hooks are used as they are */
 	const struct params *params;
-	struct frag_bset free; /* by (size, address) */
 	uint64_t chunk_size;
 };
 
@@ -54,47 +51,17 @@ static uint64_t aligned(uint64_t bytes)
 	return (bytes + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
 }
 
-static const struct frag_heap_index index;
-
 static int create(const struct frag_policy_env *env, const void *params, void **out,
 		  struct frag_err *err)
 {
 	struct self *s;
 
-	FRAG_TRY(frag_heap_create(env, sizeof(*s), &index, "policy paddle", out, err));
+	FRAG_TRY(frag_best_create(env, sizeof(*s), NULL, "policy paddle", out, err));
 	s = *out;
 	s->params = params;
 	s->chunk_size = FRAG_MAX(aligned(s->params->chunk_size), ALIGNMENT);
-	frag_bset_init(&s->free);
 	return 0;
 }
-
-static void destroy(void *self)
-{
-	struct self *s = self;
-
-	frag_heap_release(&s->heap);
-	frag_bset_release(&s->free);
-	frag_host_free(s);
-}
-
-static void put(void *self, struct frag_piece *p)
-{
-	struct self *s = self;
-
-	frag_bset_insert(&s->free, p->bytes, p->addr, p);
-}
-
-static void cut(void *self, struct frag_piece *p)
-{
-	struct self *s = self;
-
-	frag_bset_erase(&s->free, p->bytes, p->addr);
-}
-
-static const struct frag_heap_index index = { cut, put };
-
-/* ---- hooks ------------------------------------------------------------------------------- */
 
 static int grow(struct self *s, uint64_t bytes, uint32_t stream, struct frag_piece **p,
 		uint8_t *cls, struct frag_err *err)
@@ -104,15 +71,15 @@ static int grow(struct self *s, uint64_t bytes, uint32_t stream, struct frag_pie
 	int rc;
 
 	*cls = FRAG_CLASS_GROW;
-	if (at_miss && s->heap.idle_count) {
+	if (at_miss && s->best.heap.idle_count) {
 		*cls = FRAG_CLASS_RELEASE;
-		FRAG_TRY(frag_heap_drop_idle(&s->heap, err));
+		FRAG_TRY(frag_heap_drop_idle(&s->best.heap, err));
 	}
-	rc = frag_heap_grow(&s->heap, chunk, stream, p, err);
+	rc = frag_best_grow(&s->best, chunk, stream, p, err);
 	if (rc == FRAG_OOM && !at_miss) {
 		*cls = FRAG_CLASS_RELEASE;
-		FRAG_TRY(frag_heap_drop_idle(&s->heap, err));
-		rc = frag_heap_grow(&s->heap, chunk, stream, p, err);
+		FRAG_TRY(frag_heap_drop_idle(&s->best.heap, err));
+		rc = frag_best_grow(&s->best, chunk, stream, p, err);
 	}
 	return rc;
 }
@@ -122,73 +89,36 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 {
 	struct self *s = self;
 	uint64_t bytes = aligned(FRAG_MAX(req->bytes, 1));
-	struct frag_bset_node *at;
 	struct frag_piece *p;
 
 	if (FRAG_UNLIKELY(req->bytes > FRAG_HEAP_REQUEST_MAX))
 		return FRAG_OOM;
-	FRAG_CHECK_ALLOC(!frag_bset_reserve(&s->free, s->heap.pieces_count + 2) &&
-				 !frag_heap_reserve(&s->heap, 2),
-			 "policy paddle", err);
-	at = frag_bset_lower(&s->free, bytes, 0);
-	if (FRAG_LIKELY(at != NULL)) {
-		p = at->value;
-		frag_bset_erase_at(&s->free, at);
+	FRAG_CHECK_ALLOC(!frag_best_reserve(&s->best, 0, 2), "policy paddle", err);
+	p = frag_best_find(s, bytes);
+	if (FRAG_LIKELY(p != NULL))
 		out->cls = p->bytes == bytes ? FRAG_CLASS_HIT : FRAG_CLASS_SPLIT;
-	} else {
+	else
 		FRAG_TRY(grow(s, bytes, req->stream, &p, &out->cls, err));
-	}
+	frag_best_cut(s, p);
 	if (p->bytes > bytes) {
 		struct frag_piece *head = p;
 
-		p = frag_heap_split(&s->heap, head, head->bytes - bytes);
-		put(s, head);
+		p = frag_heap_split(&s->best.heap, head, head->bytes - bytes);
+		frag_best_put(s, head);
 	}
-	frag_heap_grant(&s->heap, p, out);
+	frag_heap_grant(&s->best.heap, p, out);
 	return 0;
-}
-
-/* The chunk of a block that was just freed, and is in no set, if it is idle now. */
-static int drop_chunk(struct self *s, struct frag_piece *p, struct frag_err *err)
-{
-	int rc = frag_heap_drop(&s->heap, p->seg, err);
-
-	if (rc)
-		put(s, p);
-	return rc;
 }
 
 static int release(void *self, const struct frag_block *block, struct frag_err *err)
 {
 	struct self *s = self;
-	struct frag_piece *p = frag_piece_of(block);
+	struct frag_seg *seg = frag_piece_of(block)->seg;
 
-	p = frag_heap_give_merged(&s->heap, p, cut, s);
-	if (s->params->free_idle_chunk && frag_seg_is_idle(p->seg))
-		return drop_chunk(s, p, err);
-	put(s, p);
-	return 0;
-}
-
-static void usage(void *self, struct frag_usage *out)
-{
-	struct self *s = self;
-
-	frag_heap_usage(&s->heap, frag_bset_largest(&s->free), out);
-}
-
-static bool indexed(void *ctx, const struct frag_piece *p)
-{
-	const struct self *s = ctx;
-
-	return !frag_piece_free_next(p) && frag_bset_has(&s->free, p->bytes, p->addr, p);
-}
-
-static int check(void *self, struct frag_err *err)
-{
-	struct self *s = self;
-
-	return frag_heap_check(&s->heap, frag_bset_count(&s->free), indexed, s, err);
+	FRAG_TRY(frag_best_op_free(s, block, err));
+	return s->params->free_idle_chunk && frag_seg_is_idle(seg)
+		       ? frag_best_drop(&s->best, seg->first, err)
+		       : 0;
 }
 
 const struct frag_policy_ops frag_policy_paddle = {
@@ -198,10 +128,8 @@ const struct frag_policy_ops frag_policy_paddle = {
 		  "auto_growth_best_fit_allocator.cc (2025)",
 	.trims = "wholly free chunks",
 	.checked = "Paddle at 11ef52e5, compiled",
-	FRAG_HEAP_OPS,
+	FRAG_BEST_OPS,
 	FRAG_POLICY_PARAMS(struct params),
-	FRAG_POLICY_HOOKS,
+	.free = release,
 	.trim = frag_heap_op_trim,
-	.usage = usage,
-	.check = check,
 };

@@ -23,6 +23,8 @@
  */
 #include <frag/policy.h>
 
+#include <adaptor.h>
+
 #include "planned/occupied.h"
 #include "planned/plan_text.h"
 
@@ -44,9 +46,8 @@ static const struct frag_opt opts[] = {
 };
 
 struct planned {
-	struct frag_policy_env env;
-	bool started;		 /* at the first event: the segment and the fallback exist */
-	struct frag_inner inner; /* the fallback */
+	struct frag_adaptor a; /* first: around the fallback */
+	bool started;	       /* at the first event: the segment and the fallback exist */
 	struct plan plan;
 	frag_addr_t base; /* of the planned segment */
 	struct occupied used;
@@ -64,8 +65,8 @@ static int take_segment(struct planned *s, struct frag_err *err)
 
 	if (!s->plan.reserve_bytes)
 		return 0;
-	if (s->plan.reserve_bytes <= s->env.limit_bytes)
-		rc = frag_dev_alloc(s->env.dev, s->plan.reserve_bytes, &s->base, err);
+	if (s->plan.reserve_bytes <= s->a.env.limit_bytes)
+		rc = frag_dev_alloc(s->a.env.dev, s->plan.reserve_bytes, &s->base, err);
 	if (rc != FRAG_OOM)
 		return rc;
 	/* a plan that does not fit: everything goes to the fallback */
@@ -76,15 +77,15 @@ static int take_segment(struct planned *s, struct frag_err *err)
 /* The segment, then the fallback, which may take memory of its own. Again after an error. */
 static int start_now(struct planned *s, struct frag_err *err)
 {
-	struct frag_policy_env rest = s->env;
+	struct frag_policy_env rest = s->a.env;
 	int rc;
 
 	FRAG_TRY(take_segment(s, err));
 	if (rest.limit_bytes != UINT64_MAX)
 		rest.limit_bytes -= s->plan.reserve_bytes;
-	rc = frag_policy_create(s->inner.spec, &rest, &s->inner.policy, err);
+	rc = frag_policy_create(s->a.inner.spec, &rest, &s->a.inner.policy, err);
 	if (rc && s->plan.reserve_bytes)
-		frag_dev_free(s->env.dev, s->base, s->plan.reserve_bytes, NULL);
+		frag_dev_free(s->a.env.dev, s->base, s->plan.reserve_bytes, NULL);
 	s->started = !rc;
 	return rc;
 }
@@ -103,13 +104,13 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	int rc;
 
 	FRAG_TRY_CALLOC(s, 1, "policy planned", err);
-	s->env = *env;
+	s->a.env = *env;
 	occupied_init(&s->used);
-	rc = frag_policy_spec_parse(p->fallback, &s->inner.spec, err);
+	rc = frag_policy_spec_parse(p->fallback, &s->a.inner.spec, err);
 	if (!rc && *p->plan)
 		rc = plan_read(p->plan, &s->plan, err);
 	if (rc) {
-		frag_inner_close(&s->inner);
+		frag_inner_close(&s->a.inner);
 		plan_release(&s->plan);
 		frag_host_free(s);
 		return rc;
@@ -122,9 +123,9 @@ static void destroy(void *self)
 {
 	struct planned *s = self;
 
-	frag_inner_close(&s->inner);
+	frag_inner_close(&s->a.inner);
 	if (s->started && s->plan.reserve_bytes)
-		frag_dev_free(s->env.dev, s->base, s->plan.reserve_bytes, NULL);
+		frag_dev_free(s->a.env.dev, s->base, s->plan.reserve_bytes, NULL);
 	plan_release(&s->plan);
 	occupied_release(&s->used);
 	frag_host_free(s);
@@ -149,7 +150,6 @@ static void next_phase(struct planned *s)
 static void mark(void *self, bool begins)
 {
 	struct planned *s = self;
-	const struct frag_policy *p = &s->inner.policy;
 
 	if (start(s, NULL))
 		return; /* the next request meets the same error and tells it */
@@ -161,8 +161,7 @@ static void mark(void *self, bool begins)
 		s->change = true;
 		s->skip_left = s->plan.skip;
 	}
-	if (p->ops->mark)
-		p->ops->mark(p->self, begins);
+	frag_adaptor_mark(s, begins);
 }
 
 /* ---- requests -------------------------------------------------------------------- */
@@ -213,7 +212,6 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 		 struct frag_err *err)
 {
 	struct planned *s = self;
-	const struct frag_policy *p = &s->inner.policy;
 	uint64_t bytes = frag_round_up(req->bytes, UNIT), offset = UINT64_MAX;
 
 	FRAG_TRY(start(s, err));
@@ -233,7 +231,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 					    .cls = FRAG_CLASS_HIT };
 		return 0;
 	}
-	return p->ops->alloc(p->self, req, out, err);
+	return frag_adaptor_alloc(s, req, out, err);
 }
 
 static bool is_planned(const struct planned *s, frag_addr_t addr)
@@ -244,11 +242,10 @@ static bool is_planned(const struct planned *s, frag_addr_t addr)
 static int release(void *self, const struct frag_block *block, struct frag_err *err)
 {
 	struct planned *s = self;
-	const struct frag_policy *p = &s->inner.policy;
 	struct occupied_range *range = (struct occupied_range *)(uintptr_t)block->handle;
 
 	if (!is_planned(s, block->addr))
-		return p->ops->free(p->self, block, err);
+		return frag_adaptor_free(s, block, err);
 	s->used_bytes -= block->granted;
 	if (range->waiting)
 		s->waiting_bytes -= block->granted;
@@ -259,32 +256,25 @@ static int release(void *self, const struct frag_block *block, struct frag_err *
 static void free_requested(void *self, const struct frag_block *block)
 {
 	struct planned *s = self;
-	const struct frag_policy *p = &s->inner.policy;
 
 	if (is_planned(s, block->addr)) {
 		((struct occupied_range *)(uintptr_t)block->handle)->waiting = true;
 		s->waiting_bytes += block->granted;
-	} else if (p->ops->free_requested) {
-		p->ops->free_requested(p->self, block);
+	} else {
+		frag_adaptor_free_requested(s, block);
 	}
 }
 
 static int trim(void *self, uint16_t pool, struct frag_err *err)
 {
-	struct planned *s = self;
-	const struct frag_policy *p = &s->inner.policy;
-
-	FRAG_TRY(start(s, err));
-	return p->ops->trim ? p->ops->trim(p->self, pool, err) : 0;
+	FRAG_TRY(start(self, err));
+	return frag_adaptor_trim(self, pool, err);
 }
 
 static int synced(void *self, struct frag_err *err)
 {
-	struct planned *s = self;
-	const struct frag_policy *p = &s->inner.policy;
-
-	FRAG_TRY(start(s, err));
-	return p->ops->synced ? p->ops->synced(p->self, err) : 0;
+	FRAG_TRY(start(self, err));
+	return frag_adaptor_synced(self, err);
 }
 
 /* ---- what is held ---------------------------------------------------------------- */
@@ -340,14 +330,12 @@ static void visit_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_b
 static void visit(void *self, const struct frag_visitor *v)
 {
 	struct planned *s = self;
-	const struct frag_policy *p = &s->inner.policy;
 	struct visit w = { .s = s, .v = v };
 	struct frag_visitor through = { &w, visit_segment, visit_block };
 
 	if (!s->started)
 		return;
-	if (p->ops->visit)
-		p->ops->visit(p->self, &through);
+	frag_adaptor_visit(s, &through);
 	if (!w.shown)
 		visit_planned(&w);
 }
@@ -355,16 +343,12 @@ static void visit(void *self, const struct frag_visitor *v)
 static void usage(void *self, struct frag_usage *out)
 {
 	struct planned *s = self;
-	struct frag_policy *p = &s->inner.policy;
 	uint64_t idle = s->plan.reserve_bytes - s->used_bytes;
 
 	*out = (struct frag_usage){ 0 };
 	if (!s->started)
 		return;
-	if (p->ops->usage)
-		p->ops->usage(p->self, out);
-	else
-		frag_policy_usage_walk(p, out);
+	frag_adaptor_usage(s, out);
 	/* its blocks are counted by a walk only; 0 = not known */
 	if (s->plan.reserve_bytes)
 		out->largest_free_bytes = 0;
@@ -375,27 +359,16 @@ static void usage(void *self, struct frag_usage *out)
 	out->segments_count += s->plan.reserve_bytes != 0;
 }
 
-/* ---- check ----------------------------------------------------------------------- */
-
-static int check(void *self, struct frag_err *err)
-{
-	const struct frag_policy *p = &((struct planned *)self)->inner.policy;
-
-	return p->ops && p->ops->check ? p->ops->check(p->self, err) : 0;
-}
-
 static void counters(void *self, frag_counter_fn fn, void *ctx)
 {
 	struct planned *s = self;
-	const struct frag_policy *p = &s->inner.policy;
 
 	fn(ctx, "planned.reserved_bytes", (int64_t)s->plan.reserve_bytes);
 	fn(ctx, FRAG_COUNTER_PLAN_HITS, s->hits);
 	fn(ctx, "planned.not_in_plan", s->misses);
 	fn(ctx, "planned.place_taken", s->conflicts);
 	fn(ctx, "planned.in_a_gap", s->gaps);
-	if (s->started && p->ops->counters)
-		p->ops->counters(p->self, fn, ctx);
+	frag_adaptor_counters(s, fn, ctx);
 }
 
 const struct frag_policy_ops frag_policy_planned = {
@@ -413,6 +386,8 @@ const struct frag_policy_ops frag_policy_planned = {
 	.trim = trim,
 	.synced = synced,
 	.mark = mark,
-	FRAG_POLICY_LOOKS,
+	.visit = visit,
+	.usage = usage,
+	.check = frag_adaptor_check,
 	.counters = counters,
 };

@@ -88,10 +88,10 @@ static bool is_large(uint64_t size)
 /* Half of what this process could still get. */
 static int default_size(struct arenas *a, uint64_t *size, struct frag_err *err)
 {
-	uint64_t limit = a->up.env.limit_bytes, reserved = a->up.env.dev->reserved_bytes;
+	uint64_t limit = a->up.a.env.limit_bytes, reserved = a->up.a.env.dev->reserved_bytes;
 	uint64_t free_bytes, total_bytes;
 
-	FRAG_TRY(frag_dev_mem_info(a->up.env.dev, &free_bytes, &total_bytes, err));
+	FRAG_TRY(frag_dev_mem_info(a->up.a.env.dev, &free_bytes, &total_bytes, err));
 	free_bytes = FRAG_MIN(free_bytes, limit > reserved ? limit - reserved : 0);
 	*size = free_bytes / 2;
 	return 0;
@@ -136,9 +136,9 @@ static struct ra_span *try_alloc(struct arenas *a, struct ra_arena *own, uint64_
 /* Every arena hands its superblocks back. */
 static int defragment(struct arenas *a, struct frag_err *err)
 {
-	FRAG_TRY(frag_dev_sync_all(a->up.env.dev, err));
-	if (a->up.env.sync)
-		a->up.env.sync(a->up.env.sync_ctx);
+	FRAG_TRY(frag_dev_sync_all(a->up.a.env.dev, err));
+	if (a->up.a.env.sync)
+		a->up.a.env.sync(a->up.a.env.sync_ctx);
 	for (uint32_t i = 0; i < a->streams.count; i++) {
 		struct ra_arena *arena = a->streams.list[i];
 
@@ -230,7 +230,7 @@ static int arena_free(void *self, const struct frag_block *block, struct frag_er
 
 	FRAG_ASSERT(n->state != FRAG_STATE_FREE);
 	for (unsigned i = syncs_of(a, n); i && !rc; i--)
-		rc = frag_dev_sync(a->up.env.dev, n->stream, err);
+		rc = frag_dev_sync(a->up.a.env.dev, n->stream, err);
 	*(n->state == FRAG_STATE_LIVE ? &a->live_bytes : &a->waiting_bytes) -= n->fit.weight;
 	ra_super_give(&a->heap, n);
 	if (s->owner == &a->heap.global)

@@ -52,11 +52,10 @@ struct binning {
 static int direct_alloc(struct binning *a, const struct frag_request *req, struct frag_block *out,
 			struct frag_err *err)
 {
-	const struct frag_policy *inner = &a->up.inner.policy;
 	struct frag_chunk *c;
 
-	if (inner->ops)
-		return inner->ops->alloc(inner->self, req, out, err);
+	if (!frag_upstream_is_device(&a->up))
+		return frag_adaptor_alloc(a, req, out, err);
 	FRAG_TRY(frag_upstream_take(&a->up, req->bytes, req->stream, &c, err));
 	out->addr = c->addr;
 	out->granted = c->bytes;
@@ -86,22 +85,19 @@ static void direct_set_state(struct binning *a, struct frag_chunk *c, enum frag_
 
 static void direct_free_requested(struct binning *a, const struct frag_block *block)
 {
-	const struct frag_policy *inner = &a->up.inner.policy;
-
-	if (!inner->ops)
+	if (frag_upstream_is_device(&a->up))
 		direct_set_state(a, chunk_of(block), FRAG_STATE_WAITING);
-	else if (inner->ops->free_requested)
-		inner->ops->free_requested(inner->self, block);
+	else
+		frag_adaptor_free_requested(a, block);
 }
 
 static int direct_free(struct binning *a, const struct frag_block *block, struct frag_err *err)
 {
-	const struct frag_policy *inner = &a->up.inner.policy;
 	bool gone;
 	int rc;
 
-	if (inner->ops)
-		return inner->ops->free(inner->self, block, err);
+	if (!frag_upstream_is_device(&a->up))
+		return frag_adaptor_free(a, block, err);
 	direct_set_state(a, chunk_of(block), FRAG_STATE_FREE);
 	rc = frag_upstream_give(&a->up, chunk_of(block), &gone, err);
 	if (gone) {

@@ -60,10 +60,8 @@ struct pool {
 	struct frag_upstream up; /* first: see upstream.h */
 	const struct params *p;
 	struct frag_streams streams;
-	struct frag_slab pieces;
 	struct frag_slab nodes; /* of all lists */
-	uint64_t live_bytes, waiting_bytes;
-	bool started; /* the initial chunk has been taken */
+	bool started;		/* the initial chunk has been taken */
 };
 
 /* ---- lists ------------------------------------------------------------------------ */
@@ -71,8 +69,8 @@ struct pool {
 /* Room for `more` pieces, in lists and as objects: afterwards no insert fails. */
 static int room(struct pool *a, size_t more, struct frag_err *err)
 {
-	if (frag_slab_reserve(&a->pieces, more) ||
-	    frag_bset_nodes_reserve(&a->nodes, frag_slab_live(&a->pieces) + more))
+	if (frag_slab_reserve(&a->up.pieces, more) ||
+	    frag_bset_nodes_reserve(&a->nodes, frag_slab_live(&a->up.pieces) + more))
 		return frag_fail_nomem(err, "rmm-pool: blocks");
 	return 0;
 }
@@ -127,12 +125,12 @@ static void list_put(struct pool *a, struct list *l, struct frag_piece *p)
 	p->state = FRAG_STATE_FREE;
 	if (free_in(p->next, l)) {
 		frag_bset_erase(&l->free, p->next->bytes, p->next->addr);
-		frag_piece_join(&a->pieces, p);
+		frag_piece_join(&a->up.pieces, p);
 	}
 	if (free_in(p->prev, l)) {
 		p = p->prev;
 		frag_bset_erase(&l->free, p->bytes, p->addr);
-		frag_piece_join(&a->pieces, p);
+		frag_piece_join(&a->up.pieces, p);
 	}
 	p->list = l;
 	frag_bset_insert(&l->free, p->bytes, p->addr, p);
@@ -182,7 +180,7 @@ static int expand(struct pool *a, uint64_t try, uint64_t bytes, uint32_t stream,
 		try = FRAG_MAX(bytes, try / 2);
 	}
 	if (!rc)
-		*out = frag_chunk_piece(&a->pieces, c);
+		*out = frag_chunk_piece(&a->up, c);
 	return rc;
 }
 
@@ -211,7 +209,7 @@ static int reclaim(struct pool *a, struct list *l, uint64_t bytes, struct frag_e
 		rc = frag_upstream_give(&a->up, c, &gone, err);
 		if (gone) {
 			frag_bset_erase(&l->free, p->bytes, p->addr);
-			frag_slab_free(&a->pieces, p);
+			frag_slab_free(&a->up.pieces, p);
 		}
 		if (rc)
 			return rc;
@@ -288,27 +286,16 @@ static int pool_alloc(void *self, const struct frag_request *req, struct frag_bl
 			FRAG_TRY(grow(a, bytes, req->stream, &p, err));
 	}
 	if (p->bytes > bytes) {
-		list_put(a, l, frag_piece_split(&a->pieces, p, bytes));
+		list_put(a, l, frag_piece_split(&a->up.pieces, p, bytes));
 		cls = FRAG_CLASS_SPLIT;
 	}
 	if (FRAG_UNLIKELY(frag_upstream_count(&a->up) != chunks))
 		cls = FRAG_CLASS_GROW;
-	a->live_bytes += bytes;
+	a->up.live_bytes += bytes;
 	p->stream = req->stream;
 	frag_piece_grant(p, out);
 	out->cls = cls;
 	return 0;
-}
-
-static void pool_free_requested(void *self, const struct frag_block *block)
-{
-	struct frag_piece *p = frag_piece_of(block);
-	struct pool *a = self;
-
-	FRAG_ASSERT(p->state == FRAG_STATE_LIVE);
-	p->state = FRAG_STATE_WAITING;
-	a->live_bytes -= p->bytes;
-	a->waiting_bytes += p->bytes;
 }
 
 static int pool_free(void *self, const struct frag_block *block, struct frag_err *err)
@@ -318,7 +305,7 @@ static int pool_free(void *self, const struct frag_block *block, struct frag_err
 
 	(void)err;
 	FRAG_ASSERT(p->state != FRAG_STATE_FREE);
-	*(p->state == FRAG_STATE_LIVE ? &a->live_bytes : &a->waiting_bytes) -= p->bytes;
+	*(p->state == FRAG_STATE_LIVE ? &a->up.live_bytes : &a->up.waiting_bytes) -= p->bytes;
 	list_put(a, a->streams.list[p->stream], p);
 	return 0;
 }
@@ -332,13 +319,13 @@ static void inside(void *self, const struct frag_chunk *c, const struct frag_vis
 static void pool_usage(void *self, struct frag_usage *out)
 {
 	struct pool *a = self;
-	uint64_t free_bytes = a->up.bytes - a->live_bytes - a->waiting_bytes;
+	uint64_t free_bytes = a->up.bytes - a->up.live_bytes - a->up.waiting_bytes;
 
-	out->allocated_bytes += a->live_bytes;
-	out->waiting_bytes += a->waiting_bytes;
+	out->allocated_bytes += a->up.live_bytes;
+	out->waiting_bytes += a->up.waiting_bytes;
 	out->free_bytes += free_bytes;
 	out->non_releasable_bytes += free_bytes;
-	out->blocks_count += frag_slab_live(&a->pieces);
+	out->blocks_count += frag_slab_live(&a->up.pieces);
 	for (uint32_t i = 0; i < a->streams.count; i++) {
 		const struct list *l = a->streams.list[i];
 
@@ -384,7 +371,6 @@ static void release(void *self)
 
 	frag_streams_release(&a->streams);
 	frag_slab_release(&a->nodes);
-	frag_slab_release(&a->pieces);
 }
 
 static int create(const struct frag_policy_env *env, const void *params, void **self,
@@ -399,7 +385,6 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	FRAG_TRY(frag_upstream_create(env, p->upstream, &parts, self, err));
 	a = *self;
 	a->p = p;
-	frag_slab_init(&a->pieces, sizeof(struct frag_piece));
 	frag_bset_nodes_init(&a->nodes);
 	frag_streams_init(&a->streams, &list_ops, a, env->dev);
 	return 0;
@@ -417,5 +402,5 @@ const struct frag_policy_ops frag_policy_rmm_pool = {
 	.create = create,
 	.alloc = pool_alloc,
 	.free = pool_free,
-	.free_requested = pool_free_requested,
+	.free_requested = frag_pieces_free_requested,
 };

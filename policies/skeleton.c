@@ -15,7 +15,7 @@
  *
  * Structure: common/segheap keeps segments and pieces and counts; the list of free pieces
  * is ours (the links of the pieces, `head` is the latest). Invariants: every free piece is
- * in the list once; no two neighbours are free.
+ * in the list once; no two neighbours are free. The other hooks are in frag/policy.h.
  */
 #include "segheap.h"
 
@@ -42,11 +42,7 @@ struct self {
 	struct frag_piece *head;
 };
 
-/*
- * Optional. When: after the options were parsed, once per text on the command line.
- * Returns: 0, or FRAG_EUSAGE and a message when options contradict each other or need a
- * rule the table cannot express.
- */
+/* Optional; once per text on the command line: rules that the table cannot express. FRAG_EUSAGE. */
 static int validate(const void *params, struct frag_err *err)
 {
 	const struct params *p = params;
@@ -61,11 +57,7 @@ static int validate(const void *params, struct frag_err *err)
 /* below, with its hooks */
 static const struct frag_heap_index list;
 
-/*
- * Compulsory. When: once per run, before anything else. env has the device, the limit
- * and the hooks; copy what you keep of it. Returns: 0 and *out, or an error with
- * nothing left behind.
- */
+/* Compulsory. Copy what you keep of env. 0 and *out, or an error with nothing left behind. */
 static int create(const struct frag_policy_env *env, const void *params, void **out,
 		  struct frag_err *err)
 {
@@ -77,10 +69,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	return 0;
 }
 
-/*
- * Compulsory. When: at the end, also after an error, also while blocks are live. Everything
- * taken from the device goes back; the engine compares it with its start.
- */
+/* Compulsory; also after an error, also while blocks are live. Everything goes back. */
 static void destroy(void *self)
 {
 	struct self *s = self;
@@ -143,13 +132,8 @@ static int grow(struct self *s, uint64_t bytes, uint32_t stream, struct frag_pie
 }
 
 /*
- * Compulsory. When: for every request of the program; bytes > 0. Returns: 0 and *out,
- * or FRAG_OOM (a result: leave err alone), or an error. Either way the state is
- * sound afterwards and the call may be repeated.
- *  out->addr     where; blocks that are live together never overlap
- *  out->granted  bytes, at least the request
- *  out->handle   yours: comes back in free
- *  out->cls      how it was served; the latency tables are split by it
+ * Compulsory. 0 and *out (all but stream and requested), FRAG_OOM (a result: leave err alone), or
+ * an error. Either way the state is sound afterwards and the call may be repeated.
  */
 static int alloc(void *self, const struct frag_request *req, struct frag_block *out,
 		 struct frag_err *err)
@@ -178,11 +162,8 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 	return 0;
 }
 
-/*
- * Compulsory. When: once per granted block, when its memory may be used again. Returns: 0,
- * or an error if memory was given back to the device and that failed; the block is free all
- * the same.
- */
+/* Compulsory; once per granted block, when its memory may be used again. An error if memory was
+ * given back to the device and that failed; the block is free all the same. */
 static int release(void *self, const struct frag_block *block, struct frag_err *err)
 {
 	struct self *s = self;
@@ -193,11 +174,7 @@ static int release(void *self, const struct frag_block *block, struct frag_err *
 	return 0;
 }
 
-/*
- * Optional. When: the program has let go of a block that another stream still uses; free
- * follows later. For policies with their own cross-stream rule; here it only tells
- * the walk that the bytes are waiting.
- */
+/* Optional: another stream still uses the block, free follows. Here it only tells the walk. */
 static void free_requested(void *self, const struct frag_block *block)
 {
 	struct self *s = self;
@@ -205,36 +182,14 @@ static void free_requested(void *self, const struct frag_block *block)
 	frag_heap_wait(&s->heap, frag_piece_of(block));
 }
 
-/*
- * Optional. When: the program called empty_cache. Returns: 0, or the device's error.
- * pool: 0 the default pools, else that private pool; a policy that knows no pools trims all.
- */
+/* Optional: empty_cache. pool: 0 the default pools, else that one, or all. */
 static int trim(void *self, uint16_t pool, struct frag_err *err)
 {
 	(void)pool;
 	return frag_heap_drop_idle(self, err);
 }
 
-/*
- * Optional. When: the engine has synchronised the device. A policy that defers frees or returns
- * memory at synchronisation does it here. This one has nothing to do.
- */
-static int synced(void *self, struct frag_err *err)
-{
-	(void)self, (void)err;
-	return 0;
-}
-
-/* Optional. When: a step of the program begins or ends. For policies that learn from steps. */
-static void mark(void *self, bool begins)
-{
-	(void)self, (void)begins;
-}
-
-/*
- * Compulsory. When: at any time between calls, for metrics and charts. Segments in address
- * order, after each its blocks in address order, without gaps.
- */
+/* Compulsory; at any time between calls. Segments by address, after each its blocks, no gaps. */
 static void visit(void *self, const struct frag_visitor *v)
 {
 	struct self *s = self;
@@ -242,10 +197,7 @@ static void visit(void *self, const struct frag_visitor *v)
 	frag_heap_op_visit(&s->heap, v);
 }
 
-/*
- * Optional. When: very often. Must be O(1), from counters; leave the hook out if that is not
- * possible, then the engine walks. largest_free_bytes may be 0 = not known.
- */
+/* Optional; very often, so O(1), from counters, or left out. Largest free block 0: unknown. */
 static void usage(void *self, struct frag_usage *out)
 {
 	struct self *s = self;
@@ -261,10 +213,7 @@ static bool merged(void *ctx, const struct frag_piece *p)
 	return !frag_piece_free_next(p);
 }
 
-/*
- * Optional, but write it: the tests call it after every event. Returns: 0, or FRAG_ECHECK
- * and what is broken.
- */
+/* Optional, but write it: the tests call it after every event. FRAG_ECHECK and what is broken. */
 static int check(void *self, struct frag_err *err)
 {
 	struct self *s = self;
@@ -277,10 +226,7 @@ static int check(void *self, struct frag_err *err)
 	return frag_heap_check(&s->heap, n, merged, s, err);
 }
 
-/*
- * Optional. When: at the end of a run. Statistics under the names that the source uses; they
- * appear in the JSON of the run.
- */
+/* Optional: statistics for the JSON of a run, under the names that the source uses. */
 static void counters(void *self, frag_counter_fn fn, void *ctx)
 {
 	struct self *s = self;
@@ -305,8 +251,6 @@ const struct frag_policy_ops frag_policy_skeleton = {
 	.free = release,
 	.free_requested = free_requested,
 	.trim = trim,
-	.synced = synced,
-	.mark = mark,
 	.visit = visit,
 	.usage = usage,
 	.check = check,

@@ -22,14 +22,14 @@
  *    frees and looking again, before the policy says out of memory. (jemalloc's timed decay
  *    has no meaning in a trace.)
  *
- * Structure: slab/extents for pages, slab/sizeclass for slots. A slab is a live extent with
+ * Structure: common/bestfit for extents, slab/sizeclass for slots. A slab is a live extent with
  * a record. The handle of a block is its extent, or, with bit 0 set, its slab; the slot
  * follows from the address.
  *
  * Invariants: a slab is current, in the set of its class (some slots free), or neither
  * (full); no slab is empty.
  */
-#include "slab/extents.h"
+#include "bestfit.h"
 #include "slab/sizeclass.h"
 
 #include <inttypes.h>
@@ -54,12 +54,14 @@ static const struct frag_opt opts[] = {
 };
 
 struct self {
+	struct frag_best pages; /* first. A slab is one live piece of it: link[0] is its record */
 	const struct params *params;
 	unsigned unit_log2;
 	struct frag_sc_class *classes; /* the small ones, ascending */
 	uint32_t classes_count;
-	struct frag_extents pages; /* a slab is one live piece of it: link[0] is its record */
-	struct frag_sc_sums small; /* of all slabs */
+	/* of all slabs; slots: live or waiting */
+	size_t slabs_count, slots_count;
+	uint64_t live_bytes, waiting_bytes;
 };
 
 static int validate(const void *params, struct frag_err *err)
@@ -106,17 +108,14 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 {
 	struct self *s;
 
-	FRAG_TRY_CALLOC(s, 1, "policy slab", err);
+	FRAG_TRY(frag_best_create(env, sizeof(*s), NULL, "policy slab", out, err));
+	s = *out;
 	s->params = params;
 	s->unit_log2 = frag_log2(s->params->unit);
-	frag_extents_init(&s->pages, env, s->params->page, s->params->grow);
-	if (make_classes(s)) {
-		frag_extents_release(&s->pages);
-		frag_host_free(s);
-		return frag_fail_nomem(err, "policy slab");
-	}
-	*out = s;
-	return 0;
+	if (!make_classes(s))
+		return 0;
+	frag_best_op_destroy(s);
+	return frag_fail_nomem(err, "policy slab");
 }
 
 static bool is_slab(const struct frag_piece *p)
@@ -141,14 +140,46 @@ static void destroy(void *self)
 				frag_host_free(slab_in(p));
 	for (i = 0; i < s->classes_count; i++)
 		frag_host_free(s->classes[i].spare);
-	frag_extents_release(&s->pages);
-	FRAG_FREE(s->classes, s);
+	frag_host_free(s->classes);
+	frag_best_op_destroy(s);
+}
+
+/* ---- extents -------------------------------------------------------------------- */
+
+/*
+ * An extent of `bytes`, whole pages, live, link[0] NULL. May call env->sync, so that `release` runs
+ * inside. The sets of the classes hold slabs, each a piece, and share the nodes of the free ones.
+ */
+static int take_pages(struct self *s, uint64_t bytes, uint32_t stream, struct frag_piece **out,
+		      uint8_t *cls, struct frag_err *err)
+{
+	uint64_t usual = frag_round_up(FRAG_MAX(bytes, s->params->grow), s->params->page);
+	struct frag_heap_growth g = { bytes, usual, bytes, stream, frag_best_find };
+	struct frag_piece *p;
+
+	FRAG_CHECK_ALLOC(!frag_best_reserve(&s->pages, 0, 2), "free extents", err);
+	p = frag_best_find(s, bytes);
+	*cls = FRAG_CLASS_HIT;
+	if (!p) {
+		FRAG_TRY(frag_heap_make_room(&s->pages.heap, &g, &p, cls, err));
+		FRAG_CHECK_ALLOC(!frag_best_reserve(&s->pages, 0, 2), "free extents", err);
+	}
+	frag_best_take(&s->pages, p, bytes, cls);
+	p->link[0] = NULL;
+	frag_heap_take(&s->pages.heap, p);
+	*out = p;
+	return 0;
+}
+
+static void give_pages(struct self *s, struct frag_piece *p)
+{
+	frag_best_put(s, frag_heap_give_merged(&s->pages.heap, p, frag_best_cut, s));
 }
 
 /* ---- small blocks --------------------------------------------------------------- */
 
 /* Makes a slab with free slots the current one; a new one if there is none. */
-static int next_slab(struct self *s, struct frag_sc_class *c, uint32_t stream, enum frag_class *cls,
+static int next_slab(struct self *s, struct frag_sc_class *c, uint32_t stream, uint8_t *cls,
 		     struct frag_err *err)
 {
 	struct frag_piece *p = NULL;
@@ -157,37 +188,36 @@ static int next_slab(struct self *s, struct frag_sc_class *c, uint32_t stream, e
 	if (frag_sc_next(c))
 		return 0;
 	FRAG_CHECK_ALLOC(frag_sc_prepare(c), "policy slab", err);
-	rc = frag_extents_take(&s->pages, s->params->page, stream, &p, cls, err);
+	rc = take_pages(s, s->params->page, stream, &p, cls, err);
 	if (rc >= 0 &&
 	    frag_sc_next(c)) { /* it waited for frees, and slots of this class came back */
 		if (!rc)
-			frag_extents_give(&s->pages, p);
+			give_pages(s, p);
 		return 0;
 	}
 	if (rc)
 		return rc;
 	c->current = frag_sc_begin(c, p);
 	p->link[0] = (void *)c->current;
-	s->small.slabs++;
+	s->slabs_count++;
 	return 0;
 }
 
 static int alloc_small(struct self *s, struct frag_sc_class *c, uint32_t stream,
 		       struct frag_block *out, struct frag_err *err)
 {
-	enum frag_class cls = FRAG_CLASS_HIT;
 	struct frag_sc_slab *l = c->current;
 
+	out->cls = FRAG_CLASS_HIT;
 	if (FRAG_UNLIKELY(!l || !l->free_count)) {
-		FRAG_TRY(next_slab(s, c, stream, &cls, err));
+		FRAG_TRY(next_slab(s, c, stream, &out->cls, err));
 		l = c->current;
 	}
-	s->small.slots++;
-	s->small.live_bytes += c->bytes;
+	s->slots_count++;
+	s->live_bytes += c->bytes;
 	out->addr = l->piece->addr + frag_sc_take_slot(l) * c->bytes;
 	out->granted = c->bytes;
 	out->handle = (uintptr_t)l | 1;
-	out->cls = (uint8_t)cls;
 	return 0;
 }
 
@@ -197,15 +227,15 @@ static void free_small(struct self *s, struct frag_sc_slab *l, frag_addr_t addr)
 	struct frag_piece *p = l->piece;
 
 	if (FRAG_UNLIKELY(frag_sc_unwait_slot(l, slot)))
-		s->small.waiting_bytes -= l->class->bytes;
+		s->waiting_bytes -= l->class->bytes;
 	else
-		s->small.live_bytes -= l->class->bytes;
-	s->small.slots--;
+		s->live_bytes -= l->class->bytes;
+	s->slots_count--;
 	if (FRAG_LIKELY(!frag_sc_put_slot(l, slot)))
 		return;
 	frag_sc_end(l);
-	s->small.slabs--;
-	frag_extents_give(&s->pages, p);
+	s->slabs_count--;
+	give_pages(s, p);
 }
 
 /* ---- hooks ---------------------------------------------------------------------- */
@@ -214,7 +244,6 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 		 struct frag_err *err)
 {
 	struct self *s = self;
-	enum frag_class cls;
 	struct frag_piece *p;
 	uint64_t bytes;
 	uint32_t i;
@@ -225,11 +254,8 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 	if (i < s->classes_count)
 		return alloc_small(s, &s->classes[i], req->stream, out, err);
 	bytes = frag_round_up(frag_sc_units(i) << s->unit_log2, s->params->page);
-	FRAG_TRY(frag_extents_take(&s->pages, bytes, req->stream, &p, &cls, err));
-	out->addr = p->addr;
-	out->granted = p->bytes;
-	out->handle = (uintptr_t)p;
-	out->cls = (uint8_t)cls;
+	FRAG_TRY(take_pages(s, bytes, req->stream, &p, &out->cls, err));
+	frag_piece_grant(p, out);
 	return 0;
 }
 
@@ -248,7 +274,7 @@ static int release(void *self, const struct frag_block *block, struct frag_err *
 	if (l)
 		free_small(s, l, block->addr);
 	else
-		frag_extents_give(&s->pages, (void *)(uintptr_t)block->handle);
+		give_pages(s, (void *)(uintptr_t)block->handle);
 	return 0;
 }
 
@@ -260,17 +286,9 @@ static void free_requested(void *self, const struct frag_block *block)
 	if (!l) {
 		frag_heap_wait(&s->pages.heap, (void *)(uintptr_t)block->handle);
 	} else if (frag_sc_wait_slot(l, frag_sc_slot_at(l, block->addr))) {
-		s->small.live_bytes -= l->class->bytes;
-		s->small.waiting_bytes += l->class->bytes;
+		s->live_bytes -= l->class->bytes;
+		s->waiting_bytes += l->class->bytes;
 	}
-}
-
-static int trim(void *self, uint16_t pool, struct frag_err *err)
-{
-	struct self *s = self;
-
-	(void)pool;
-	return frag_heap_drop_idle(&s->pages.heap, err);
 }
 
 static void visit(void *self, const struct frag_visitor *v)
@@ -299,15 +317,15 @@ static void visit(void *self, const struct frag_visitor *v)
 static void usage(void *self, struct frag_usage *out)
 {
 	struct self *s = self;
-	uint64_t slab_bytes = s->small.slabs * s->params->page;
-	uint64_t unused = slab_bytes - s->small.live_bytes - s->small.waiting_bytes;
+	uint64_t slab_bytes = s->slabs_count * s->params->page;
+	uint64_t unused = slab_bytes - s->live_bytes - s->waiting_bytes;
 
-	frag_heap_usage(&s->pages.heap, frag_extents_largest(&s->pages), out);
-	out->allocated_bytes += s->small.live_bytes - slab_bytes;
-	out->waiting_bytes += s->small.waiting_bytes;
+	frag_best_op_usage(s, out);
+	out->allocated_bytes += s->live_bytes - slab_bytes;
+	out->waiting_bytes += s->waiting_bytes;
 	out->free_bytes += unused;
 	out->non_releasable_bytes += unused;
-	out->blocks_count += s->small.slots - s->small.slabs;
+	out->blocks_count += s->slots_count - s->slabs_count;
 }
 
 /* ---- check ---------------------------------------------------------------------- */
@@ -328,7 +346,7 @@ static int check(void *self, struct frag_err *err)
 	if (in_sets != count)
 		return frag_fail(err, FRAG_ECHECK,
 				 "the set of slabs has entries that are not slabs");
-	return frag_extents_check(&s->pages, err);
+	return frag_best_op_check(s, err);
 }
 
 const struct frag_policy_ops frag_policy_slab = {
@@ -342,6 +360,6 @@ const struct frag_policy_ops frag_policy_slab = {
 	.validate = validate,
 	FRAG_POLICY_HOOKS,
 	.free_requested = free_requested,
-	.trim = trim,
+	.trim = frag_heap_op_trim,
 	FRAG_POLICY_LOOKS,
 };

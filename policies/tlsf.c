@@ -160,7 +160,7 @@ static struct frag_piece *find(const void *self, uint64_t bytes)
 
 /* When no list has a block: a pool that the next search for this size finds again. */
 static int make_room(struct self *s, uint64_t bytes, uint32_t stream, struct frag_piece **out,
-		     enum frag_class *cls, struct frag_err *err)
+		     uint8_t *cls, struct frag_err *err)
 {
 	uint64_t usual = FRAG_MAX(found_bytes(s, bytes), s->params->pool_bytes);
 	struct frag_heap_growth g = { .bytes = bytes,
@@ -179,23 +179,22 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 {
 	struct self *s = self;
 	uint64_t bytes = (FRAG_MAX(req->bytes, 1) + s->params->align - 1) & ~(s->params->align - 1);
-	enum frag_class cls = FRAG_CLASS_HIT;
 	struct frag_piece *p;
 
 	if (FRAG_UNLIKELY(req->bytes > FRAG_HEAP_REQUEST_MAX))
 		return FRAG_OOM;
 	p = find(s, bytes);
+	out->cls = FRAG_CLASS_HIT;
 	if (FRAG_UNLIKELY(!p))
-		FRAG_TRY(make_room(s, bytes, req->stream, &p, &cls, err));
+		FRAG_TRY(make_room(s, bytes, req->stream, &p, &out->cls, err));
 	FRAG_CHECK_ALLOC(!frag_heap_reserve(&s->heap, 1), "policy tlsf", err);
 	cut(s, p);
 	if (p->bytes - bytes >= s->params->align) {
 		put(s, frag_heap_split(&s->heap, p, bytes));
-		if (cls == FRAG_CLASS_HIT)
-			cls = FRAG_CLASS_SPLIT;
+		if (out->cls == FRAG_CLASS_HIT)
+			out->cls = FRAG_CLASS_SPLIT;
 	}
 	frag_heap_grant(&s->heap, p, out);
-	out->cls = (uint8_t)cls;
 	return 0;
 }
 

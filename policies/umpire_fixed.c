@@ -30,7 +30,7 @@ static int trim(void *self, uint16_t pool, struct frag_err *err)
 {
 	/* it knows no private pools: an empty_cache of one is of all */
 	FRAG_TRY(frag_equal_give_back(((struct frag_equal_policy *)self)->set.pool, err));
-	return frag_upstream_op_trim(self, pool, err);
+	return frag_adaptor_trim(self, pool, err);
 }
 
 const struct frag_policy_ops frag_policy_umpire_fixed = {

@@ -80,7 +80,7 @@ static void mixed_free_requested(void *self, const struct frag_block *block)
 	if (is_fixed(block, &own))
 		frag_equal_free_requested(&own);
 	else
-		frag_quick_free_requested(self, block);
+		frag_pieces_free_requested(self, block);
 }
 
 static int mixed_free(void *self, const struct frag_block *block, struct frag_err *err)
@@ -156,5 +156,5 @@ const struct frag_policy_ops frag_policy_umpire_mixed = {
 	.alloc = mixed_alloc,
 	.free = mixed_free,
 	.free_requested = mixed_free_requested,
-	.trim = frag_upstream_op_trim,
+	.trim = frag_adaptor_trim,
 };

@@ -6,9 +6,9 @@
 #	sbatch --array=0-15 scripts/sweep_slurm.sh TRACES... -o results.sqlite
 #	cufrag sweep --merge results.*-of-16.sqlite -o results.sqlite		when all are done
 #
-# A task that was ended goes on where it was: submit the same array again, --resume is always on.
+# A task that was ended goes on where it was: submit the same array again.
 # CUFRAG names the program where it is not on PATH.
 #SBATCH --job-name=cufrag-sweep
 #SBATCH --cpus-per-task=1
 set -euo pipefail
-exec "${CUFRAG:-cufrag}" sweep --resume --threads "${SLURM_CPUS_PER_TASK:-1}" "$@"
+exec "${CUFRAG:-cufrag}" sweep --threads "${SLURM_CPUS_PER_TASK:-1}" "$@"

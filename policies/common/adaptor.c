@@ -49,7 +49,7 @@ void frag_adaptor_free_requested(void *self, const struct frag_block *block)
 {
 	struct frag_policy *p = inner_of(self);
 
-	if (p->ops->free_requested)
+	if (p->ops && p->ops->free_requested)
 		p->ops->free_requested(p->self, block);
 }
 
@@ -57,21 +57,21 @@ int frag_adaptor_trim(void *self, uint16_t pool, struct frag_err *err)
 {
 	struct frag_policy *p = inner_of(self);
 
-	return p->ops->trim ? p->ops->trim(p->self, pool, err) : 0;
+	return p->ops && p->ops->trim ? p->ops->trim(p->self, pool, err) : 0;
 }
 
 int frag_adaptor_synced(void *self, struct frag_err *err)
 {
 	struct frag_policy *p = inner_of(self);
 
-	return p->ops->synced ? p->ops->synced(p->self, err) : 0;
+	return p->ops && p->ops->synced ? p->ops->synced(p->self, err) : 0;
 }
 
 void frag_adaptor_mark(void *self, bool begins)
 {
 	struct frag_policy *p = inner_of(self);
 
-	if (p->ops->mark)
+	if (p->ops && p->ops->mark)
 		p->ops->mark(p->self, begins);
 }
 
@@ -79,7 +79,7 @@ void frag_adaptor_visit(void *self, const struct frag_visitor *v)
 {
 	struct frag_policy *p = inner_of(self);
 
-	if (p->ops->visit)
+	if (p->ops && p->ops->visit)
 		p->ops->visit(p->self, v);
 }
 
@@ -87,7 +87,7 @@ int frag_adaptor_check(void *self, struct frag_err *err)
 {
 	struct frag_policy *p = inner_of(self);
 
-	return p->ops->check ? p->ops->check(p->self, err) : 0;
+	return p->ops && p->ops->check ? p->ops->check(p->self, err) : 0;
 }
 
 void frag_adaptor_usage(void *self, struct frag_usage *out)
@@ -104,6 +104,6 @@ void frag_adaptor_counters(void *self, frag_counter_fn fn, void *ctx)
 {
 	struct frag_policy *p = inner_of(self);
 
-	if (p->ops->counters)
+	if (p->ops && p->ops->counters)
 		p->ops->counters(p->self, fn, ctx);
 }

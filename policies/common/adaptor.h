@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What adaptors share: they hold another policy and pass on every call that is not
+ * What policies around another policy share: they hold it and pass on every call that is not
  * their own. Handles are those of the inner policy.
  *
- * An adaptor puts the struct first in its own state, so that the functions
- * below fit into its table. A hook that the inner policy lacks does nothing.
+ * They put the struct first in their own state, so that the functions below fit into their
+ * table. A hook that the inner policy lacks, or any hook where there is no inner policy, does nothing.
  * `restore` is not passed on: a history that began late is replayed from its initial blocks.
  *
  * Ownership: the adaptor owns the inner policy until frag_adaptor_destroy.
@@ -15,7 +15,7 @@
 #include <frag/policy.h>
 
 struct frag_adaptor {
-	struct frag_inner inner;
+	struct frag_inner inner;    /* policy.ops NULL: there is none (yet) */
 	struct frag_policy_env env; /* as the adaptor was given it */
 };
 

@@ -33,13 +33,15 @@ void frag_bset_release(struct frag_bset *s)
 	frag_bset_init(s);
 }
 
-void frag_bset_insert(struct frag_bset *s, uint64_t size, uint64_t addr, void *value)
+struct frag_bset_node *frag_bset_insert(struct frag_bset *s, uint64_t size, uint64_t addr,
+					void *value)
 {
 	struct frag_bset_node *n = frag_slab_alloc(nodes_of(s));
 
 	FRAG_ASSERT(n);
 	*n = (struct frag_bset_node){ .by = { .key = size, .tie = addr }, .value = value };
 	frag_tree_insert(&s->tree, &n->by);
+	return n;
 }
 
 void frag_bset_erase_at(struct frag_bset *s, struct frag_bset_node *at)

@@ -53,7 +53,8 @@ static inline int frag_bset_reserve(struct frag_bset *s, size_t n)
 }
 
 /* pre: reserved, key absent. */
-void frag_bset_insert(struct frag_bset *s, uint64_t size, uint64_t addr, void *value);
+struct frag_bset_node *frag_bset_insert(struct frag_bset *s, uint64_t size, uint64_t addr,
+					void *value);
 /* false: there is no such key. */
 bool frag_bset_erase(struct frag_bset *s, uint64_t size, uint64_t addr);
 void frag_bset_erase_at(struct frag_bset *s, struct frag_bset_node *at);

@@ -305,7 +305,7 @@ struct frag_equal *frag_equals_add(struct frag_equals *s, struct frag_upstream *
 		.up = up, .block_bytes = block_bytes, .chunk_blocks = chunk_blocks, .queues = queues
 	};
 	frag_bset_init(&e->open);
-	frag_streams_init(&e->streams, &queue_ops, e, up->env.dev);
+	frag_streams_init(&e->streams, &queue_ops, e, up->a.env.dev);
 	return e;
 }
 

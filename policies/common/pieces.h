@@ -37,7 +37,7 @@ struct frag_piece {
 			uint64_t stamp; /* when it came there */
 		};
 	};
-	union {			 /* split copies it */
+	union {			 /* split copies it, as the stamp */
 		uint32_t tag;	 /* the policy's */
 		uint32_t stream; /* of its last request */
 	};
@@ -77,6 +77,7 @@ static inline struct frag_piece *frag_piece_split(struct frag_slab *slab, struct
 		.addr = p->addr + bytes,
 		.bytes = p->bytes - bytes,
 		.seg = p->seg,
+		.stamp = p->stamp,
 		.tag = p->tag,
 		.state = FRAG_STATE_FREE,
 	};

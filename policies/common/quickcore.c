@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pool of quickcore.h; the heuristics and the policy around a pool are at the end. */
+/* The pool of quickcore.h; the policy around a pool is at the end. */
 #include "quickcore.h"
 
 int frag_quick_create(const struct frag_policy_env *env, const char *upstream,
@@ -12,7 +12,6 @@ int frag_quick_create(const struct frag_policy_env *env, const char *upstream,
 	q = *self;
 	q->p = *p;
 	q->by_address = by_address;
-	frag_slab_init(&q->pieces, sizeof(struct frag_piece));
 	frag_bset_init(&q->free);
 	frag_bset_init(&q->whole);
 	return 0;
@@ -24,7 +23,6 @@ void frag_quick_release(void *self)
 
 	frag_bset_release(&q->free);
 	frag_bset_release(&q->whole);
-	frag_slab_release(&q->pieces);
 }
 
 /* ---- free pieces ---------------------------------------------------------------------- */
@@ -32,9 +30,9 @@ void frag_quick_release(void *self)
 /* Room for two pieces more; afterwards no insert fails. */
 static int room(struct frag_quick *q, struct frag_err *err)
 {
-	size_t n = frag_slab_live(&q->pieces) + 2;
+	size_t n = frag_slab_live(&q->up.pieces) + 2;
 
-	if (frag_slab_reserve(&q->pieces, 2) || frag_bset_reserve(&q->free, n) ||
+	if (frag_slab_reserve(&q->up.pieces, 2) || frag_bset_reserve(&q->free, n) ||
 	    frag_bset_reserve(&q->whole, n))
 		return frag_fail_nomem(err, "quickpool: pieces");
 	return 0;
@@ -80,7 +78,7 @@ static int give_back(struct frag_quick *q, struct frag_err *err)
 		if (!gone)
 			return rc;
 		erase(q, p);
-		frag_slab_free(&q->pieces, p);
+		frag_slab_free(&q->up.pieces, p);
 		q->actual_bytes -= bytes;
 	}
 	return rc;
@@ -122,7 +120,7 @@ static int grow(struct frag_quick *q, uint64_t bytes, uint32_t stream, struct fr
 		return rc;
 	c->owner = q;
 	q->actual_bytes += size;
-	*out = frag_chunk_piece(&q->pieces, c);
+	*out = frag_chunk_piece(&q->up, c);
 	return 0;
 }
 
@@ -144,12 +142,12 @@ static int core_alloc(struct frag_quick *q, uint64_t bytes, uint32_t stream,
 	p->state = FRAG_STATE_LIVE;
 	p->stream = stream;
 	if (p->bytes != bytes) {
-		insert(q, frag_piece_split(&q->pieces, p, bytes));
+		insert(q, frag_piece_split(&q->up.pieces, p, bytes));
 		if (*cls == FRAG_CLASS_HIT)
 			*cls = FRAG_CLASS_SPLIT;
 	}
-	q->live_bytes += bytes;
-	q->aligned_hwm = FRAG_MAX(q->aligned_hwm, q->live_bytes + q->waiting_bytes);
+	q->up.live_bytes += bytes;
+	q->aligned_hwm = FRAG_MAX(q->aligned_hwm, q->up.live_bytes + q->up.waiting_bytes);
 	*out = p;
 	return 0;
 }
@@ -174,19 +172,48 @@ int frag_quick_alloc(void *self, const struct frag_request *req, struct frag_blo
 	return 0;
 }
 
+/* ---- heuristics ---------------------------------------------------------------------------- */
+
+const char *const frag_coalesce_words[] = { "percent", "percent-hwm", "blocks", "blocks-hwm",
+					    NULL };
+
+/* The source reckons the threshold in single precision. */
+static bool percent_reached(const struct frag_quick *q)
+{
+	uint64_t percent = q->p.coalesce.percent;
+
+	if (!percent)
+		return false;
+	if (percent == 100)
+		return q->actual_bytes == q->releasable_bytes && !q->size_lost;
+	return q->releasable_bytes >= (uint64_t)((float)percent / 100.0f * (float)q->actual_bytes);
+}
+
+/* 0: do nothing; else the size to coalesce to. */
+static uint64_t coalesce_size(const struct frag_quick *q)
+{
+	const struct frag_coalesce *c = &q->p.coalesce;
+	bool by_percent = c->rule <= FRAG_COALESCE_PERCENT_HWM;
+	bool hwm = c->rule == FRAG_COALESCE_PERCENT_HWM || c->rule == FRAG_COALESCE_BLOCKS_HWM;
+
+	if (by_percent ? !percent_reached(q) : frag_bset_count(&q->whole) < c->blocks)
+		return 0;
+	return hwm ? q->aligned_hwm : q->actual_bytes;
+}
+
 /* ---- freeing --------------------------------------------------------------------------- */
 
 static void core_free(struct frag_quick *q, struct frag_piece *p)
 {
-	*(p->state == FRAG_STATE_LIVE ? &q->live_bytes : &q->waiting_bytes) -= p->bytes;
+	*(p->state == FRAG_STATE_LIVE ? &q->up.live_bytes : &q->up.waiting_bytes) -= p->bytes;
 	if (p->prev && p->prev->state == FRAG_STATE_FREE) {
 		p = p->prev;
 		erase(q, p);
-		frag_piece_join(&q->pieces, p);
+		frag_piece_join(&q->up.pieces, p);
 	}
 	if (p->next && p->next->state == FRAG_STATE_FREE) {
 		erase(q, p->next);
-		frag_piece_join(&q->pieces, p);
+		frag_piece_join(&q->up.pieces, p);
 	}
 	insert(q, p);
 }
@@ -225,21 +252,9 @@ static int coalesce(struct frag_quick *q, uint64_t size, struct frag_err *err)
 	return rc == FRAG_OOM ? 0 : rc; /* refused: the pool only stays smaller */
 }
 
-void frag_quick_free_requested(void *self, const struct frag_block *block)
-{
-	struct frag_quick *q = self;
-	struct frag_piece *p = frag_piece_of(block);
-
-	FRAG_ASSERT(p->state == FRAG_STATE_LIVE);
-	p->state = FRAG_STATE_WAITING;
-	q->live_bytes -= p->bytes;
-	q->waiting_bytes += p->bytes;
-}
-
 int frag_quick_free(void *self, const struct frag_block *block, struct frag_err *err)
 {
 	struct frag_quick *q = self;
-	struct frag_coalesce_state s;
 	uint64_t size;
 
 	FRAG_ASSERT(frag_piece_of(block)->state != FRAG_STATE_FREE);
@@ -247,12 +262,7 @@ int frag_quick_free(void *self, const struct frag_block *block, struct frag_err 
 	/* an upstream that synchronises frees blocks of ours: not the moment to call it again */
 	if (q->growing)
 		return 0;
-	s = (struct frag_coalesce_state){ .actual = q->actual_bytes,
-					  .releasable = q->releasable_bytes,
-					  .aligned_hwm = q->aligned_hwm,
-					  .size_lost = q->size_lost,
-					  .releasable_count = frag_bset_count(&q->whole) };
-	size = frag_coalesce_size(&q->p.coalesce, &s);
+	size = coalesce_size(q);
 	return size ? coalesce(q, size, err) : 0;
 }
 
@@ -266,15 +276,15 @@ void frag_quick_inside(void *self, const struct frag_chunk *c, const struct frag
 void frag_quick_usage(void *self, struct frag_usage *out)
 {
 	const struct frag_quick *q = self;
-	uint64_t free_bytes = q->actual_bytes - q->live_bytes - q->waiting_bytes;
+	uint64_t free_bytes = q->actual_bytes - q->up.live_bytes - q->up.waiting_bytes;
 	uint64_t releasable = q->gives_back ? q->releasable_bytes : 0;
 
-	out->allocated_bytes += q->live_bytes;
-	out->waiting_bytes += q->waiting_bytes;
+	out->allocated_bytes += q->up.live_bytes;
+	out->waiting_bytes += q->up.waiting_bytes;
 	out->free_bytes += free_bytes;
 	out->releasable_bytes += releasable;
 	out->non_releasable_bytes += free_bytes - releasable;
-	out->blocks_count += frag_slab_live(&q->pieces);
+	out->blocks_count += frag_slab_live(&q->up.pieces);
 	out->largest_free_bytes = FRAG_MAX(out->largest_free_bytes, frag_bset_largest(&q->free));
 }
 
@@ -293,43 +303,13 @@ int frag_quick_check(void *self, struct frag_err *err)
 	return frag_chunks_check(&q->up, q, frag_bset_count(&q->free), indexed, q, err);
 }
 
-/* ---- heuristics ---------------------------------------------------------------------------- */
-
-const char *const frag_coalesce_words[] = { "percent", "percent-hwm", "blocks", "blocks-hwm",
-					    NULL };
-
-/* The source reckons the threshold in single precision. */
-static bool percent_reached(uint64_t percent, const struct frag_coalesce_state *s)
-{
-	if (!percent)
-		return false;
-	if (percent == 100)
-		return s->actual == s->releasable && !s->size_lost;
-	return s->releasable >= (uint64_t)((float)percent / 100.0f * (float)s->actual);
-}
-
-uint64_t frag_coalesce_size(const struct frag_coalesce *c, const struct frag_coalesce_state *s)
-{
-	switch ((enum frag_coalesce_rule)c->rule) {
-	case FRAG_COALESCE_PERCENT:
-		return percent_reached(c->percent, s) ? s->actual : 0;
-	case FRAG_COALESCE_PERCENT_HWM:
-		return percent_reached(c->percent, s) ? s->aligned_hwm : 0;
-	case FRAG_COALESCE_BLOCKS:
-		return s->releasable_count >= c->blocks ? s->actual : 0;
-	case FRAG_COALESCE_BLOCKS_HWM:
-		return s->releasable_count >= c->blocks ? s->aligned_hwm : 0;
-	}
-	FRAG_BUG("coalescing rule");
-}
-
 /* ---- a policy around one ------------------------------------------------------------------- */
 
 int frag_quick_op_trim(void *self, uint16_t pool, struct frag_err *err)
 {
 	/* it knows no private pools: an empty_cache of one is of all */
 	FRAG_TRY(give_back(self, err));
-	return frag_upstream_op_trim(self, pool, err);
+	return frag_adaptor_trim(self, pool, err);
 }
 
 int frag_quick_op_create(const struct frag_policy_env *env, const void *params, bool by_address,

@@ -51,14 +51,6 @@ struct frag_coalesce {
 	uint64_t blocks;
 };
 
-/* What a heuristic looks at. */
-struct frag_coalesce_state {
-	uint64_t actual, releasable, aligned_hwm, releasable_count;
-	bool size_lost; /* so 100 percent is never reached */
-};
-/* 0: do nothing; else the size to coalesce to. */
-uint64_t frag_coalesce_size(const struct frag_coalesce *c, const struct frag_coalesce_state *s);
-
 /* Their options. params: a struct with such a member `pool`; def: enum frag_coalesce_rule. */
 struct frag_quick_params {
 	uint64_t first, next; /* minimum chunk sizes */
@@ -89,13 +81,11 @@ struct frag_quick_params {
 struct frag_quick {
 	struct frag_upstream up; /* first: see upstream.h */
 	struct frag_quick_params p;
-	struct frag_slab pieces;
 	struct frag_bset free;	/* (size, stamp) */
 	struct frag_bset whole; /* of these, the whole chunks; by_address: (0, addr) */
 	bool by_address;	/* DynamicPoolList */
 	uint64_t stamp;
 	uint64_t actual_bytes; /* in chunks, without the alignment on top */
-	uint64_t live_bytes, waiting_bytes;
 	uint64_t releasable_bytes;
 	uint64_t aligned_hwm; /* of live + waiting bytes */
 	bool growing;	      /* inside a call of the upstream */
@@ -113,7 +103,6 @@ int frag_quick_create(const struct frag_policy_env *env, const char *upstream,
 void frag_quick_release(void *self); /* chunks stay with the upstream */
 int frag_quick_alloc(void *self, const struct frag_request *req, struct frag_block *out,
 		     struct frag_err *err);
-void frag_quick_free_requested(void *self, const struct frag_block *block);
 /* Also coalesces. Errors: of the upstream; the block is free all the same. */
 int frag_quick_free(void *self, const struct frag_block *block, struct frag_err *err);
 void frag_quick_inside(void *self, const struct frag_chunk *c, const struct frag_visitor *v);
@@ -134,7 +123,7 @@ int frag_quick_op_trim(void *self, uint16_t pool, struct frag_err *err);
 	.checked = "Umpire of 2024-10-11 (after v2024.07), compiled", .opts = opts, \
 	.create = create, FRAG_UPSTREAM_OPS, \
 	.params_size = sizeof(struct frag_quick_policy_params), .alloc = frag_quick_alloc, \
-	.free = frag_quick_free, .free_requested = frag_quick_free_requested, \
+	.free = frag_quick_free, .free_requested = frag_pieces_free_requested, \
 	.trim = frag_quick_op_trim
 
 #endif

@@ -124,6 +124,28 @@ int frag_heap_drop(struct frag_heap *h, struct frag_seg *seg, struct frag_err *e
 	return 0;
 }
 
+int frag_heap_retire(struct frag_heap *h, struct frag_piece *p, struct frag_err *err)
+{
+	int rc = frag_heap_drop(h, p->seg, err);
+
+	if (rc) {
+		p->link[0] = h->left;
+		h->left = p;
+	}
+	return rc;
+}
+
+static int retire_left(struct frag_heap *h, struct frag_err *err)
+{
+	while (h->left) {
+		struct frag_piece *p = h->left;
+
+		h->left = p->link[0];
+		FRAG_TRY(frag_heap_retire(h, p, err));
+	}
+	return 0;
+}
+
 void frag_heap_keep(struct frag_heap *h, struct frag_seg *seg)
 {
 	FRAG_ASSERT(frag_seg_is_idle(seg) && !seg->kept);
@@ -170,6 +192,8 @@ int frag_heap_drop_idle(struct frag_heap *h, struct frag_err *err)
 	struct frag_piece *p;
 	int rc;
 
+	if (!h->index)
+		return retire_left(h, err);
 	if (!h->idle_count)
 		return 0;
 	for (seg = idle_chain(h); seg; seg = next) {
@@ -200,7 +224,7 @@ static int grow(struct frag_heap *h, const struct frag_heap_growth *g, struct fr
 }
 
 int frag_heap_make_room(struct frag_heap *h, const struct frag_heap_growth *g,
-			struct frag_piece **out, enum frag_class *cls, struct frag_err *err)
+			struct frag_piece **out, uint8_t *cls, struct frag_err *err)
 {
 	int rc = grow(h, g, out, err);
 
@@ -237,21 +261,23 @@ void frag_heap_op_free_requested(void *self, const struct frag_block *block)
 	frag_heap_wait(self, frag_piece_of(block));
 }
 
+void frag_heap_visit_seg(const struct frag_heap *h, const struct frag_seg *seg,
+			 const struct frag_visitor *v)
+{
+	if (v->segment)
+		v->segment(v->ctx, seg->addr, seg->bytes, seg->stream);
+	if (v->block)
+		frag_pieces_visit(seg->first, v,
+				  h->gives_back && frag_seg_is_idle(seg) && !seg->kept);
+}
+
 void frag_heap_op_visit(void *self, const struct frag_visitor *v)
 {
 	struct frag_heap *h = self;
-	size_t i;
 
 	frag_heap_sort(h);
-	for (i = 0; i < h->segs_count; i++) {
-		const struct frag_seg *seg = h->segs[i];
-		bool idle = h->gives_back && frag_seg_is_idle(seg) && !seg->kept;
-
-		if (v->segment)
-			v->segment(v->ctx, seg->addr, seg->bytes, seg->stream);
-		if (v->block)
-			frag_pieces_visit(seg->first, v, idle);
-	}
+	for (size_t i = 0; i < h->segs_count; i++)
+		frag_heap_visit_seg(h, h->segs[i], v);
 }
 
 void frag_heap_op_usage(void *self, struct frag_usage *out)
@@ -281,6 +307,8 @@ int frag_heap_check(const struct frag_heap *h, size_t indexed,
 {
 	size_t count = 0;
 
+	for (const struct frag_piece *p = h->left; p; p = p->link[0])
+		indexed++;
 	for (size_t i = 0; i < h->segs_count; i++)
 		for (const struct frag_piece *p = h->segs[i]->first; p; p = p->next) {
 			if (!frag_piece_is_free(p))

@@ -42,6 +42,7 @@ struct frag_heap {
 	bool gives_back; /* a trim gives idle segments back; true at first */
 	const struct frag_heap_index *index;
 	void *index_ctx;
+	struct frag_piece *left; /* of frag_heap_retire: the device failed to take them; link[0] */
 	size_t pieces_count, free_count;
 	uint64_t live_bytes, waiting_bytes, free_bytes;
 	uint64_t idle_bytes; /* of these free: in idle segments */
@@ -54,7 +55,7 @@ struct frag_heap_index {
 	void (*put)(void *ctx, struct frag_piece *p); /* put it in */
 };
 
-/* index (and its ctx): for frag_heap_drop_idle; NULL in a policy that does not call it. */
+/* index (and its ctx): for frag_heap_drop_idle; NULL: see frag_heap_retire. */
 void frag_heap_init(struct frag_heap *h, const struct frag_policy_env *env,
 		    const struct frag_heap_index *index, void *ctx);
 /* Zeroed state of a policy, of `bytes`: begins with its heap, is the ctx; `what`: for messages. */
@@ -87,8 +88,15 @@ int frag_heap_grow(struct frag_heap *h, uint64_t bytes, uint32_t stream, struct 
 int frag_heap_drop(struct frag_heap *h, struct frag_seg *seg, struct frag_err *err);
 
 /*
- * Gives every idle segment back that is not kept, in address order. A failure of
- * the device stops it and is returned; what was not given back is in the index.
+ * For policies without an index (NULL) whose segments are one piece each: gives back the segment of
+ * a free one. When the device fails, the error is returned, and frag_heap_drop_idle tries again.
+ */
+int frag_heap_retire(struct frag_heap *h, struct frag_piece *p, struct frag_err *err);
+
+/*
+ * Gives every idle segment back that is not kept, in address order; without an index only those
+ * left by frag_heap_retire. A failure of the device stops it and is returned; what was not given
+ * back is in the index.
  */
 int frag_heap_drop_idle(struct frag_heap *h, struct frag_err *err);
 
@@ -103,7 +111,7 @@ struct frag_heap_growth {
 	struct frag_piece *(*find)(const void *index_ctx, uint64_t bytes);
 };
 int frag_heap_make_room(struct frag_heap *h, const struct frag_heap_growth *g,
-			struct frag_piece **out, enum frag_class *cls, struct frag_err *err);
+			struct frag_piece **out, uint8_t *cls, struct frag_err *err);
 
 /* Host memory for `n` splits. 0 or FRAG_ENOMEM. */
 static inline int frag_heap_reserve(struct frag_heap *h, size_t n)
@@ -235,13 +243,15 @@ void frag_heap_op_usage(void *self, struct frag_usage *out);
 void frag_heap_usage(const struct frag_heap *h, uint64_t largest_free_bytes,
 		     struct frag_usage *out);
 /*
- * For `check`: as many pieces are free as are `indexed`, and each is in the policy's index, as
+ * For `check`: as many pieces are free as are `indexed` or left, and each is in the policy's index, as
  * index(ctx, p) says, unless that is NULL. FRAG_ECHECK and a text.
  */
 int frag_heap_check(const struct frag_heap *h, size_t indexed,
 		    bool (*index)(void *ctx, const struct frag_piece *p), void *ctx,
 		    struct frag_err *err);
-/* Segments in address order. */
+/* Segments in address order; one of them as a visit shows it. */
 void frag_heap_sort(struct frag_heap *h);
+void frag_heap_visit_seg(const struct frag_heap *h, const struct frag_seg *seg,
+			 const struct frag_visitor *v);
 
 #endif

@@ -16,12 +16,13 @@ int frag_upstream_create(const struct frag_policy_env *env, const char *text,
 	FRAG_AUTO_FREE struct frag_upstream *up = frag_host_calloc(1, parts->bytes);
 
 	FRAG_CHECK_ALLOC(up, "pool", err);
-	*up = (struct frag_upstream){ .env = *env, .parts = parts };
+	*up = (struct frag_upstream){ .a.env = *env, .parts = parts };
 	if (env->inner)
 		text = env->inner;
 	if (*text && strcmp(text, "device") != 0)
-		FRAG_TRY(frag_inner_open(text, env, &up->inner, err));
+		FRAG_TRY(frag_inner_open(text, env, &up->a.inner, err));
 	frag_slab_init(&up->chunks, sizeof(struct frag_chunk));
+	frag_slab_init(&up->pieces, sizeof(struct frag_piece));
 	frag_bset_init(&up->by_addr);
 	*self = FRAG_GIVE(up);
 	return 0;
@@ -36,32 +37,32 @@ void frag_upstream_op_destroy(void *self)
 	/* an inner policy gives back its segments, whatever is live in them */
 	if (frag_upstream_is_device(up))
 		for (c = frag_upstream_first(up); c; c = frag_upstream_next(up, c))
-			frag_dev_free(up->env.dev, c->block.addr, c->block.granted, NULL);
+			frag_dev_free(up->a.env.dev, c->block.addr, c->block.granted, NULL);
 	else
-		frag_inner_close(&up->inner);
+		frag_inner_close(&up->a.inner);
 	frag_bset_release(&up->by_addr);
 	frag_slab_release(&up->chunks);
+	frag_slab_release(&up->pieces);
 	frag_host_free(up);
 }
 
 static int take_device(struct frag_upstream *up, uint64_t bytes, struct frag_block *out,
 		       struct frag_err *err)
 {
-	if (frag_env_over_limit(&up->env, bytes))
+	if (frag_env_over_limit(&up->a.env, bytes))
 		return FRAG_OOM;
 	out->granted = bytes;
-	return frag_dev_alloc(up->env.dev, bytes, &out->addr, err);
+	return frag_dev_alloc(up->a.env.dev, bytes, &out->addr, err);
 }
 
 static int take_inner(struct frag_upstream *up, uint64_t bytes, uint32_t stream,
 		      struct frag_block *out, struct frag_err *err)
 {
-	const struct frag_policy *p = &up->inner.policy;
 	struct frag_request req = { .bytes = bytes, .stream = stream };
 
 	out->stream = stream;
 	out->requested = bytes;
-	return p->ops->alloc(p->self, &req, out, err);
+	return frag_adaptor_alloc(up, &req, out, err);
 }
 
 /* How many parts of the grant the pool cannot use. */
@@ -98,7 +99,7 @@ int frag_upstream_take_aligned(struct frag_upstream *up, uint64_t bytes, uint64_
 	up->granted += b.granted;
 	up->slack_count += slacks(c);
 	if (frag_upstream_is_device(up))
-		frag_env_journal(&up->env, FRAG_SEGMENT_ALLOC, b.addr, b.granted, stream);
+		frag_env_journal(&up->a.env, FRAG_SEGMENT_ALLOC, b.addr, b.granted, stream);
 	*out = c;
 	return 0;
 }
@@ -112,18 +113,17 @@ int frag_upstream_take(struct frag_upstream *up, uint64_t bytes, uint32_t stream
 int frag_upstream_give(struct frag_upstream *up, struct frag_chunk *c, bool *gone,
 		       struct frag_err *err)
 {
-	const struct frag_policy *p = &up->inner.policy;
 	int rc;
 
 	*gone = false;
 	if (frag_upstream_is_device(up)) {
-		FRAG_TRY(frag_dev_free(up->env.dev, c->block.addr, c->block.granted, err));
-		frag_env_journal(&up->env, FRAG_SEGMENT_FREE, c->block.addr, c->block.granted,
+		FRAG_TRY(frag_dev_free(up->a.env.dev, c->block.addr, c->block.granted, err));
+		frag_env_journal(&up->a.env, FRAG_SEGMENT_FREE, c->block.addr, c->block.granted,
 				 c->stream);
 		rc = 0;
 	} else {
 		/* the block is free even where this fails */
-		rc = p->ops->free(p->self, &c->block, err);
+		rc = frag_adaptor_free(up, &c->block, err);
 	}
 	frag_bset_erase(&up->by_addr, c->block.addr, 0);
 	up->bytes -= c->bytes;
@@ -153,6 +153,17 @@ struct frag_chunk *frag_upstream_next(const struct frag_upstream *up,
 }
 
 /* ---- pieces of chunks ------------------------------------------------------------ */
+
+void frag_pieces_free_requested(void *self, const struct frag_block *block)
+{
+	struct frag_upstream *up = self;
+	struct frag_piece *p = frag_piece_of(block);
+
+	FRAG_ASSERT(p->state == FRAG_STATE_LIVE);
+	p->state = FRAG_STATE_WAITING;
+	up->live_bytes -= p->bytes;
+	up->waiting_bytes += p->bytes;
+}
 
 static bool is_idle(const struct frag_chunk *c)
 {
@@ -231,12 +242,10 @@ void frag_upstream_op_visit(void *self, const struct frag_visitor *v)
 	struct frag_upstream *up = self;
 	struct relay r = { up, v };
 	struct frag_visitor hook = { .ctx = &r, .segment = relay_segment, .block = relay_block };
-	const struct frag_policy *p = &up->inner.policy;
 	struct frag_chunk *c;
 
 	if (!frag_upstream_is_device(up)) {
-		if (p->ops->visit)
-			p->ops->visit(p->self, &hook);
+		frag_adaptor_visit(up, &hook);
 		return;
 	}
 	for (c = frag_upstream_first(up); c; c = frag_upstream_next(up, c)) {
@@ -251,7 +260,6 @@ void frag_upstream_op_visit(void *self, const struct frag_visitor *v)
  * tell its largest free block. */
 static void usage_besides(struct frag_upstream *up, struct frag_usage *out, bool *largest_known)
 {
-	struct frag_policy *p = &up->inner.policy;
 	uint64_t slack = up->granted - up->bytes;
 
 	*out = (struct frag_usage){ 0 };
@@ -260,10 +268,7 @@ static void usage_besides(struct frag_upstream *up, struct frag_usage *out, bool
 		out->segments_count = frag_upstream_count(up);
 		return;
 	}
-	if (p->ops->usage)
-		p->ops->usage(p->self, out);
-	else
-		frag_policy_usage_walk(p, out);
+	frag_adaptor_usage(up, out);
 	*largest_known = out->largest_free_bytes || !out->free_bytes;
 	out->allocated_bytes -= up->granted;
 	out->blocks_count += up->slack_count - frag_upstream_count(up);
@@ -287,32 +292,7 @@ void frag_upstream_op_usage(void *self, struct frag_usage *out)
 int frag_upstream_op_check(void *self, struct frag_err *err)
 {
 	struct frag_upstream *up = self;
-	const struct frag_policy *p = &up->inner.policy;
 
 	FRAG_TRY(up->parts->check(self, err));
-	return !frag_upstream_is_device(up) && p->ops->check ? p->ops->check(p->self, err) : 0;
-}
-
-/* ---- passed on ------------------------------------------------------------------- */
-
-int frag_upstream_op_trim(void *self, uint16_t pool, struct frag_err *err)
-{
-	const struct frag_policy *p = &((struct frag_upstream *)self)->inner.policy;
-
-	return p->ops && p->ops->trim ? p->ops->trim(p->self, pool, err) : 0;
-}
-
-int frag_upstream_op_synced(void *self, struct frag_err *err)
-{
-	const struct frag_policy *p = &((struct frag_upstream *)self)->inner.policy;
-
-	return p->ops && p->ops->synced ? p->ops->synced(p->self, err) : 0;
-}
-
-void frag_upstream_op_mark(void *self, bool begins)
-{
-	const struct frag_policy *p = &((struct frag_upstream *)self)->inner.policy;
-
-	if (p->ops && p->ops->mark)
-		p->ops->mark(p->self, begins);
+	return frag_adaptor_check(up, err);
 }

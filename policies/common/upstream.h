@@ -17,6 +17,7 @@
 #ifndef FRAG_COMMON_UPSTREAM_H
 #define FRAG_COMMON_UPSTREAM_H
 
+#include "adaptor.h"
 #include "bset.h"
 #include "pieces.h"
 
@@ -34,14 +35,15 @@ struct frag_chunk {
 struct frag_upstream_parts;
 
 struct frag_upstream {
-	struct frag_policy_env env;
+	struct frag_adaptor a; /* no inner policy: the device */
 	const struct frag_upstream_parts *parts;
-	struct frag_inner inner; /* policy.ops NULL: the device */
 	struct frag_slab chunks;
 	struct frag_bset by_addr; /* (block.addr, 0) -> chunk */
 	uint64_t bytes;		  /* sum over the chunks */
 	uint64_t granted;	  /* sum over the chunks of what the upstream counts for them */
-	size_t slack_count;	  /* parts of chunks, before or behind, that the pool cannot use */
+	struct frag_slab pieces;  /* of pools that cut their chunks into pieces */
+	uint64_t live_bytes, waiting_bytes; /* of these */
+	size_t slack_count; /* parts of chunks, before or behind, that the pool cannot use */
 };
 
 /* What a policy over an upstream adds; self is its state, of `bytes`, the upstream first. */
@@ -77,9 +79,9 @@ struct frag_chunk *frag_upstream_next(const struct frag_upstream *up,
 				      const struct frag_chunk *chunk);
 
 /* A free piece that is the whole of a new chunk. pre: the slab has a spare object. */
-static inline struct frag_piece *frag_chunk_piece(struct frag_slab *slab, struct frag_chunk *c)
+static inline struct frag_piece *frag_chunk_piece(struct frag_upstream *up, struct frag_chunk *c)
 {
-	struct frag_piece *p = frag_slab_alloc(slab);
+	struct frag_piece *p = frag_slab_alloc(&up->pieces);
 
 	*p = (struct frag_piece){ .addr = c->addr,
 				  .bytes = c->bytes,
@@ -90,6 +92,8 @@ static inline struct frag_piece *frag_chunk_piece(struct frag_slab *slab, struct
 	return p;
 }
 
+/* A hook, for handles that are pieces. */
+void frag_pieces_free_requested(void *self, const struct frag_block *block);
 /* Walks the pieces of one chunk; a free whole chunk counts as releasable if `gives_back`. */
 void frag_chunk_visit(const struct frag_chunk *c, const struct frag_visitor *v, bool gives_back);
 /* For `check`: as frag_heap_check, for the pieces of the chunks of `owner`. */
@@ -104,13 +108,10 @@ static inline size_t frag_upstream_count(const struct frag_upstream *up)
 
 static inline bool frag_upstream_is_device(const struct frag_upstream *up)
 {
-	return !up->inner.policy.ops;
+	return !up->a.inner.policy.ops;
 }
 
-/* For a table of operations. The first three are passed on to the inner policy. */
-int frag_upstream_op_trim(void *self, uint16_t pool, struct frag_err *err);
-int frag_upstream_op_synced(void *self, struct frag_err *err);
-void frag_upstream_op_mark(void *self, bool begins);
+/* For a table of operations. */
 /* Segments of the device, and in them what the parts report. */
 void frag_upstream_op_visit(void *self, const struct frag_visitor *v);
 void frag_upstream_op_usage(void *self, struct frag_usage *out);
@@ -120,15 +121,14 @@ int frag_upstream_op_check(void *self, struct frag_err *err);
 void frag_upstream_op_destroy(void *self);
 #define FRAG_UPSTREAM_OPS \
 	.needs = FRAG_CAN_MALLOC, .destroy = frag_upstream_op_destroy, \
-	.synced = frag_upstream_op_synced, .mark = frag_upstream_op_mark, \
-	.visit = frag_upstream_op_visit, .check = frag_upstream_op_check, \
-	.usage = frag_upstream_op_usage
+	.synced = frag_adaptor_synced, .mark = frag_adaptor_mark, .visit = frag_upstream_op_visit, \
+	.check = frag_upstream_op_check, .usage = frag_upstream_op_usage
 
 /* What all resources of RMM say of themselves. */
 #define FRAG_UPSTREAM_RMM \
 	.trims = "nothing of its own: RMM keeps memory until the resource is destroyed; its " \
 		 "upstream is trimmed", \
-	.checked = "RMM 26.08 (2026-07-02), compiled", .trim = frag_upstream_op_trim
+	.checked = "RMM 26.08 (2026-07-02), compiled", .trim = frag_adaptor_trim
 
 /* The option that names it. */
 #define FRAG_UPSTREAM_OPT(params, field, def) \

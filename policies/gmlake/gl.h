@@ -4,7 +4,6 @@
  *
  *   gl_seg.c     segments of separately created pages, their pieces, giving back
  *   gl_stitch.c  stitched blocks: making, taking, dropping
- *   gl_small.c   small requests
  *   gl_large.c   large requests: the order of the steps
  *   gl_walk.c    visit, check, usage
  *
@@ -26,10 +25,9 @@
 
 #include <frag/policy.h>
 
-#include <bset.h>
+#include <bestfit.h>
 #include "lib/links.h"
 #include "lib/slabs.h"
-#include <segheap.h>
 
 #define GL_PAGE FRAG_PAGE
 
@@ -65,10 +63,8 @@ struct gl_seg {
 		mapped; /* all; with a handle; that are mapped here, from the first */
 	uint32_t busy;	/* pieces in use + extents of active stitches */
 	uint32_t stream;
-	size_t index; /* in g->segs */
-	struct gl_piece *first;
+	struct gl_piece *first; /* NULL: going, a driver call failed while it was given back */
 	struct gl_extent *extents;
-	struct gl_seg *chain; /* of those that are going */
 	struct gl_piece **at; /* [pages]: the piece that starts there, NULL: none */
 	uint64_t handles[];   /* [pages] */
 };
@@ -88,7 +84,7 @@ struct gl_stitch {
 };
 
 struct gl_stream {
-	struct frag_bset small, large;	   /* free pieces by (size, address) */
+	struct frag_bset large;		   /* free pieces by (size, address) */
 	uint64_t large_bytes;		   /* sum of `large` */
 	struct frag_bset stitches;	   /* free stitches, the same way */
 	struct gl_stitch *oldest, *newest; /* inactive and dead ones */
@@ -107,16 +103,14 @@ struct gl {
 	const struct gl_params *params;
 	bool paper;
 	uint64_t frag_limit, small_max;
-	struct frag_heap small;
+	struct frag_best small; /* a set for each stream */
 	struct frag_slab pieces;
-	struct frag_slab nodes; /* of all sets */
+	struct frag_slab nodes; /* of the sets of the streams */
 	struct gl_stream *streams;
 	uint32_t streams_count;
-	struct gl_seg **segs;
-	size_t segs_count, segs_cap;
-	bool unsorted;
-	struct gl_seg *going; /* a driver call failed while they were given back */
-	uint64_t going_bytes, going_count;
+	struct frag_bset segs;		   /* by address */
+	size_t segs_count;		   /* of these, that have memory */
+	uint64_t going_bytes, going_count; /* of these, that are going */
 	size_t stitches_count;
 	uint64_t stitched_bytes; /* address space of all stitches */
 	uint64_t live_bytes, waiting_bytes, large_bytes, idle_bytes;
@@ -134,7 +128,7 @@ enum { GL_KIND_SMALL, GL_KIND_PIECE, GL_KIND_STITCH, GL_KIND_MASK };
 
 /* gl_seg.c */
 
-/* Host memory for `more` large pieces (and one small split, one stitch). 0 or FRAG_ENOMEM. */
+/* Host memory for `more` large pieces (and one stitch). 0 or FRAG_ENOMEM. */
 int gl_room(struct gl *g, size_t more);
 /* A new segment, as one free piece that is in no set. 0, FRAG_OOM or an error.
  * *no_space: it was refused for want of address space. */
@@ -153,8 +147,20 @@ void gl_unuse(struct gl *g, struct gl_piece *p);
 void gl_busy(struct gl *g, struct gl_seg *seg, int change);
 /* Gives back every idle segment, and what earlier failures left. */
 int gl_release_idle(struct gl *g, struct frag_err *err);
+/* Waits for pending frees; then everything idle goes, large segments first. */
+int gl_release_all(struct gl *g, struct frag_err *err);
 void gl_drop_segs(struct gl *g);
-void gl_sort(struct gl *g);
+
+/* The segments by address; NULL at the end. */
+static inline struct gl_seg *gl_seg_from(const struct gl *g, frag_addr_t addr)
+{
+	return frag_bset_value(frag_bset_lower(&g->segs, addr, 0));
+}
+
+static inline struct gl_seg *gl_seg_next(const struct gl *g, const struct gl_seg *seg)
+{
+	return gl_seg_from(g, seg->addr + 1);
+}
 
 /* gl_stitch.c */
 
@@ -185,14 +191,6 @@ int gl_collect(struct gl *g, unsigned round, uint64_t need, struct frag_err *err
 /* Paper: down to the bound, least recently used first. */
 int gl_stitch_trim(struct gl *g, struct frag_err *err);
 void gl_drop_stitches(struct gl *g);
-
-/* gl_small.c */
-extern const struct frag_heap_index gl_small_index;
-int gl_small_alloc(struct gl *g, uint64_t bytes, uint32_t stream, struct frag_block *out,
-		   struct frag_err *err);
-void gl_small_free(struct gl *g, struct frag_piece *p);
-/* Waits for pending frees; then everything idle goes, large segments first. */
-int gl_release_all(struct gl *g, struct frag_err *err);
 
 /* gl_large.c */
 int gl_large_alloc(struct gl *g, uint32_t stream, uint64_t bytes, struct frag_block *out,

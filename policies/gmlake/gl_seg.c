@@ -2,9 +2,6 @@
 /* Segments of `gmlake` and their pieces, see gl.h. */
 #include "gl.h"
 #include "environment.h"
-#include "lib/grow.h"
-
-#include <stdlib.h>
 
 /* ---- pieces ------------------------------------------------------------------------------- */
 
@@ -86,31 +83,26 @@ static int dismantle(struct gl *g, struct gl_seg *seg, struct frag_err *err)
 	return 0;
 }
 
-/* Gives back a segment that is in no list, now or, if the driver fails, later. */
+/* Counts the memory of a segment that is going. */
+static void count_going(struct gl *g, const struct gl_seg *seg, int sign)
+{
+	if (!seg->created)
+		return;
+	g->segs_count += (size_t)sign;
+	g->going_count += (uint64_t)sign;
+	g->going_bytes += (uint64_t)sign * seg->created * GL_PAGE;
+}
+
+/* Gives back a segment that is not among the others, now or, if the driver fails, later. */
 static int send_off(struct gl *g, struct gl_seg *seg, struct frag_err *err)
 {
 	int rc = dismantle(g, seg, err);
 
 	if (rc) {
-		seg->chain = g->going;
-		g->going = seg;
-		g->going_bytes += seg->created * GL_PAGE;
-		g->going_count += seg->created != 0;
+		count_going(g, seg, 1);
+		frag_bset_insert(&g->segs, seg->addr, 0, seg);
 	}
 	return rc;
-}
-
-static int finish_going(struct gl *g, struct frag_err *err)
-{
-	while (g->going) {
-		struct gl_seg *seg = g->going;
-
-		g->going = seg->chain;
-		g->going_bytes -= seg->created * GL_PAGE;
-		g->going_count -= seg->created != 0;
-		FRAG_TRY(send_off(g, seg, err));
-	}
-	return 0;
 }
 
 static struct gl_seg *seg_alloc(uint32_t stream, uint64_t bytes)
@@ -147,9 +139,7 @@ static int fill(struct gl *g, struct gl_seg *seg, struct frag_err *err)
 
 static int room_for_seg(struct gl *g)
 {
-	int rc = FRAG_GROW(g->segs, g->segs_count, g->segs_cap, "segments", NULL);
-
-	return rc ? rc : gl_room(g, 2);
+	return frag_bset_reserve(&g->segs, frag_bset_count(&g->segs) + 1) ?: gl_room(g, 2);
 }
 
 static struct gl_piece *add_seg(struct gl *g, struct gl_seg *seg)
@@ -161,10 +151,8 @@ static struct gl_piece *add_seg(struct gl *g, struct gl_seg *seg)
 	};
 	seg->first = p;
 	seg->at[0] = p;
-	seg->index = g->segs_count;
-	if (seg->index && g->segs[seg->index - 1]->addr > seg->addr)
-		g->unsorted = true;
-	g->segs[g->segs_count++] = seg;
+	frag_bset_insert(&g->segs, seg->addr, 0, seg);
+	g->segs_count++;
 	g->large_bytes += seg->bytes;
 	g->idle_bytes += seg->bytes;
 	frag_env_journal(&g->env, FRAG_SEGMENT_ALLOC, seg->addr, seg->bytes, seg->stream);
@@ -202,7 +190,6 @@ int gl_seg_new(struct gl *g, uint32_t stream, uint64_t bytes, struct gl_piece **
 /* Gives an idle segment back, and with it every stitch over it. */
 static int seg_drop(struct gl *g, struct gl_seg *seg, struct frag_err *err)
 {
-	size_t last = g->segs_count - 1;
 	struct gl_piece *p, *next;
 
 	FRAG_ASSERT(!seg->busy);
@@ -217,68 +204,48 @@ static int seg_drop(struct gl *g, struct gl_seg *seg, struct frag_err *err)
 		gl_free_erase(g, p);
 		frag_slab_free(&g->pieces, p);
 	}
+	seg->first = NULL;
 	g->large_bytes -= seg->bytes;
 	g->idle_bytes -= seg->bytes;
-	if (seg->index != last) {
-		g->segs[seg->index] = g->segs[last];
-		g->segs[seg->index]->index = seg->index;
-		g->unsorted = true;
-	}
-	g->segs_count = last;
+	g->segs_count--;
+	frag_bset_erase(&g->segs, seg->addr, 0);
 	return send_off(g, seg, err);
 }
 
 int gl_release_idle(struct gl *g, struct frag_err *err)
 {
-	struct gl_seg *chain = NULL, **end = &chain, *next;
-	size_t i;
+	struct gl_seg *seg, *next;
 
-	FRAG_TRY(finish_going(g, err));
-	if (!g->idle_bytes)
-		return 0;
-	gl_sort(g);
-	for (i = 0; i < g->segs_count; i++) {
-		if (g->segs[i]->busy)
-			continue;
-		*end = g->segs[i];
-		end = &g->segs[i]->chain;
-	}
-	*end = NULL;
-	for (; chain; chain = next) {
-		next = chain->chain;
-		FRAG_TRY(seg_drop(g, chain, err));
+	for (seg = gl_seg_from(g, 0); seg && (g->idle_bytes || g->going_count); seg = next) {
+		next = gl_seg_next(g, seg);
+		if (!seg->first) {
+			count_going(g, seg, -1);
+			frag_bset_erase(&g->segs, seg->addr, 0);
+			FRAG_TRY(send_off(g, seg, err));
+		} else if (!seg->busy) {
+			FRAG_TRY(seg_drop(g, seg, err));
+		}
 	}
 	return 0;
+}
+
+int gl_release_all(struct gl *g, struct frag_err *err)
+{
+	if (g->env.sync)
+		g->env.sync(g->env.sync_ctx);
+	FRAG_TRY(gl_release_idle(g, err));
+	return frag_heap_drop_idle(&g->small.heap, err);
 }
 
 /* At the end: gives everything back; a call that fails is tried once more. pre: no stitches. */
 void gl_drop_segs(struct gl *g)
 {
-	size_t i;
+	struct gl_seg *seg, *next;
 
-	for (i = 0; i < g->segs_count; i++)
-		if (dismantle(g, g->segs[i], NULL) && dismantle(g, g->segs[i], NULL))
-			frag_host_free(g->segs[i]);
-	while (g->going) {
-		struct gl_seg *seg = g->going;
-
-		g->going = seg->chain;
+	for (seg = gl_seg_from(g, 0); seg; seg = next) {
+		next = gl_seg_next(g, seg);
 		if (dismantle(g, seg, NULL) && dismantle(g, seg, NULL))
 			frag_host_free(seg);
 	}
-	frag_host_free(g->segs);
-}
-
-FRAG_COMPARE(by_addr, struct gl_seg *, FRAG_ORDER((*x)->addr, (*y)->addr))
-
-void gl_sort(struct gl *g)
-{
-	size_t i;
-
-	if (!g->unsorted)
-		return;
-	qsort(g->segs, g->segs_count, sizeof(g->segs[0]), by_addr);
-	for (i = 0; i < g->segs_count; i++)
-		g->segs[i]->index = i;
-	g->unsorted = false;
+	frag_bset_release(&g->segs);
 }

@@ -38,11 +38,9 @@ void gl_free_erase(struct gl *g, struct gl_piece *p)
 
 int gl_room(struct gl *g, size_t more)
 {
-	size_t n =
-		g->small.pieces_count + frag_slab_live(&g->pieces) + g->stitches_count + more + 4;
+	size_t n = frag_slab_live(&g->pieces) + g->stitches_count + more + 4;
 
-	return frag_bset_nodes_reserve(&g->nodes, n) ?: frag_heap_reserve(&g->small, 2) ?:
-	       frag_slab_reserve(&g->pieces, more);
+	return frag_bset_nodes_reserve(&g->nodes, n) ?: frag_slab_reserve(&g->pieces, more);
 }
 
 /* ---- what the state of pages says about stitches ------------------------------------------ */

@@ -67,11 +67,10 @@ void gl_drop_stitches(struct gl *g)
 {
 	struct gl_extent *e;
 	uint32_t i;
-	size_t k;
 
 	/* active ones are in no list */
-	for (k = 0; k < g->segs_count; k++)
-		for (e = g->segs[k]->extents; e; e = e->next)
+	for (const struct gl_seg *seg = gl_seg_from(g, 0); seg; seg = gl_seg_next(g, seg))
+		for (e = seg->extents; e; e = e->next)
 			if (e->stitch->state == GL_LIVE || e->stitch->state == GL_WAITING) {
 				e->stitch->state = GL_DEAD;
 				FRAG_QUEUE_ADD(&g->streams[e->stitch->stream], e->stitch);

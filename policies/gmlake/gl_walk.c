@@ -11,66 +11,32 @@ static enum frag_block_state state_of(const struct gl_piece *p)
 
 static void visit_large(const struct gl_seg *seg, const struct frag_visitor *v)
 {
-	const struct gl_piece *p;
+	const struct gl_piece *p = seg->first;
+	/* the driver failed to take the rest of one that is going */
+	uint64_t bytes = p ? seg->bytes : seg->created * GL_PAGE;
 
-	if (v->segment)
-		v->segment(v->ctx, seg->addr, seg->bytes, seg->stream);
-	for (p = seg->first; v->block && p; p = p->next)
+	if (v->segment && bytes)
+		v->segment(v->ctx, seg->addr, bytes, seg->stream);
+	if (v->block && bytes && !p)
+		v->block(v->ctx, seg->addr, bytes, FRAG_STATE_FREE, bytes);
+	for (; v->block && p; p = p->next)
 		v->block(v->ctx, p->addr, p->bytes, state_of(p), seg->busy ? 0 : p->bytes);
 }
 
-static void visit_small(const struct frag_seg *seg, const struct frag_visitor *v)
-{
-	if (v->segment)
-		v->segment(v->ctx, seg->addr, seg->bytes, seg->stream);
-	if (v->block)
-		frag_pieces_visit(seg->first, v, frag_seg_is_idle(seg));
-}
-
-/* The rest of a segment that the driver failed to take back. */
-static void visit_going(const struct gl_seg *seg, const struct frag_visitor *v)
-{
-	uint64_t bytes = seg->created * GL_PAGE;
-
-	if (v->segment)
-		v->segment(v->ctx, seg->addr, bytes, seg->stream);
-	if (v->block)
-		v->block(v->ctx, seg->addr, bytes, FRAG_STATE_FREE, bytes);
-}
-
-static const struct gl_seg *going_after(const struct gl *g, frag_addr_t addr)
-{
-	const struct gl_seg *best = NULL, *seg;
-
-	for (seg = g->going; seg; seg = seg->chain)
-		if (seg->created && seg->addr > addr && (!best || seg->addr < best->addr))
-			best = seg;
-	return best;
-}
-
-/* Three ordered sequences become one. */
 void gl_visit(void *self, const struct frag_visitor *v)
 {
 	struct gl *g = self;
-	const struct gl_seg *going = going_after(g, 0);
-	size_t i = 0, k = 0;
+	const struct frag_heap *small = &g->small.heap;
+	const struct gl_seg *seg = gl_seg_from(g, 0);
+	size_t k = 0;
 
-	gl_sort(g);
-	frag_heap_sort(&g->small);
-	for (;;) {
-		frag_addr_t a = i < g->segs_count ? g->segs[i]->addr : UINT64_MAX;
-		frag_addr_t b = k < g->small.segs_count ? g->small.segs[k]->addr : UINT64_MAX;
-		frag_addr_t c = going ? going->addr : UINT64_MAX;
-
-		if (FRAG_MIN(a, FRAG_MIN(b, c)) == UINT64_MAX)
-			return;
-		if (a < b && a < c) {
-			visit_large(g->segs[i++], v);
-		} else if (b < c) {
-			visit_small(g->small.segs[k++], v);
+	frag_heap_sort(&g->small.heap);
+	while (seg || k < small->segs_count) {
+		if (seg && (k == small->segs_count || seg->addr < small->segs[k]->addr)) {
+			visit_large(seg, v);
+			seg = gl_seg_next(g, seg);
 		} else {
-			visit_going(going, v);
-			going = going_after(g, c);
+			frag_heap_visit_seg(small, small->segs[k++], v);
 		}
 	}
 }
@@ -78,24 +44,22 @@ void gl_visit(void *self, const struct frag_visitor *v)
 void gl_usage(void *self, struct frag_usage *out)
 {
 	const struct gl *g = self;
-	uint32_t i;
+	const struct frag_heap *small = &g->small.heap;
+	uint64_t largest = frag_best_largest(&g->small);
 
+	for (uint32_t i = 0; i < g->streams_count; i++)
+		largest = FRAG_MAX(largest, frag_bset_largest(&g->streams[i].large));
 	*out = (struct frag_usage){
-		.allocated_bytes = g->small.live_bytes + g->live_bytes,
-		.waiting_bytes = g->small.waiting_bytes + g->waiting_bytes,
-		.free_bytes = g->small.free_bytes + g->large_bytes - g->live_bytes -
+		.allocated_bytes = small->live_bytes + g->live_bytes,
+		.waiting_bytes = small->waiting_bytes + g->waiting_bytes,
+		.free_bytes = small->free_bytes + g->large_bytes - g->live_bytes -
 			      g->waiting_bytes + g->going_bytes,
-		.releasable_bytes = g->small.idle_bytes + g->idle_bytes + g->going_bytes,
-		.segments_count = g->small.segs_count + g->segs_count + g->going_count,
-		.blocks_count = g->small.pieces_count + frag_slab_live(&g->pieces) + g->going_count,
+		.releasable_bytes = small->idle_bytes + g->idle_bytes + g->going_bytes,
+		.largest_free_bytes = largest,
+		.segments_count = small->segs_count + g->segs_count,
+		.blocks_count = small->pieces_count + frag_slab_live(&g->pieces) + g->going_count,
 	};
 	out->non_releasable_bytes = out->free_bytes - out->releasable_bytes;
-	for (i = 0; i < g->streams_count; i++) {
-		uint64_t most = FRAG_MAX(frag_bset_largest(&g->streams[i].small),
-					 frag_bset_largest(&g->streams[i].large));
-
-		out->largest_free_bytes = FRAG_MAX(out->largest_free_bytes, most);
-	}
 }
 
 /* ---- check -------------------------------------------------------------------------------- */
@@ -154,29 +118,19 @@ static const char *check_seg(const struct gl *g, const struct gl_seg *seg, size_
 	return bad || busy == seg->busy ? bad : "use of a segment miscounted";
 }
 
-static bool small_indexed(void *ctx, const struct frag_piece *p)
-{
-	const struct gl *g = ctx;
-
-	return !frag_piece_free_next(p) &&
-	       frag_bset_has(&g->streams[p->seg->stream].small, p->bytes, p->addr, p);
-}
-
 int gl_check(void *self, struct frag_err *err)
 {
 	struct gl *g = self;
-	size_t small = 0, large = 0, free_pieces = 0;
+	size_t large = 0, free_pieces = 0;
 	const char *bad = NULL;
 
-	for (size_t i = 0; i < g->segs_count && !bad; i++)
-		bad = check_seg(g, g->segs[i], &free_pieces);
-	for (uint32_t i = 0; i < g->streams_count; i++) {
-		small += frag_bset_count(&g->streams[i].small);
+	for (const struct gl_seg *seg = gl_seg_from(g, 0); seg && !bad; seg = gl_seg_next(g, seg))
+		bad = check_seg(g, seg, &free_pieces);
+	for (uint32_t i = 0; i < g->streams_count; i++)
 		large += frag_bset_count(&g->streams[i].large);
-	}
 	if (!bad && large != free_pieces)
 		bad = "a set has too much in it";
 	if (bad)
 		return frag_fail(err, FRAG_ECHECK, "gmlake: %s", bad);
-	return frag_heap_check(&g->small, small, small_indexed, g, err);
+	return frag_best_op_check(&g->small, err);
 }

@@ -36,12 +36,6 @@ struct frag_sc_class {
 	struct frag_bset partial;	      /* (0, address): not current, with free slots */
 };
 
-/* What the slabs of a policy sum up to. */
-struct frag_sc_sums {
-	size_t slabs, slots; /* slots: live or waiting */
-	uint64_t live_bytes, waiting_bytes;
-};
-
 /* Number of the smallest class that holds n units. pre: n > 0. */
 static inline uint32_t frag_sc_index(uint64_t n)
 {

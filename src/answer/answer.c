@@ -163,10 +163,10 @@ void frag_answer_csv(struct frag_answer *a, const struct frag_shape *shape, cons
 
 /* ---- parts ------------------------------------------------------------------------------ */
 
+static _Thread_local struct frag_part lost;
+
 static struct frag_part *add(struct frag_answer *a, struct frag_part part)
 {
-	static _Thread_local struct frag_part lost;
-
 	part.mark = SIZE_MAX;
 	if (FRAG_GROW(a->parts, a->parts_count, a->parts_cap, "answer", NULL)) {
 		a->failed = true;
@@ -176,12 +176,7 @@ static struct frag_part *add(struct frag_answer *a, struct frag_part part)
 	return &a->parts[a->parts_count++];
 }
 
-/* Does it begin with inserted text, as names do? All inserted: a sentence, but as a heading. */
-static bool begins_with_name(const char *fmt, enum frag_part_kind kind)
-{
-	return !strncmp(fmt, "%s", 2) && (fmt[2] ? fmt[2] != '%' : kind == FRAG_PART_HEADING);
-}
-
+/* as_is: it begins with inserted text, as names do; all inserted: a sentence, but as a heading. */
 #define FRAG_SAYING(name, kind_) \
 	void frag_answer_##name(struct frag_answer *a, const char *fmt, ...) \
 	{ \
@@ -190,7 +185,9 @@ static bool begins_with_name(const char *fmt, enum frag_part_kind kind)
 		va_start(ap, fmt); \
 		add(a, (struct frag_part){ .kind = kind_, \
 					   .text = frag_answer_vprint(a, fmt, ap), \
-					   .as_is = begins_with_name(fmt, kind_) }); \
+					   .as_is = !strncmp(fmt, "%s", 2) && \
+						    (fmt[2] ? fmt[2] != '%' \
+							    : (kind_) == FRAG_PART_HEADING) }); \
 		va_end(ap); \
 	}
 FRAG_SAYING(remark, FRAG_PART_REMARK)
@@ -250,7 +247,5 @@ void frag_answer_chart(struct frag_answer *a, const struct frag_answer_chart *ch
 
 struct frag_part *frag_answer_last(struct frag_answer *a)
 {
-	static _Thread_local struct frag_part lost;
-
 	return a->parts_count && !a->failed ? &a->parts[a->parts_count - 1] : &lost;
 }

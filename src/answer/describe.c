@@ -13,20 +13,11 @@ static const char *const type_names[] = {
 /* ---- JSON schema ------------------------------------------------------------------------ */
 
 static json_t *object_schema(const struct frag_shape *s, const char *without);
-static json_t *field_schema(const struct frag_field *f);
-
-static json_t *map_schema(const struct frag_field *f)
-{
-	const struct frag_field *key = frag_field_named(f->of->fields);
-	const struct frag_field *value = frag_field_named(key + 1);
-	bool alone = value && !frag_field_named(value + 1);
-	json_t *each = alone ? field_schema(value) : object_schema(f->of, key->name);
-
-	return json_pack("{s:[s, s], s:o}", "type", "object", "null", "additionalProperties", each);
-}
 
 static json_t *field_schema(const struct frag_field *f)
 {
+	const struct frag_field *key, *value;
+
 	switch (f->type) {
 	case FRAG_FIELD_TEXT:
 		return json_pack("{s:[s, s]}", "type", "string", "null");
@@ -45,7 +36,12 @@ static json_t *field_schema(const struct frag_field *f)
 	case FRAG_FIELD_COUNTS:
 		return json_pack("{s:s, s:{s:s}}", "type", "array", "items", "type", "integer");
 	case FRAG_FIELD_MAP:
-		return map_schema(f);
+		key = frag_field_named(f->of->fields);
+		value = frag_field_named(key + 1);
+		return json_pack(
+			"{s:[s, s], s:o}", "type", "object", "null", "additionalProperties",
+			value && !frag_field_named(value + 1) ? field_schema(value)
+							      : object_schema(f->of, key->name));
 	default:
 		return json_pack("{s:[s, s]}", "type", "integer", "null");
 	}
@@ -113,20 +109,13 @@ struct seen {
 	size_t count;
 };
 
-static void note(struct seen *seen, const struct frag_shape *s)
-{
-	for (size_t i = 0; i < seen->count; i++)
-		if (seen->list[i] == s)
-			return;
-	FRAG_ASSERT(seen->count < SHAPES_MAX);
-	seen->list[seen->count++] = s;
-}
-
 void frag_shape_markdown(const struct frag_shape *s, struct frag_text *out)
 {
 	struct seen seen = { .list = { s }, .count = 1 };
 
 	for (size_t i = 0; i < seen.count; i++) {
+		size_t k;
+
 		s = seen.list[i];
 		frag_text_addf(out, "%s%s: %s\n\n| field | type | what it is |\n|---|---|---|\n",
 			       i ? "\n" : "", s->name, s->help);
@@ -134,8 +123,11 @@ void frag_shape_markdown(const struct frag_shape *s, struct frag_text *out)
 			frag_text_addf(out, "| `%s` | %s%s%s | %s |\n", f->name,
 				       type_names[f->type], f->of ? ": " : "",
 				       f->of ? f->of->name : "", f->help);
-			if (f->of)
-				note(&seen, f->of);
+			for (k = 0; f->of && k < seen.count && seen.list[k] != f->of;)
+				k++;
+			FRAG_ASSERT(k < SHAPES_MAX);
+			if (f->of && k == seen.count)
+				seen.list[seen.count++] = f->of;
 		}
 	}
 }

@@ -93,10 +93,10 @@ static void add_real(const struct frag_field *f, double v, struct frag_text *out
 		frag_text_add(out, " %");
 }
 
-static void add_texts(const struct frag_rows *list, struct frag_text *out)
+void frag_texts_add(const struct frag_rows *list, const char *between, struct frag_text *out)
 {
 	for (size_t i = 0; i < list->count; i++)
-		frag_text_addf(out, "%s%s", i ? ", " : "", ((const char *const *)list->rows)[i]);
+		frag_text_addf(out, "%s%s", i ? between : "", ((const char *const *)list->rows)[i]);
 }
 
 static void add_u64(const struct frag_field *f, uint64_t v, struct frag_text *out)
@@ -141,7 +141,7 @@ void frag_field_text(const struct frag_field *f, const void *row, struct frag_te
 		frag_text_add(out, *(const bool *)at(f, row) ? "yes" : "no");
 		break;
 	case FRAG_FIELD_TEXTS:
-		add_texts(at(f, row), out);
+		frag_texts_add(at(f, row), ", ", out);
 		break;
 	case FRAG_FIELD_LIST:
 	case FRAG_FIELD_MAP:

@@ -146,6 +146,8 @@ bool frag_field_is_null(const struct frag_field *f, const void *row);
 bool frag_field_is_zero(const struct frag_field *f, const void *row);
 /* The cell of a table: "20.25 GiB", "12.5", "yes"; lists as "a, b". */
 void frag_field_text(const struct frag_field *f, const void *row, struct frag_text *out);
+/* Of a row of texts, all of them. */
+void frag_texts_add(const struct frag_rows *list, const char *between, struct frag_text *out);
 /* Text of the field `name` of a row, NULL if it is null. pre: the shape has such a TEXT. */
 const char *frag_shape_text(const struct frag_shape *s, const void *row, const char *name);
 

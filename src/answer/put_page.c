@@ -154,10 +154,9 @@ static int put_files(struct writer *w, struct frag_err *err)
 
 /* ---- the folder ------------------------------------------------------------------------- */
 
-/* For each file that was made: from the work folder to the target. Its first error ends it. */
-static int each_file(struct writer *w,
-		     int (*visit)(const char *from, const char *to, struct frag_err *err),
-		     struct frag_err *err)
+/* Each file that was made, from the work folder to the target; first only looked at: a folder may
+ * stand in the place of a file. */
+static int move_files(struct writer *w, bool now, struct frag_err *err)
 {
 	DIR *d = opendir(w->work);
 	const struct dirent *e;
@@ -165,43 +164,22 @@ static int each_file(struct writer *w,
 		   : frag_fail(err, FRAG_EOUTPUT, "cannot list '%s': %s", w->work, strerror(errno));
 
 	while (d && !rc && (e = readdir(d))) {
-		FRAG_AUTO_FREE char *from = frag_path_join(w->work, e->d_name),
-				    *to = frag_path_join(w->page->dir, e->d_name);
+		const char *to = frag_answer_print(&w->strings, "%s/%s", w->page->dir, e->d_name);
+		struct stat st;
 
-		if (!from || !to)
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		if (w->strings.failed)
 			rc = frag_fail_nomem(err, "page");
-		else if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			rc = visit(from, to, err);
+		else if (!now && !lstat(to, &st) && S_ISDIR(st.st_mode))
+			rc = frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': it is a folder", to);
+		else if (now && rename(path_of(w, e->d_name, ""), to))
+			rc = frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", to,
+				       strerror(errno));
 	}
 	if (d)
 		closedir(d);
 	return rc;
-}
-
-/* A folder in the place of a file: found before the first one is moved. */
-static int check_target(const char *from, const char *to, struct frag_err *err)
-{
-	struct stat st;
-
-	(void)from;
-	return !lstat(to, &st) && S_ISDIR(st.st_mode)
-		       ? frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': it is a folder", to)
-		       : 0;
-}
-
-static int move_up(const char *from, const char *to, struct frag_err *err)
-{
-	return rename(from, to)
-		       ? frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", to, strerror(errno))
-		       : 0;
-}
-
-static int make(struct writer *w, struct frag_err *err)
-{
-	FRAG_TRY_CALLOC(w->svgs, w->a->parts_count + 1, "page", err);
-	FRAG_TRY_CALLOC(w->plots, (w->a->parts_count + 1) * FRAG_ARRAY_LEN(formats), "page", err);
-	FRAG_TRY(frag_plot_aside(w->page->dir, &w->work, err));
-	return put_files(w, err) ?: each_file(w, check_target, err) ?: each_file(w, move_up, err);
 }
 
 static void writer_release(struct writer *w)
@@ -238,7 +216,12 @@ int frag_answer_put_page(const struct frag_answer *a, const struct frag_answer_p
 
 	FRAG_CHECK_ALLOC(!a->failed, "page", err);
 	FRAG_TRY(frag_make_dirs(page->dir, err));
-	rc = make(&w, err);
+	w.svgs = frag_host_calloc(a->parts_count + 1, sizeof(*w.svgs));
+	w.plots =
+		frag_host_calloc((a->parts_count + 1) * FRAG_ARRAY_LEN(formats), sizeof(*w.plots));
+	rc = !w.svgs || !w.plots ? frag_fail_nomem(err, "page")
+				 : frag_plot_aside(page->dir, &w.work, err);
+	rc = rc ?: put_files(&w, err) ?: move_files(&w, false, err) ?: move_files(&w, true, err);
 	writer_release(&w);
 	if (rc && !existed)
 		rmdir(page->dir);

@@ -24,20 +24,10 @@ void frag_shape_csv_head(const struct frag_shape *s, struct frag_text *out)
 	frag_text_add(out, "\n");
 }
 
-/* A list of texts is one field, with blanks between them. */
-static void add_texts(const struct frag_rows *list, struct frag_text *out)
-{
-	FRAG_AUTO(frag_text_release) struct frag_text all = { 0 };
-
-	for (size_t i = 0; i < list->count; i++)
-		frag_text_addf(&all, "%s%s", i ? " " : "", ((const char *const *)list->rows)[i]);
-	out->failed |= all.failed;
-	frag_text_add_csv(out, frag_text_str(&all));
-}
-
 static void add_value(const struct frag_field *f, const void *row, struct frag_text *out)
 {
 	const void *at = (const char *)row + f->offset;
+	FRAG_AUTO(frag_text_release) struct frag_text all = { 0 };
 
 	if (frag_field_is_null(f, row))
 		return;
@@ -56,7 +46,9 @@ static void add_value(const struct frag_field *f, const void *row, struct frag_t
 		frag_text_add(out, *(const bool *)at ? "true" : "false");
 		break;
 	case FRAG_FIELD_TEXTS:
-		add_texts(at, out);
+		frag_texts_add(at, " ", &all); /* one field, with blanks between them */
+		out->failed |= all.failed;
+		frag_text_add_csv(out, frag_text_str(&all));
 		break;
 	default:
 		frag_text_addf(out, "%" PRIu64, *(const uint64_t *)at);

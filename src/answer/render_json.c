@@ -127,40 +127,32 @@ json_t *frag_shape_json(const struct frag_shape *s, const void *row)
 
 /* ---- documents -------------------------------------------------------------------------- */
 
-static bool add_conclusions(const struct frag_answer *a, json_t *root)
+/* The conclusions, or of each chart of the page base name, title and the numbers of the title. */
+static bool add_parts(const struct frag_answer *a, bool charts, json_t *root)
 {
 	json_t *list = json_array();
 	bool ok = list != NULL;
 
-	for (size_t i = 0; ok && i < a->parts_count; i++)
-		if (a->parts[i].kind == FRAG_PART_CONCLUSION ||
-		    a->parts[i].kind == FRAG_PART_VERDICT)
-			ok = !json_array_append_new(list, frag_json_text(a->parts[i].text));
-	ok = ok && !json_object_set(root, "answers", list);
-	json_decref(list);
-	return ok;
-}
+	for (size_t i = 0; ok && i < a->parts_count; i++) {
+		const struct frag_part *part = &a->parts[i];
+		const struct frag_answer_chart *c = &part->chart;
 
-/* Base name, title and the numbers of the title of a chart of the page. */
-static json_t *chart_of(const struct frag_answer_chart *c)
-{
-	json_t *numbers = json_object();
+		if (!charts &&
+		    (part->kind == FRAG_PART_CONCLUSION || part->kind == FRAG_PART_VERDICT))
+			ok = !json_array_append_new(list, frag_json_text(part->text));
+		if (charts && part->kind == FRAG_PART_CHART) {
+			json_t *numbers = json_object();
 
-	for (size_t i = 0; i < c->numbers_count; i++)
-		json_object_set_new(numbers, c->numbers[i].name, number_of(c->numbers[i].value));
-	return json_pack("{s:s, s:o, s:o}", "base", frag_chart_base(c), "title",
-			 frag_json_text(c->title), "numbers", numbers);
-}
-
-static bool add_charts(const struct frag_answer *a, json_t *root)
-{
-	json_t *list = json_array();
-	bool ok = list != NULL;
-
-	for (size_t i = 0; ok && i < a->parts_count; i++)
-		if (a->parts[i].kind == FRAG_PART_CHART)
-			ok = !json_array_append_new(list, chart_of(&a->parts[i].chart));
-	ok = ok && !json_object_set(root, "charts", list);
+			for (size_t n = 0; n < c->numbers_count; n++)
+				json_object_set_new(numbers, c->numbers[n].name,
+						    number_of(c->numbers[n].value));
+			ok = !json_array_append_new(list, json_pack("{s:s, s:o, s:o}", "base",
+								    frag_chart_base(c), "title",
+								    frag_json_text(c->title),
+								    "numbers", numbers));
+		}
+	}
+	ok = ok && !json_object_set(root, charts ? "charts" : "answers", list);
 	json_decref(list);
 	return ok;
 }
@@ -174,7 +166,7 @@ json_t *frag_answer_json(const struct frag_answer *a)
 	    !json_object_set_new(root, "version", json_string(FRAG_VERSION)) &&
 	    !json_object_set_new(root, "command", json_string(a->command)) &&
 	    !json_object_set_new(root, "estimated", json_boolean(a->estimated)) &&
-	    add_conclusions(a, root) && add_charts(a, root) &&
+	    add_parts(a, false, root) && add_parts(a, true, root) &&
 	    (!a->shape || add_fields(a->shape, a->data, root)))
 		return root;
 	json_decref(root);

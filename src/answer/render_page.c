@@ -22,26 +22,19 @@ static const struct {
 	[FRAG_PART_GAP] = { NULL, NULL },
 };
 
-/* Does it begin with a word, and is it more than a name? Then a page begins it with a capital. */
-static bool takes_capital(const char *text)
-{
-	size_t word = strspn(text, "abcdefghijklmnopqrstuvwxyz'-");
-
-	/* the program has none anywhere */
-	if (!strncmp(text, "cufrag ", 7))
-		return false;
-	return *text >= 'a' && *text <= 'z' && text[word + strspn(text + word, ",:;")] == ' ';
-}
-
 enum capital { AS_IT_IS, SENTENCE, NAME /* a label of one word or more */ };
 
 /* <tag class>text</tag> */
 static void add_element(const char *tag, const char *class, const char *text, enum capital how,
 			struct frag_text *out)
 {
+	size_t word = strspn(text, "abcdefghijklmnopqrstuvwxyz'-");
 	char first[2] = "";
 
-	if (how == NAME || (how == SENTENCE && takes_capital(text)))
+	/* A sentence that begins with a word, and is more than a name; the program has no capital
+	 * anywhere. */
+	if (how == NAME || (how == SENTENCE && strncmp(text, "cufrag ", 7) != 0 && *text >= 'a' &&
+			    *text <= 'z' && text[word + strspn(text + word, ",:;")] == ' '))
 		*first = (char)toupper((unsigned char)*text);
 	frag_text_addf(out, *class ? "<%s class=\"%s\">" : "<%s>", tag, class);
 	frag_text_add_html(out, first);
@@ -116,11 +109,6 @@ static void add_head(const struct frag_field *columns, size_t count, struct frag
 /* Texts so long have a column that is wide before it breaks them. */
 #define LONG_TEXT 24u
 
-static const char *class_of(const struct frag_field *f, size_t width)
-{
-	return !frag_field_left(f) ? "" : width >= LONG_TEXT ? " class=\"l long\"" : " class=\"l\"";
-}
-
 static void add_cell(const struct frag_part *part, const struct frag_field *f, const void *row,
 		     struct frag_text *out)
 {
@@ -129,7 +117,10 @@ static void add_cell(const struct frag_part *part, const struct frag_field *f, c
 
 	frag_field_text(f, row, &cell);
 	out->failed |= cell.failed;
-	frag_text_addf(out, "<td%s>", class_of(f, frag_text_width(frag_text_str(&cell))));
+	frag_text_add(out, !frag_field_left(f) ? "<td>"
+			   : frag_text_width(frag_text_str(&cell)) >= LONG_TEXT
+				   ? "<td class=\"l long\">"
+				   : "<td class=\"l\">");
 	if (href) {
 		frag_text_add(out, "<a href=\"");
 		frag_text_add_href(out, href);
@@ -216,27 +207,11 @@ static void add_chart(const struct frag_answer_chart *c, unsigned formats, const
 
 /* ---- the page --------------------------------------------------------------------------- */
 
-static void add_pair(const struct frag_part *part, bool code, struct frag_text *out)
-{
-	add_element("dt", "", part->label, NAME, out);
-	frag_text_add(out, code ? "<dd><code>" : "<dd>");
-	frag_text_add_html(out, part->text);
-	frag_text_add(out, code ? "</code></dd>\n" : "</dd>\n");
-}
-
-static void add_tile(const struct frag_part *part, struct frag_text *out)
-{
-	frag_text_add(out, "<div class=\"tile\"><b>");
-	frag_text_add_html(out, part->text);
-	frag_text_add(out, "</b><span>");
-	add_words(part->label, out);
-	frag_text_add(out, "</span></div>\n");
-}
-
 static void add_part(const struct frag_part *part, unsigned formats, const char *svg, size_t number,
 		     struct frag_text *out)
 {
 	enum capital how = part->as_is ? AS_IT_IS : SENTENCE;
+	bool code = part->kind == FRAG_PART_PASTE;
 
 	switch (part->kind) {
 	case FRAG_PART_REMARK:
@@ -262,7 +237,10 @@ static void add_part(const struct frag_part *part, unsigned formats, const char 
 		break;
 	case FRAG_PART_PASTE:
 	case FRAG_PART_WORD:
-		add_pair(part, part->kind == FRAG_PART_PASTE, out);
+		add_element("dt", "", part->label, NAME, out);
+		frag_text_add(out, code ? "<dd><code>" : "<dd>");
+		frag_text_add_html(out, part->text);
+		frag_text_add(out, code ? "</code></dd>\n" : "</dd>\n");
 		break;
 	case FRAG_PART_TABLE:
 		add_table(part, out);
@@ -271,7 +249,11 @@ static void add_part(const struct frag_part *part, unsigned formats, const char 
 		add_facts(part, out);
 		break;
 	case FRAG_PART_TILE:
-		add_tile(part, out);
+		frag_text_add(out, "<div class=\"tile\"><b>");
+		frag_text_add_html(out, part->text);
+		frag_text_add(out, "</b><span>");
+		add_words(part->label, out);
+		frag_text_add(out, "</span></div>\n");
 		break;
 	case FRAG_PART_CHART:
 		add_chart(&part->chart, formats, svg, number, out);
@@ -282,11 +264,8 @@ static void add_part(const struct frag_part *part, unsigned formats, const char 
 }
 
 /* The interactive part stands below the answer, above the first table or picture. */
-static bool is_below_live(enum frag_part_kind kind)
-{
-	return kind == FRAG_PART_TABLE || kind == FRAG_PART_CHART || kind == FRAG_PART_HEADING ||
-	       kind == FRAG_PART_WORD;
-}
+static const unsigned below_live = 1u << FRAG_PART_TABLE | 1u << FRAG_PART_CHART |
+				   1u << FRAG_PART_HEADING | 1u << FRAG_PART_WORD;
 
 static void add_parts(const struct frag_answer *a, unsigned formats, char *const *svgs,
 		      struct frag_text *out)
@@ -302,13 +281,13 @@ static void add_parts(const struct frag_answer *a, unsigned formats, char *const
 			continue;
 		if (part->kind != kind) {
 			frag_text_add(out, close ? close : "");
-			if (is_below_live(part->kind)) {
+			kind = part->kind;
+			close = around[kind].close;
+			if (1u << kind & below_live) {
 				frag_text_add(out, live);
 				live = "";
 			}
-			frag_text_add(out, around[part->kind].open ? around[part->kind].open : "");
-			kind = part->kind;
-			close = around[kind].close;
+			frag_text_add(out, around[kind].open ? around[kind].open : "");
 		}
 		add_part(part, formats, svgs ? svgs[i] : NULL, i, out);
 	}

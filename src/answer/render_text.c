@@ -7,18 +7,6 @@
 #include "base/term.h"
 #include "table.h"
 
-static void add_indented(const struct frag_text *block, unsigned indent, struct frag_text *out)
-{
-	out->failed |= block->failed;
-	for (const char *line = frag_text_str(block); *line;) {
-		size_t n = strcspn(line, "\n");
-
-		frag_text_repeat(out, " ", n ? indent : 0);
-		frag_text_add_clean(out, line, n + (line[n] == '\n'));
-		line += n + (line[n] == '\n');
-	}
-}
-
 static void add_table(const struct frag_part *part, unsigned columns, struct frag_text *out)
 {
 	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
@@ -26,7 +14,14 @@ static void add_table(const struct frag_part *part, unsigned columns, struct fra
 	if (part->rows.count)
 		frag_part_print(part, columns > part->indent ? columns - part->indent : columns,
 				&t);
-	add_indented(&t, part->indent, out);
+	out->failed |= t.failed;
+	for (const char *line = frag_text_str(&t); *line;) {
+		size_t n = strcspn(line, "\n");
+
+		frag_text_repeat(out, " ", n ? part->indent : 0);
+		frag_text_add_clean(out, line, n + (line[n] == '\n'));
+		line += n + (line[n] == '\n');
+	}
 	if (frag_part_shown(part) < part->rows.count)
 		frag_text_addf(out, "and %zu more\n", part->rows.count - frag_part_shown(part));
 }
@@ -55,18 +50,6 @@ static void add_facts(const struct frag_part *part, unsigned columns, struct fra
 	}
 }
 
-static void add_heading(const char *text, unsigned columns, bool color, struct frag_text *out)
-{
-	FRAG_AUTO(frag_text_release) struct frag_text lines = { 0 };
-
-	frag_text_add_lines(&lines, "", "", text, columns);
-	out->failed |= lines.failed;
-	frag_text_add(out, out->len ? "\n" : "");
-	frag_text_add(out, color ? "\033[1m" : "");
-	frag_text_addn(out, frag_text_str(&lines), lines.len ? lines.len - 1 : 0);
-	frag_text_addf(out, "%s\n", color ? "\033[0m" : "");
-}
-
 /* What the first line of a sentence begins with, and those that follow. */
 static const struct {
 	const char *first, *rest;
@@ -77,47 +60,55 @@ static const struct {
 	[FRAG_PART_CONCLUSION] = { "answer: ", "  " },
 	[FRAG_PART_VERDICT] = { "verdict: ", "  " },
 	[FRAG_PART_ITEM] = { "  ", "    " },
-	[FRAG_PART_GAP] = { NULL, NULL },
+	[FRAG_PART_WORD] = { NULL, NULL },
 };
-
-static void add_paste(const struct frag_part *part, struct frag_text *out)
-{
-	frag_text_add_clean(out, part->label, strlen(part->label));
-	frag_text_add(out, *part->label ? ": " : "    ");
-	frag_text_add_clean(out, part->text, strlen(part->text));
-	frag_text_add(out, "\n");
-}
 
 static void add_part(const struct frag_part *part, unsigned columns, bool color,
 		     struct frag_text *out)
 {
-	if (margins[part->kind].first)
-		frag_text_add_lines(out, margins[part->kind].first, margins[part->kind].rest,
-				    part->text, columns);
-	else if (part->kind == FRAG_PART_PASTE)
-		add_paste(part, out);
-	else if (part->kind == FRAG_PART_HEADING)
-		add_heading(part->text, columns, color, out);
-	else if (part->kind == FRAG_PART_TABLE)
-		add_table(part, columns, out);
-	else if (part->kind == FRAG_PART_FACTS)
-		add_facts(part, columns, out);
-	else if (part->kind == FRAG_PART_GAP)
+	FRAG_AUTO(frag_text_release) struct frag_text lines = { 0 };
+
+	switch (part->kind) {
+	case FRAG_PART_PASTE:
+		frag_text_add_clean(out, part->label, strlen(part->label));
+		frag_text_add(out, *part->label ? ": " : "    ");
+		frag_text_add_clean(out, part->text, strlen(part->text));
 		frag_text_add(out, "\n");
+		break;
+	case FRAG_PART_HEADING:
+		frag_text_add_lines(&lines, "", "", part->text, columns);
+		out->failed |= lines.failed;
+		frag_text_add(out, out->len ? "\n" : "");
+		frag_text_add(out, color ? "\033[1m" : "");
+		frag_text_addn(out, frag_text_str(&lines), lines.len ? lines.len - 1 : 0);
+		frag_text_addf(out, "%s\n", color ? "\033[0m" : "");
+		break;
+	case FRAG_PART_TABLE:
+		add_table(part, columns, out);
+		break;
+	case FRAG_PART_FACTS:
+		add_facts(part, columns, out);
+		break;
+	case FRAG_PART_GAP:
+		frag_text_add(out, "\n");
+		break;
+	default: /* pages alone have the others */
+		if (margins[part->kind].first)
+			frag_text_add_lines(out, margins[part->kind].first,
+					    margins[part->kind].rest, part->text, columns);
+	}
 }
 
-static bool is_brief(const struct frag_part *part)
-{
-	return part->kind == FRAG_PART_CONCLUSION || part->kind == FRAG_PART_VERDICT ||
-	       part->kind == FRAG_PART_WARN || part->kind == FRAG_PART_PASTE;
-}
+/* What is left with --brief. */
+static const unsigned brief = 1u << FRAG_PART_CONCLUSION | 1u << FRAG_PART_VERDICT |
+			      1u << FRAG_PART_WARN | 1u << FRAG_PART_PASTE;
 
 int frag_answer_text(const struct frag_answer *a, unsigned columns, struct frag_text *out,
 		     struct frag_err *err)
 {
 	FRAG_CHECK_ALLOC(!a->failed, "answer", err);
 	for (size_t i = 0; i < a->parts_count; i++)
-		if (!a->parts[i].page_only && (!a->brief || is_brief(&a->parts[i])))
+		if (!a->parts[i].page_only && (!a->brief || 1u << a->parts[i].kind & brief))
 			add_part(&a->parts[i], columns, a->color, out);
 	return frag_text_check(out, err);
 }

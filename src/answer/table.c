@@ -5,14 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool any_value(const struct frag_field *f, const struct frag_part *part)
-{
-	for (size_t i = 0; i < part->rows.count; i++)
-		if (!frag_field_is_zero(f, frag_part_row(part, i)))
-			return true;
-	return false;
-}
-
 /* From this many bytes on, a table of memory is in GiB. */
 #define GIB_FROM (4 * FRAG_GIB)
 
@@ -45,11 +37,16 @@ size_t frag_part_columns(const struct frag_part *part, bool page,
 {
 	size_t n = 0;
 
-	for (const struct frag_field *f = part->shape->fields; !frag_field_ends(f); f++)
-		if (f->head && (page || !f->page_only) && (!f->if_any || any_value(f, part))) {
+	for (const struct frag_field *f = part->shape->fields; !frag_field_ends(f); f++) {
+		bool any = false;
+
+		for (size_t i = 0; f->if_any && !any && i < part->rows.count; i++)
+			any = !frag_field_is_zero(f, frag_part_row(part, i));
+		if (f->head && (page || !f->page_only) && (!f->if_any || any)) {
 			FRAG_ASSERT(n < FRAG_TABLE_COLUMNS);
 			columns[n++] = *f;
 		}
+	}
 	set_units(part, columns, n);
 	return n;
 }
@@ -135,18 +132,6 @@ static size_t width_of(const struct table *t)
 	return all - 2;
 }
 
-/* The column to leave out next, SIZE_MAX = none may go. */
-static size_t next_spare(const struct table *t)
-{
-	size_t next = SIZE_MAX;
-
-	for (size_t c = 0; c < t->count; c++)
-		if (t->width[c] && t->columns[c].spare &&
-		    (next == SIZE_MAX || t->columns[c].spare < t->columns[next].spare))
-			next = c;
-	return next;
-}
-
 static bool wrap_last(struct table *t, bool wraps)
 {
 	size_t *last = &t->width[t->count - 1], all = width_of(t);
@@ -160,7 +145,7 @@ static bool wrap_last(struct table *t, bool wraps)
 /* Makes the table as wide as its room, as far as that can be. */
 static void narrow(struct table *t, bool wraps)
 {
-	size_t all, gone = 0, least = 0, c;
+	size_t all, gone = 0, least = 0, c, spare;
 
 	for (;;) {
 		all = width_of(t);
@@ -173,12 +158,16 @@ static void narrow(struct table *t, bool wraps)
 		least = FRAG_MIN(t->width[t->label], LABEL_LEAST);
 		if (all <= t->room || t->width[t->label] - least >= all - t->room)
 			break;
-		c = next_spare(t);
-		if (c == SIZE_MAX)
+		spare = SIZE_MAX;
+		for (c = 0; c < t->count; c++)
+			if (t->width[c] && t->columns[c].spare &&
+			    (spare == SIZE_MAX || t->columns[c].spare < t->columns[spare].spare))
+				spare = c;
+		if (spare == SIZE_MAX)
 			break;
 		frag_text_addf(&t->key, "%s%s",
-			       gone++ ? ", " : "no room for: ", t->columns[c].head);
-		t->width[c] = 0;
+			       gone++ ? ", " : "no room for: ", t->columns[spare].head);
+		t->width[spare] = 0;
 	}
 	if (gone)
 		frag_text_add(&t->key, " (a wider terminal shows it)\n");
@@ -191,25 +180,23 @@ static void narrow(struct table *t, bool wraps)
 	}
 }
 
-/* Number of the key of a cell; what was said before is not said again. */
-static unsigned key_of(struct table *t, const char *cell)
-{
-	for (unsigned k = 0; k < FRAG_MIN(t->keys, KEYS_MAX); k++)
-		if (!strcmp(t->keyed[k], cell))
-			return k + 1;
-	if (t->keys < KEYS_MAX)
-		t->keyed[t->keys] = cell;
-	frag_text_addf(&t->key, "[%u] %s\n", ++t->keys, cell);
-	return t->keys;
-}
-
-/* The beginning of a label that is too long, and a number of the key. */
+/* The beginning of a label that is too long, and its number in the key; what was said before is not
+ * said again. */
 static void shorten(struct table *t, const char *cell, struct frag_text *out)
 {
 	size_t n = 0, width = 0, most;
+	unsigned k = 0;
 	char mark[16];
 
-	snprintf(mark, sizeof(mark), "[%u]", key_of(t, cell));
+	while (k < FRAG_MIN(t->keys, KEYS_MAX) && strcmp(t->keyed[k], cell) != 0)
+		k++;
+	if (k == FRAG_MIN(t->keys, KEYS_MAX)) {
+		if (k < KEYS_MAX)
+			t->keyed[k] = cell;
+		k = t->keys++;
+		frag_text_addf(&t->key, "[%u] %s\n", t->keys, cell);
+	}
+	snprintf(mark, sizeof(mark), "[%u]", k + 1);
 	most = t->most - 1 - strlen(mark);
 	/* whole characters */
 	while (cell[n] && (width < most || (cell[n] & 0xc0) == 0x80))
@@ -254,31 +241,25 @@ static void put_cell(struct table *t, size_t c, const char *cell, struct frag_te
 		frag_text_add(out, "\n");
 }
 
-static void print(struct table *t, struct frag_text *out)
-{
-	const char *cell = frag_text_str(&t->cells);
-	bool units = false;
-
-	for (size_t c = 0; c < t->count; c++) {
-		put_cell(t, c, t->columns[c].head, out);
-		units |= t->width[c] && *unit_of(t, c);
-	}
-	for (size_t c = 0; units && c < t->count; c++)
-		put_cell(t, c, unit_of(t, c), out);
-	for (size_t i = 0; i < t->cells_count; i++, cell += strlen(cell) + 1)
-		put_cell(t, i % t->count, cell, out);
-	frag_text_add(out, frag_text_str(&t->key));
-}
-
 void frag_part_print(const struct frag_part *part, unsigned room, struct frag_text *out)
 {
 	struct table t = { .room = room };
+	const char *cell;
+	bool units = false;
 
 	fill(part, &t);
 	if (room)
 		narrow(&t, part->wraps);
-	if (!t.cells.failed)
-		print(&t, out);
+	for (size_t c = 0; !t.cells.failed && c < t.count; c++) {
+		put_cell(&t, c, t.columns[c].head, out);
+		units |= t.width[c] && *unit_of(&t, c);
+	}
+	for (size_t c = 0; units && c < t.count; c++)
+		put_cell(&t, c, unit_of(&t, c), out);
+	cell = frag_text_str(&t.cells);
+	for (size_t i = 0; !t.cells.failed && i < t.cells_count; i++, cell += strlen(cell) + 1)
+		put_cell(&t, i % t.count, cell, out);
+	frag_text_add(out, frag_text_str(&t.key));
 	out->failed |= t.cells.failed || t.key.failed;
 	frag_text_release(&t.cells);
 	frag_text_release(&t.key);

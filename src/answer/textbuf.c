@@ -121,35 +121,19 @@ void frag_text_add_href(struct frag_text *t, const char *path)
 
 void frag_text_add_html(struct frag_text *t, const char *s)
 {
-	size_t left = strlen(s), n;
+	static const char special[] = "&<>\"'";
+	static const char *const escaped[] = { "&amp;", "&lt;", "&gt;", "&quot;", "&#39;" };
 
-	for (; left; s += n, left -= n) {
+	for (size_t left = strlen(s), n; left; s += n, left -= n) {
+		const char *at = strchr(special, *s);
+
 		n = frag_clean_length(s, left);
-		if (n > 1) {
-			frag_text_addn(t, s, n);
-			continue;
-		}
-		switch (n || *s == '\n' || *s == '\t' ? *s : '?') {
-		case '&':
-			frag_text_add(t, "&amp;");
-			break;
-		case '<':
-			frag_text_add(t, "&lt;");
-			break;
-		case '>':
-			frag_text_add(t, "&gt;");
-			break;
-		case '"':
-			frag_text_add(t, "&quot;");
-			break;
-		case '\'':
-			frag_text_add(t, "&#39;");
-			break;
-		default:
-			/* HTML forbids controls, even escaped, and stray bytes */
-			frag_text_addn(t, n || *s == '\n' || *s == '\t' ? s : "?", 1);
-		}
-		n = 1;
+		/* HTML forbids controls, even escaped, and stray bytes */
+		if (at)
+			frag_text_add(t, escaped[at - special]);
+		else
+			frag_text_addn(t, n || *s == '\n' || *s == '\t' ? s : "?", n ? n : 1);
+		n = n ? n : 1;
 	}
 }
 

@@ -161,47 +161,36 @@ static struct frag_rows class_rows(struct frag_answer *a, const struct frag_benc
 	return (struct frag_rows){ rows, n };
 }
 
-static void add_row(struct frag_bench_policies *b, const char *trace, const char *policy,
-		    const char *device, const struct frag_bench_policy *p)
-{
-	struct frag_bench_policy_row *row = &b->rows[b->rows_count++];
-
-	*row = FRAG_ROW_VALUES(frag_bench_policy_row, POLICY_ROW);
-}
-
-static int bench_one(struct frag_bench_policies *b, const char *trace, const char *text,
+static int bench_one(struct frag_bench_policies *b, const char *trace, const char *policy,
 		     const struct frag_bench_ops *ops, struct frag_err *err)
 {
 	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
-	struct frag_bench_policy result;
+	struct frag_bench_policy result, *p = &result;
+	const char *device = b->host->device;
 	struct frag_device_info info;
 	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
 
-	FRAG_TRY(frag_policy_spec_parse(text, &spec, err));
+	FRAG_TRY(frag_policy_spec_parse(policy, &spec, err));
 	FRAG_TRY(b->host->open(b->host->ctx, 0, &dev, err));
 	frag_dev_info(dev, &info);
 	FRAG_TRY(frag_bench_policy(spec, dev, ops, b->passes,
 				   frag_limit_bytes(b->limit, info.total_bytes), &result, err));
-	add_row(b, trace, text, b->host->device, &result);
+	b->rows[b->rows_count++] = FRAG_ROW_VALUES(frag_bench_policy_row, POLICY_ROW);
 	return 0;
-}
-
-static int read_trace(const char *path, struct frag_trace **out, struct frag_err *err)
-{
-	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
-
-	frag_progress_show(&progress, "reading");
-	return frag_trace_read(path, NULL, out, err);
 }
 
 static int bench_trace(struct frag_bench_policies *b, const char *path, struct frag_err *err)
 {
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
+	struct frag_progress progress;
 	struct frag_bench_ops ops;
 	char note[600];
-	int rc = 0;
+	int rc;
 
-	FRAG_TRY(read_trace(path, &trace, err));
+	frag_progress_show(&progress, "reading");
+	rc = frag_trace_read(path, NULL, &trace, err);
+	frag_progress_end(&progress);
+	FRAG_TRY(rc);
 	if (!trace->devs_count)
 		return frag_fail(err, FRAG_EINPUT, "'%.200s' holds no events", path);
 	FRAG_TRY(frag_bench_ops_take(&trace->devs[0], &ops, err));

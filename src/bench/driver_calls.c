@@ -52,12 +52,6 @@ static int add_sample(struct frag_bench *b, const char *item, uint64_t bytes, ui
 	return 0;
 }
 
-static void sort_samples(struct frag_bench *b)
-{
-	for (size_t i = 0; i < b->rows_count; i++)
-		qsort(b->rows[i].ns, b->rows[i].count, sizeof(uint64_t), frag_compare_u64);
-}
-
 uint64_t frag_bench_quantile(const struct frag_bench_row *r, double q)
 {
 	size_t i = (size_t)(q * (double)r->count);
@@ -336,6 +330,7 @@ int frag_bench_calls(struct frag_bench *b, struct frag_err *err)
 	b->warm = true;
 	b->repeats = repeats;
 	FRAG_TRY(calls(b, err));
-	sort_samples(b);
+	for (size_t i = 0; i < b->rows_count; i++)
+		qsort(b->rows[i].ns, b->rows[i].count, sizeof(uint64_t), frag_compare_u64);
 	return 0;
 }

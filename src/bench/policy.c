@@ -12,18 +12,6 @@
 #include <frag/base.h>
 #include <frag/clock.h>
 
-static uint64_t clock_cost(void)
-{
-	uint64_t best = UINT64_MAX;
-
-	for (unsigned i = 0; i < 1000; i++) {
-		uint64_t t = frag_clock_ns();
-
-		best = FRAG_MIN(best, frag_clock_ns() - t);
-	}
-	return best;
-}
-
 int frag_bench_ops_take(const struct frag_trace_dev *dev, struct frag_bench_ops *out,
 			struct frag_err *err)
 {
@@ -130,20 +118,6 @@ static int one(struct bench_run *r, double *ns, struct frag_err *err)
 
 /* ---- percentiles ------------------------------------------------------------------- */
 
-static void take_quantiles(const struct bench_run *r, uint64_t *at, unsigned pass, unsigned count)
-{
-	static const double q[FRAG_BENCH_QUANTILES] = { 0.5, 0.9, 0.99, 0.999 };
-
-	for (unsigned i = 0; i < KINDS * FRAG_BENCH_QUANTILES; i++) {
-		const struct frag_hist *h = &r->hist[i / FRAG_BENCH_QUANTILES];
-		unsigned k = i % FRAG_BENCH_QUANTILES;
-
-		at[(size_t)i * count + pass] = !h->count ? 0
-					       : q[k]	 ? frag_hist_quantile(h, q[k])
-							 : h->max;
-	}
-}
-
 /* at: for each kind and each quantile its values in all passes. */
 static void set_latencies(struct bench_run *r, uint64_t *at, unsigned count)
 {
@@ -163,13 +137,21 @@ static void set_latencies(struct bench_run *r, uint64_t *at, unsigned count)
 
 static int timed_passes(struct bench_run *r, unsigned count, struct frag_err *err)
 {
+	static const double q[FRAG_BENCH_QUANTILES] = { 0.5, 0.9, 0.99, 0.999 };
 	FRAG_AUTO_FREE uint64_t *at = NULL;
 	int rc = 0;
 
 	FRAG_TRY_CALLOC(at, (size_t)KINDS * FRAG_BENCH_QUANTILES * count, "percentiles", err);
 	for (unsigned i = 0; !rc && i < count; i++) {
 		rc = timed_pass(r, err);
-		take_quantiles(r, at, i, count);
+		for (unsigned n = 0; n < KINDS * FRAG_BENCH_QUANTILES; n++) {
+			const struct frag_hist *h = &r->hist[n / FRAG_BENCH_QUANTILES];
+			double part = q[n % FRAG_BENCH_QUANTILES];
+
+			at[(size_t)n * count + i] = !h->count ? 0
+						    : part    ? frag_hist_quantile(h, part)
+							      : h->max;
+		}
 		if (!rc)
 			rc = clear(r, err);
 	}
@@ -208,7 +190,12 @@ int frag_bench_policy(const struct frag_policy_spec *spec, struct frag_device *d
 	struct frag_device_info info;
 	int rc;
 
-	*out = (struct frag_bench_policy){ .ops = ops->count, .clock_ns = clock_cost() };
+	*out = (struct frag_bench_policy){ .ops = ops->count, .clock_ns = UINT64_MAX };
+	for (unsigned i = 0; i < 1000; i++) {
+		uint64_t t = frag_clock_ns();
+
+		out->clock_ns = FRAG_MIN(out->clock_ns, frag_clock_ns() - t);
+	}
 	frag_dev_info(dev, &info);
 	env.device_total_bytes = info.total_bytes;
 	FRAG_TRY_CALLOC(r.blocks, ops->slots_count + 1, "blocks", err);

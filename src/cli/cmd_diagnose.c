@@ -12,7 +12,7 @@ static int check_recording(const struct frag_cli *cli, const char *policy, const
 	FRAG_AUTO(frag_recording_release) struct frag_recording r = { 0 };
 	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 
-	FRAG_TRY(frag_recording_open(&r, path, &cli->target, FRAG_OPEN_LONG_HEAD, err));
+	FRAG_TRY(frag_recording_open(&r, path, &cli->target, 0, err));
 	FRAG_TRY(frag_cli_spec(cli, &r, policy, &spec, err));
 	in.spec = spec;
 	out->texts->estimated |= r.trace->estimate != NULL;

@@ -39,7 +39,7 @@ static int read_recording(const struct frag_cli *cli, const struct options *o, c
 	FRAG_AUTO(frag_recording_release) struct frag_recording in = { 0 };
 	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 
-	FRAG_TRY(frag_recording_open(&in, path, &cli->target, FRAG_OPEN_LONG_HEAD, err));
+	FRAG_TRY(frag_recording_open(&in, path, &cli->target, 0, err));
 	FRAG_TRY(frag_cli_spec(cli, &in, o->policy, &spec, err));
 	c.spec = spec;
 	for (uint32_t d = 0; d < in.trace->devs_count; d++) {

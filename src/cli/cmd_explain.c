@@ -137,8 +137,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	FRAG_AUTO(frag_recording_release) struct frag_recording in = { 0 };
 
-	FRAG_TRY(
-		frag_recording_open(&in, cli->operands[0], &cli->target, FRAG_OPEN_LONG_HEAD, err));
+	FRAG_TRY(frag_recording_open(&in, cli->operands[0], &cli->target, 0, err));
 	return explain(cli, values, &in, err);
 }
 

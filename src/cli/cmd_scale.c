@@ -125,7 +125,6 @@ static int get_parts(struct frag_prediction *p, const struct recorder *r, char *
 					 "invalid value '%.60s' of --vary: expected {NAME}=N,N,…, "
 					 "as {batch}=2,4,8",
 					 o->pretend.vary);
-		FRAG_TRY(frag_vary_check(cli->program, name, err));
 		FRAG_TRY(set_list(&at, rest, err));
 	}
 	if (FRAG_MAX(at.count, cli->operands_count) < 2 ||

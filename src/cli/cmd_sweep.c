@@ -87,8 +87,8 @@ static const struct frag_arg options[] = {
 	  .help = "each on these cards (default: h200; cufrag list gpus)" },
 	{ FRAG_ARG_FLAG, "fit", AT(fit),
 	  .help = "also the smallest card of each result, by bisection (about 60 times the work)" },
-	{ FRAG_ARG_FLAG, "resume", AT(resume), .rare = true,
-	  .help = "continue an interrupted sweep into this file" },
+	{ FRAG_ARG_FLAG, "fresh", AT(fresh), .rare = true,
+	  .help = "begin anew, whatever an interrupted sweep into this file has done" },
 	{ FRAG_ARG_FLAG, "merge", AT(merge), .rare = true,
 	  .help = "the operands are results of shards: make one file of them" },
 	{ FRAG_ARG_OWN, "shard", AT(shard), .set = frag_sweep_set_shard, .value = "I/N",
@@ -176,8 +176,8 @@ const struct frag_cmd frag_cmd_sweep = {
 		 "file, whose tables docs/fleet.md describes; `cufrag list metrics` names the "
 		 "columns. Each trace runs in its own process; a broken one does not stop the "
 		 "sweep. It runs on all cores; under mpirun on all ranks; in array jobs (Slurm, "
-		 "Kubernetes) as shards, which --merge joins. --resume continues an interrupted "
-		 "sweep. The same traces give the same bytes on any number of workers.",
+		 "Kubernetes) as shards, which --merge joins. The same command goes on with an "
+		 "interrupted sweep. The same traces give the same bytes on any number of workers.",
 	.examples = "  cufrag sweep recordings/ -o results.sqlite --csv results.csv\n"
 		    "  mpirun -n 64 cufrag sweep --list traces.txt -o results.sqlite\n"
 		    "  cufrag sweep recordings/ --shard 3/16 -o results.sqlite\n"

@@ -18,26 +18,14 @@
 
 /* ---- the card -------------------------------------------------------------------- */
 
-/* Which profile driver times are modelled from: a given one, the card's, or another card's. */
-static void describe_costs(struct frag_session *s, const struct frag_gpu *gpu)
-{
-	struct frag_report *r = &s->report;
-	const char *name = gpu && gpu->profile ? gpu->profile : "h200";
-
-	if (!s->host.simulated)
-		return;
-	if (s->host.own_costs)
-		name = "the card of --cost";
-	snprintf(r->cost_profile, sizeof(r->cost_profile), "%s", name);
-	r->cost_borrowed = !gpu || s->host.own_costs || strcmp(gpu->name, name) != 0;
-}
-
 /* What the report says of the card; the simulator calls its card by its size. */
 static int describe_card(struct frag_session *s, struct frag_err *err)
 {
 	const struct frag_gpu *gpu =
 		s->target.card.name ? frag_gpu_find(s->target.card.name) : NULL;
-	struct frag_device_info *card = &s->report.card;
+	struct frag_report *r = &s->report;
+	struct frag_device_info *card = &r->card;
+	const char *name;
 	struct frag_device *dev;
 
 	FRAG_TRY(s->host.open(s->host.ctx, 0, &dev, err));
@@ -48,7 +36,14 @@ static int describe_card(struct frag_session *s, struct frag_err *err)
 	else if (s->host.simulated)
 		snprintf(card->name, sizeof(card->name), "card of %s",
 			 FRAG_BYTES(card->total_bytes));
-	describe_costs(s, gpu);
+	if (!s->host.simulated)
+		return 0;
+	/* the profile that driver times are modelled from: a given one, the card's, another's */
+	name = s->host.own_costs     ? "the card of --cost"
+	       : gpu && gpu->profile ? gpu->profile
+				     : "h200";
+	snprintf(r->cost_profile, sizeof(r->cost_profile), "%s", name);
+	r->cost_borrowed = !gpu || s->host.own_costs || strcmp(gpu->name, name) != 0;
 	return 0;
 }
 
@@ -99,19 +94,6 @@ static void runs_release(struct trace_runs *t)
 	frag_recording_release(&t->recording);
 }
 
-static int note_left_out(const struct frag_session *s, const struct frag_session_task *task,
-			 struct frag_err *err)
-{
-	FRAG_AUTO(frag_text_release) struct frag_text text = { 0 };
-
-	frag_text_addf(&text, "policy '%s' is left out: %s", frag_policy_spec_text(task->spec),
-		       task->err.msg);
-	FRAG_TRY(frag_text_check(&text, err));
-	if (s->host.note)
-		s->host.note(s->host.ctx, frag_text_str(&text));
-	return 0;
-}
-
 /* The first error in the order of the tasks; with "all" an unfit policy is only noted. What
  * Ctrl-C kept from running is found by its absence. */
 static int check_tasks(const struct frag_session *s, struct trace_runs *t, struct frag_err *err)
@@ -120,6 +102,7 @@ static int check_tasks(const struct frag_session *s, struct trace_runs *t, struc
 
 	for (size_t i = 0; i < t->tasks_count; i++) {
 		struct frag_session_task *task = &t->tasks[i];
+		FRAG_AUTO(frag_text_release) struct frag_text text = { 0 };
 		bool unfit =
 			task->left_out ||
 			(s->policies.all && (task->rc == FRAG_ENOTSUP || task->rc == FRAG_EPOLICY));
@@ -131,7 +114,11 @@ static int check_tasks(const struct frag_session *s, struct trace_runs *t, struc
 			*err = task->err;
 			return task->rc;
 		}
-		FRAG_TRY(note_left_out(s, task, err));
+		frag_text_addf(&text, "policy '%s' is left out: %s",
+			       frag_policy_spec_text(task->spec), task->err.msg);
+		FRAG_TRY(frag_text_check(&text, err));
+		if (s->host.note)
+			s->host.note(s->host.ctx, frag_text_str(&text));
 	}
 	if (!good && !frag_interrupted())
 		return frag_fail(err, FRAG_EPOLICY, "no policy could be replayed on '%s'",
@@ -139,60 +126,12 @@ static int check_tasks(const struct frag_session *s, struct trace_runs *t, struc
 	return 0;
 }
 
-/* What an interruption left out of a device: "tlsf, buddy". */
-static int note_missing(struct frag_section *sec, const struct trace_runs *t, uint32_t d,
-			struct frag_err *err)
-{
-	struct frag_text out = { 0 };
-
-	for (size_t k = 0; k < t->specs_count; k++) {
-		const struct frag_session_task *task = &t->tasks[d * t->specs_count + k];
-
-		if (task->rc == FRAG_EINTR)
-			frag_text_addf(&out, "%s%s", out.len ? ", " : "",
-				       frag_policy_spec_text(task->spec));
-	}
-	FRAG_TRY(frag_text_check(&out, err));
-	sec->missing = out.s;
-	return 0;
-}
-
-/* The offline placement is the last task of a device. */
-static void take_optimum(const struct frag_session *s, const struct trace_runs *t, uint32_t d,
-			 struct frag_section *sec)
-{
-	size_t at = t->trace->devs_count * t->specs_count + d;
-
-	if (at < t->tasks_count)
-		sec->optimum = t->tasks[at].optimum;
-	sec->optimum.hidden = s->optimum == FRAG_OPTIMUM_OFF;
-}
-
-/* The word "recorded" is for what is identical with the recording, and for nothing else. */
-static void is_it_recorded(const struct frag_session *s, struct frag_section *sec,
-			   const struct frag_result *r)
-{
-	sec->baseline_recorded = !s->target.limit.text && sec->settled.identical &&
-				 r->m.peak_reserved_bytes == sec->settled.peak_bytes;
-	sec->baseline_simulated = !sec->baseline_recorded;
-}
-
-/* The limit of the recording holds for all policies unless another is given; the recorded settings
- * also restore the blocks from before the recording, if the card has room for them. */
-static void set_conditions(const struct frag_session *s, const struct trace_runs *t,
-			   struct frag_session_task *task, size_t spec)
-{
-	task->limit_bytes = frag_target_limit_for(&s->target, task->dev);
-	task->restore = task->dev->settled.identical && !s->target.limit.text &&
-			spec == t->recorded && s->host.simulated &&
-			frag_settled_restores(task->dev, &s->target.card, task->limit_bytes);
-}
-
 /* Moves the results of device d into a section. */
 static int take_section(struct frag_session *s, struct trace_runs *t, uint32_t d,
 			struct frag_err *err)
 {
 	struct frag_section *sec = &s->sections[s->sections_count];
+	struct frag_text missing = { 0 };
 
 	FRAG_TRY(frag_section_init(sec, t->trace, d, err));
 	s->sections_count++;
@@ -202,8 +141,17 @@ static int take_section(struct frag_session *s, struct trace_runs *t, uint32_t d
 	sec->headroom.outside_bytes = frag_recorded_outside_bytes(&t->trace->devs[d]);
 	if (t->recording.source)
 		sec->events = NULL;
-	take_optimum(s, t, d, sec);
-	FRAG_TRY(note_missing(sec, t, d, err));
+	/* the offline placement is the last task of a device */
+	if (t->trace->devs_count * t->specs_count + d < t->tasks_count)
+		sec->optimum = t->tasks[t->trace->devs_count * t->specs_count + d].optimum;
+	sec->optimum.hidden = s->optimum == FRAG_OPTIMUM_OFF;
+	/* what an interruption left out of a device: "tlsf, buddy" */
+	for (size_t k = 0; k < t->specs_count; k++)
+		if (t->tasks[d * t->specs_count + k].rc == FRAG_EINTR)
+			frag_text_addf(&missing, "%s%s", missing.len ? ", " : "",
+				       frag_policy_spec_text(t->specs[k]));
+	FRAG_TRY(frag_text_check(&missing, err));
+	sec->missing = missing.s;
 	FRAG_TRY_CALLOC(sec->results, t->specs_count, "results", err);
 	for (size_t k = 0; k < t->specs_count; k++) {
 		struct frag_session_task *task = &t->tasks[d * t->specs_count + k];
@@ -212,7 +160,12 @@ static int take_section(struct frag_session *s, struct trace_runs *t, uint32_t d
 			continue;
 		if (k == t->recorded) {
 			sec->baseline = sec->count;
-			is_it_recorded(s, sec, &task->result);
+			/* the word "recorded" is for what is identical with the recording, and for
+			 * nothing else */
+			sec->baseline_recorded =
+				!s->target.limit.text && sec->settled.identical &&
+				task->result.m.peak_reserved_bytes == sec->settled.peak_bytes;
+			sec->baseline_simulated = !sec->baseline_recorded;
 		}
 		sec->duration_us = FRAG_MAX(sec->duration_us, task->last_us);
 		sec->limit_bytes = task->limit_bytes;
@@ -222,19 +175,6 @@ static int take_section(struct frag_session *s, struct trace_runs *t, uint32_t d
 		task->result = (struct frag_result){ 0 };
 	}
 	return 0;
-}
-
-/* A device of which nothing was replayed before Ctrl-C is missing as a whole. */
-static void drop_empty_section(struct frag_session *s)
-{
-	struct frag_section *sec = &s->sections[s->sections_count - 1];
-
-	if (sec->count)
-		return;
-	frag_text_add(&s->missing, s->missing.len ? ", " : "");
-	frag_section_title(sec, &s->missing);
-	frag_section_release(sec);
-	s->sections_count--;
 }
 
 static int run_trace(struct frag_session *s, struct trace_runs *t, struct frag_err *err)
@@ -247,16 +187,24 @@ static int run_trace(struct frag_session *s, struct trace_runs *t, struct frag_e
 	while (t->specs[t->specs_count])
 		t->specs_count++;
 	FRAG_TRY_CALLOC(t->tasks, (t->specs_count + 1) * t->trace->devs_count, "results", err);
-	for (uint32_t d = 0; d < t->trace->devs_count; d++) {
-		for (size_t k = 0; k < t->specs_count; k++)
-			t->tasks[t->tasks_count++] =
-				(struct frag_session_task){ .spec = t->specs[k],
-							    .dev = &t->trace->devs[d],
-							    .dev_index = d,
-							    .trace = t->trace->name };
-		for (size_t k = 0; k < t->specs_count; k++)
-			set_conditions(s, t, &t->tasks[t->tasks_count - t->specs_count + k], k);
-	}
+	/* The limit of the recording holds for all policies unless another is given; the recorded
+	 * settings also restore the blocks from before the recording, if the card has room. */
+	for (uint32_t d = 0; d < t->trace->devs_count; d++)
+		for (size_t k = 0; k < t->specs_count; k++) {
+			const struct frag_trace_dev *dev = &t->trace->devs[d];
+			uint64_t limit = frag_target_limit_for(&s->target, dev);
+
+			t->tasks[t->tasks_count++] = (struct frag_session_task){
+				.spec = t->specs[k],
+				.dev = dev,
+				.dev_index = d,
+				.trace = t->trace->name,
+				.limit_bytes = limit,
+				.restore = dev->settled.identical && !s->target.limit.text &&
+					   k == t->recorded && s->host.simulated &&
+					   frag_settled_restores(dev, &s->target.card, limit),
+			};
+		}
 	for (uint32_t d = 0; s->place_too && d < t->trace->devs_count; d++)
 		t->tasks[t->tasks_count++] = (struct frag_session_task){ .dev = &t->trace->devs[d],
 									 .dev_index = d,
@@ -268,16 +216,6 @@ static int run_trace(struct frag_session *s, struct trace_runs *t, struct frag_e
 	snprintf(label, sizeof(label), "replaying %.80s", t->trace->name);
 	FRAG_TRY(frag_session_run_tasks(s, t->tasks, t->tasks_count, label, err));
 	return check_tasks(s, t, err);
-}
-
-static int grow_sections(struct frag_session *s, size_t more, struct frag_err *err)
-{
-	struct frag_section *list =
-		frag_host_realloc(s->sections, s->sections_count + more, sizeof(*list));
-
-	FRAG_CHECK_ALLOC(list, "results", err);
-	s->sections = list;
-	return 0;
 }
 
 /* A folder name for the trace at `first`: its name, with a number where it is taken. */
@@ -325,18 +263,18 @@ static int write_files(struct frag_session *s, const struct trace_runs *t, size_
 		       struct frag_err *err)
 {
 	FRAG_AUTO(frag_answer_release) struct frag_answer page = { 0 };
+	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
 	struct frag_report one = s->report;
 	FRAG_AUTO_FREE char *dir = NULL;
+	char label[128];
 
+	snprintf(label, sizeof(label), "drawing %.100s", s->sections[first].trace);
+	frag_progress_begin(&progress, label);
 	FRAG_TRY(make_live(s, t, &page, err));
 	one.live = page.live;
 	one.live_policy = page.live_policy;
-
-	for (size_t i = first; i < s->sections_count; i++) {
-		struct frag_section *sec = &s->sections[i];
-
-		FRAG_TRY(frag_session_layouts(s, sec, err));
-	}
+	for (size_t i = first; i < s->sections_count; i++)
+		FRAG_TRY(frag_session_layouts(s, &s->sections[i], err));
 	one.sections = s->sections + first;
 	one.count = s->sections_count - first;
 	if (s->paths_count == 1)
@@ -350,35 +288,36 @@ static int write_files(struct frag_session *s, const struct trace_runs *t, size_
 	return frag_report_write(&one, dir, s->formats, s->host.threads, err);
 }
 
-static int write_trace(struct frag_session *s, const struct trace_runs *t, size_t first,
-		       struct frag_err *err)
-{
-	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
-	char label[128];
-
-	snprintf(label, sizeof(label), "drawing %.100s", s->sections[first].trace);
-	frag_progress_begin(&progress, label);
-	return write_files(s, t, first, err);
-}
-
 static int do_trace(struct frag_session *s, const char *path, struct frag_err *err)
 {
 	struct trace_runs t = { .recorded = SIZE_MAX };
 	size_t first = s->sections_count;
+	struct frag_section *sections;
 	int rc;
 
 	FRAG_TRY(frag_session_open_recording(s, path, &t.recording, err));
 	t.trace = t.recording.trace;
 	rc = run_trace(s, &t, err);
-	if (!rc)
-		rc = grow_sections(s, t.trace->devs_count, err);
+	sections =
+		rc ? NULL
+		   : frag_host_realloc(s->sections, first + t.trace->devs_count, sizeof(*sections));
+	if (!rc && !sections)
+		rc = frag_fail_nomem(err, "results");
+	s->sections = sections ?: s->sections;
 	for (uint32_t d = 0; !rc && d < t.trace->devs_count; d++) {
+		struct frag_section *sec = &s->sections[s->sections_count];
+
 		rc = take_section(s, &t, d, err);
-		if (!rc)
-			drop_empty_section(s);
+		if (rc || sec->count)
+			continue;
+		/* a device of which nothing was replayed before Ctrl-C is missing as a whole */
+		frag_text_add(&s->missing, s->missing.len ? ", " : "");
+		frag_section_title(sec, &s->missing);
+		frag_section_release(sec);
+		s->sections_count--;
 	}
 	if (!rc && s->out && s->sections_count > first)
-		rc = write_trace(s, &t, first, err);
+		rc = write_files(s, &t, first, err);
 	for (size_t i = first; i < s->sections_count; i++)
 		s->sections[i].events = NULL;
 	runs_release(&t);

@@ -141,30 +141,6 @@ bool frag_session_wants_plan(const struct frag_session *s, const struct frag_pol
 	return s->plan_ahead && frag_lacks_plan(spec);
 }
 
-/* "NAME:plan=PATH,…" as a spec: the options of `spec` with a plan. */
-static int with_plan(const struct frag_policy_spec *spec, const char *folder,
-		     struct frag_policy_spec **out, struct frag_err *err)
-{
-	const char *options = strchr(frag_policy_spec_text(spec), ':');
-	FRAG_AUTO(frag_text_release) struct frag_text text = { 0 };
-
-	frag_text_addf(&text, "%s:plan=%s/" PLAN, frag_policy_spec_ops(spec)->name, folder);
-	if (options && options[1])
-		frag_text_addf(&text, ",%s", options + 1);
-	FRAG_TRY(frag_text_check(&text, err));
-	return frag_policy_spec_parse(frag_text_str(&text), out, err);
-}
-
-/* Names the source of the result. */
-static char *describe(const struct frag_step_plan *p)
-{
-	struct frag_text t = { 0 };
-
-	frag_text_addf(&t, "first %" PRIu32 " of %" PRIu32 " %s", p->trained_count, p->steps_count,
-		       p->windows ? "windows" : "steps");
-	return t.failed ? NULL : t.s;
-}
-
 static int put_plan(const struct frag_step_plan *plan, char **folder, struct frag_err *err)
 {
 	int rc = frag_scratch_folder(NULL, folder);
@@ -189,6 +165,9 @@ int frag_plan_ahead(const struct frag_trace_dev *dev, const struct frag_policy_s
 	const struct frag_step_options opt = { .slack = -1,
 					       .budget_ns = UINT64_MAX / 2,
 					       .watch = &watch };
+	const char *options = strchr(frag_policy_spec_text(from), ':');
+	FRAG_AUTO(frag_text_release) struct frag_text text = { 0 };
+	struct frag_text about = { 0 };
 	char note[200];
 	int rc;
 
@@ -199,10 +178,17 @@ int frag_plan_ahead(const struct frag_trace_dev *dev, const struct frag_policy_s
 	rc = frag_step_plan_make(dev, &opt, &plan, err);
 	if (rc)
 		return rc == FRAG_EINPUT || rc == FRAG_EUSAGE ? FRAG_ENOTSUP : rc;
-	out->about = describe(&plan);
-	FRAG_CHECK_ALLOC(out->about, "plan", err);
+	frag_text_addf(&about, "first %" PRIu32 " of %" PRIu32 " %s", plan.trained_count,
+		       plan.steps_count, plan.windows ? "windows" : "steps");
+	FRAG_TRY(frag_text_check(&about, err));
+	out->about = about.s;
 	FRAG_TRY(put_plan(&plan, &out->folder, err));
-	return with_plan(from, out->folder, &out->spec, err);
+	/* the options of the policy, with a plan */
+	frag_text_addf(&text, "%s:plan=%s/" PLAN, frag_policy_spec_ops(from)->name, out->folder);
+	if (options && options[1])
+		frag_text_addf(&text, ",%s", options + 1);
+	FRAG_TRY(frag_text_check(&text, err));
+	return frag_policy_spec_parse(frag_text_str(&text), &out->spec, err);
 }
 
 void frag_planned_release(struct frag_planned *p)
@@ -234,31 +220,25 @@ static int add_layout(const struct frag_session *s, struct frag_section *sec, si
 	return rc == FRAG_EINTR ? 0 : rc;
 }
 
-static int add_layouts(const struct frag_session *s, struct frag_section *sec, struct frag_err *err)
-{
-	struct frag_advice a;
-
-	FRAG_TRY_CALLOC(sec->layouts, 2, "address-space map", err);
-	frag_section_advice(sec, &a);
-	if (!(sec->results[sec->baseline].policy_flags & FRAG_POLICY_PLANNED))
-		FRAG_TRY(add_layout(s, sec, sec->baseline, err));
-	/* a plan is gone when its replay is over */
-	if (a.pick == SIZE_MAX || a.pick == sec->baseline ||
-	    (sec->results[a.pick].policy_flags & FRAG_POLICY_PLANNED))
-		return 0;
-	return add_layout(s, sec, a.pick, err);
-}
-
 int frag_session_layouts(const struct frag_session *s, struct frag_section *sec,
 			 struct frag_err *err)
 {
 	struct frag_text missing = { 0 };
+	struct frag_advice a;
 
 	/* a trace that is streamed is not there any more */
 	if (!s->out || !s->host.simulated || !sec->events || !sec->events->events)
 		return 0;
-	if (!frag_interrupted())
-		FRAG_TRY(add_layouts(s, sec, err));
+	if (!frag_interrupted()) {
+		FRAG_TRY_CALLOC(sec->layouts, 2, "address-space map", err);
+		frag_section_advice(sec, &a);
+		/* a plan is gone when its replay is over */
+		if (!(sec->results[sec->baseline].policy_flags & FRAG_POLICY_PLANNED))
+			FRAG_TRY(add_layout(s, sec, sec->baseline, err));
+		if (a.pick != SIZE_MAX && a.pick != sec->baseline &&
+		    !(sec->results[a.pick].policy_flags & FRAG_POLICY_PLANNED))
+			FRAG_TRY(add_layout(s, sec, a.pick, err));
+	}
 	if (!frag_interrupted())
 		return 0;
 	frag_text_addf(&missing, "%s%saddress map", sec->missing ? sec->missing : "",

@@ -42,22 +42,6 @@ static int run_on_device(struct frag_session *s, struct frag_session_task *t,
 	return rc;
 }
 
-static int stream_task(const struct frag_session *s, struct frag_session_task *task,
-		       const struct frag_run_options *opt)
-{
-	const struct frag_recording *from = task->streamed;
-	struct frag_stream stream = { .path = from->path,
-				      .source = from->pipe ? from->source : NULL,
-				      .hdr = task->dev,
-				      .dev = task->dev_index,
-				      .ahead = task->ahead };
-	int rc = frag_replay_stream(task->spec, &s->target.card, &stream, opt, &task->result,
-				    &task->err);
-
-	task->last_us = stream.last_us;
-	return rc;
-}
-
 /* What cannot be done without the trace in memory: a placement has a note in its place. */
 static int not_streamed(struct frag_session_task *task)
 {
@@ -76,8 +60,19 @@ static int not_streamed(struct frag_session_task *task)
 static int replay(struct frag_session *s, struct frag_session_task *t,
 		  const struct frag_run_options *opt)
 {
-	if (t->streamed)
-		return stream_task(s, t, opt);
+	if (t->streamed) {
+		struct frag_stream stream = { .path = t->streamed->path,
+					      .source = t->streamed->pipe ? t->streamed->source
+									  : NULL,
+					      .hdr = t->dev,
+					      .dev = t->dev_index,
+					      .ahead = t->ahead };
+		int rc = frag_replay_stream(t->spec, &s->target.card, &stream, opt, &t->result,
+					    &t->err);
+
+		t->last_us = stream.last_us;
+		return rc;
+	}
 	if (s->host.simulated)
 		return frag_replay_sim(t->spec, &s->target.card, t->dev, opt, &t->result, &t->err);
 	return run_on_device(s, t, opt);

@@ -10,7 +10,7 @@
 bool frag_case_guess_limit(struct frag_case *c)
 {
 	const struct frag_trace_dev *td = frag_events_dev(&c->events);
-	uint64_t peak = td->has_evidence && !c->events.path ? frag_recorded_peak(td) : 0;
+	uint64_t peak = td->has_evidence ? frag_recorded_peak(td) : 0;
 
 	if (!peak)
 		return false;
@@ -125,7 +125,7 @@ static uint64_t limit_then(const struct frag_case *c, const struct frag_cursor *
 static void note(const struct frag_case *c, const struct frag_cursor *s, bool own,
 		 struct frag_refusals *out)
 {
-	const struct frag_event *e = &s->batch.events[s->next - 1 - s->batch.first];
+	const struct frag_event *e = &frag_events_dev(&c->events)->events[s->next - 1];
 
 	if (out->count == FRAG_REFUSALS_KEPT)
 		return;

@@ -155,25 +155,6 @@ static void follow_event(struct follow *f, const struct frag_event *e)
 	f->event++;
 }
 
-static int follow_batch(void *ctx, const struct frag_event *e, size_t n, uint64_t first,
-			struct frag_err *err)
-{
-	struct follow *f = ctx;
-
-	(void)first;
-	for (size_t i = 0; i < n; i++) {
-		if (e[i].kind < FRAG_EV_TRIM && e[i].slot >= f->blocks_count)
-			return frag_fail(err, FRAG_EINPUT, "event %llu names a slot out of range",
-					 (unsigned long long)f->event);
-		if (f->event > f->until)
-			return 1;
-		follow_event(f, &e[i]);
-	}
-	if (n)
-		f->h->duration_us = e[n - 1].time_us;
-	return 0;
-}
-
 static void follow_close(struct follow *f)
 {
 	FRAG_FREE(f->blocks, f->born);
@@ -182,11 +163,21 @@ static void follow_close(struct follow *f)
 /* Up to f->until. */
 static int follow_all(const struct frag_events *ev, struct follow *f, struct frag_err *err)
 {
-	f->blocks_count = frag_events_dev(ev)->slots_count;
+	const struct frag_trace_dev *dev = frag_events_dev(ev);
+
+	f->blocks_count = dev->slots_count;
 	FRAG_TRY_CALLOC(f->blocks, f->blocks_count + 1, "history", err);
 	FRAG_TRY_CALLOC(f->born, f->h->count + 2, "history", err);
 	begin_step(f);
-	return frag_events_each(ev, follow_batch, f, err);
+	for (size_t i = 0; i < dev->events_count && i <= f->until; i++) {
+		const struct frag_event *e = &dev->events[i];
+
+		if (e->kind < FRAG_EV_TRIM && e->slot >= f->blocks_count)
+			return frag_fail(err, FRAG_EINPUT, "event %zu names a slot out of range",
+					 i);
+		follow_event(f, e);
+	}
+	return 0;
 }
 
 int frag_history_make(const struct frag_events *ev, struct frag_history *h, struct frag_err *err)
@@ -218,6 +209,8 @@ int frag_history_make(const struct frag_events *ev, struct frag_history *h, stru
 	last->kept_end = f.kept;
 	h->more = last->flow_bytes > 0;
 	h->events = f.event;
+	if (f.event)
+		h->duration_us = frag_events_dev(ev)->events[f.event - 1].time_us;
 	return 0;
 }
 

@@ -2,55 +2,6 @@
 /* A replay that can be stopped anywhere; see replay_cursor.h. */
 #include "replay_cursor.h"
 
-#include "trace/source.h"
-
-/* ---- events ------------------------------------------------------------------------- */
-
-static int more_evidence(void *ctx, const struct frag_evidence **seen, size_t *count)
-{
-	struct frag_cursor *s = ctx;
-	int rc = s->evidence_rc;
-
-	if (!rc && !s->evidence)
-		rc = frag_source_open(s->ev.path, &s->evidence, &s->evidence_err);
-	if (!rc)
-		rc = frag_source_seen(s->evidence, s->ev.dev, seen, count, &s->evidence_err);
-	s->evidence_rc = FRAG_MIN(rc, 0);
-	return rc;
-}
-
-static int open_events(struct frag_cursor *s, struct frag_err *err)
-{
-	const struct frag_trace_dev *td = frag_events_dev(&s->ev);
-
-	s->hints.trace = td;
-	if (!s->ev.path) {
-		s->batch = (struct frag_batch){ s->ev.dev, td->events, td->events_count, 0 };
-		return 0;
-	}
-	s->hints.more = more_evidence;
-	s->hints.ctx = s;
-	FRAG_TRY(frag_source_open(s->ev.path, &s->source, err));
-	return frag_source_pass(s->source, s->ev.dev, err);
-}
-
-/* Makes the batch hold event `next`; 1, or 0 after the last event. */
-static int reach(struct frag_cursor *s, struct frag_err *err)
-{
-	int rc;
-
-	while (s->next >= s->batch.first + s->batch.count) {
-		if (!s->source)
-			return 0;
-		rc = frag_source_next(s->source, &s->batch, err);
-		if (rc != 1)
-			return rc;
-		if (s->batch.dev != s->ev.dev)
-			return 0;
-	}
-	return 1;
-}
-
 static int note_births(struct frag_cursor *s, const struct frag_event *e, size_t n,
 		       struct frag_err *err)
 {
@@ -69,26 +20,16 @@ static int note_births(struct frag_cursor *s, const struct frag_event *e, size_t
 
 int frag_cursor_to(struct frag_cursor *s, uint64_t event, struct frag_err *err)
 {
-	while (s->next <= event && !frag_run_stopped(s->run)) {
-		const struct frag_event *e;
-		size_t n;
-		int rc = reach(s, err);
+	const struct frag_trace_dev *dev = frag_events_dev(&s->ev);
+	const uint64_t end = FRAG_MIN(event, (uint64_t)dev->events_count - 1) + 1;
+	const struct frag_event *e = dev->events + s->next;
 
-		if (rc != 1)
-			return rc;
-		e = s->batch.events + (s->next - s->batch.first);
-		n = s->batch.count - (size_t)(s->next - s->batch.first);
-		n = (size_t)FRAG_MIN((uint64_t)n, event - s->next + 1);
-		FRAG_TRY(note_births(s, e, n, err));
-		FRAG_TRY(frag_run_feed(s->run, e, n, err));
-		s->next += n;
-		s->now_us = e[n - 1].time_us;
-		if (s->evidence_rc) {
-			if (err)
-				*err = s->evidence_err;
-			return s->evidence_rc;
-		}
-	}
+	if (s->next >= end || !dev->events_count || frag_run_stopped(s->run))
+		return 0;
+	FRAG_TRY(note_births(s, e, end - s->next, err));
+	FRAG_TRY(frag_run_feed(s->run, e, end - s->next, err));
+	s->next = end;
+	s->now_us = dev->events[end - 1].time_us;
 	return 0;
 }
 
@@ -101,9 +42,9 @@ int frag_cursor_open(struct frag_cursor *s, const struct frag_events *ev,
 	*s = (struct frag_cursor){ .ev = *ev, .births_count = frag_events_dev(ev)->slots_count };
 	o.skip_oom = true;
 	o.windows_max = 2;
+	s->hints.trace = frag_events_dev(ev);
 	s->hints.restore = o.restore && frag_policy_spec_ops(spec)->restore;
 	FRAG_TRY_CALLOC(s->births, s->births_count + 1, "replay", err);
-	FRAG_TRY(open_events(s, err));
 	FRAG_TRY(frag_hints_open(&s->hints, card, &s->dev, err));
 	return frag_run_create(spec, s->dev, frag_events_dev(ev), &o, &s->run, err);
 }
@@ -114,8 +55,6 @@ void frag_cursor_close(struct frag_cursor *s)
 	frag_run_destroy(s->run);
 	if (s->dev)
 		frag_dev_close(s->dev);
-	frag_source_close(s->source);
-	frag_source_close(s->evidence);
 	frag_host_free(s->births);
 	*s = (struct frag_cursor){ 0 };
 }
@@ -134,15 +73,4 @@ int frag_cursor_trim(struct frag_cursor *s, struct frag_err *err)
 uint64_t frag_cursor_reserved(const struct frag_cursor *s)
 {
 	return s->dev->reserved_bytes - s->run->start_reserved;
-}
-
-void frag_cursor_loss(struct frag_cursor *s, struct frag_loss *out)
-{
-	struct frag_usage u = { 0 };
-
-	frag_run_loss(s->run, s->next ? s->next - 1 : 0, s->now_us, out);
-	if (out->largest_free_bytes || !(out->non_releasable_bytes + out->releasable_bytes))
-		return;
-	frag_policy_usage_walk(&s->run->policy, &u);
-	out->largest_free_bytes = u.largest_free_bytes;
 }

@@ -30,11 +30,6 @@ struct frag_cursor {
 	size_t births_count;
 	uint64_t next;	 /* the event that comes now */
 	uint64_t now_us; /* time of the last one */
-	/* of a file */
-	struct frag_source *source, *evidence;
-	struct frag_batch batch;
-	struct frag_err evidence_err;
-	int evidence_rc;
 };
 
 /* Sets skip_oom, so that it can go beyond a refused request. Do not move the cursor in memory: its
@@ -46,8 +41,6 @@ int frag_cursor_open(struct frag_cursor *s, const struct frag_events *ev,
 int frag_cursor_to(struct frag_cursor *s, uint64_t event, struct frag_err *err);
 void frag_cursor_close(struct frag_cursor *s);
 
-/* Where every byte is now. */
-void frag_cursor_loss(struct frag_cursor *s, struct frag_loss *out);
 /* Trims all pools: returns to the device whatever can be returned. */
 int frag_cursor_trim(struct frag_cursor *s, struct frag_err *err);
 /* Bytes reserved now. */

@@ -27,13 +27,17 @@ struct survey {
 	struct token *tokens;
 	struct frag_addr_map numbers; /* of tokens, by key */
 	size_t tokens_count;
-	uint64_t event, allocs, step_marks, last_alloc;
+	const struct frag_trace_dev *dev;
+	uint64_t allocs, step_marks, last_alloc;
 	bool stacks;
-	/* second pass: ends are written down */
-	struct frag_step_ends *ends;
-	uint64_t key, window, seen;
-	size_t room;
+	uint64_t key, window, seen; /* of the second pass, which writes down ends */
 };
+
+static void close_survey(struct survey *s)
+{
+	frag_addr_map_release(&s->numbers);
+	frag_host_free(s->tokens);
+}
 
 static struct token *token_of(struct survey *s, uint64_t key)
 {
@@ -71,24 +75,24 @@ static void note_token(struct survey *s, const struct frag_event *e)
 	t->last = s->allocs;
 }
 
-static int survey_batch(void *ctx, const struct frag_event *e, size_t n, uint64_t first,
-			struct frag_err *err)
+static bool ends_step(const struct frag_event *e)
 {
-	struct survey *s = ctx;
+	return e->kind == FRAG_EV_MARK && e->flags & FRAG_EVF_END && e->flags & FRAG_EVF_STEP;
+}
 
-	(void)first;
-	(void)err;
-	for (size_t i = 0; i < n; i++, s->event++) {
-		if (e[i].kind == FRAG_EV_ALLOC) {
-			if (!(e[i].flags & FRAG_EVF_INITIAL))
-				note_token(s, &e[i]);
-			s->last_alloc = s->event;
+static void look(struct survey *s)
+{
+	for (size_t i = 0; i < s->dev->events_count; i++) {
+		const struct frag_event *e = &s->dev->events[i];
+
+		if (e->kind == FRAG_EV_ALLOC) {
+			if (!(e->flags & FRAG_EVF_INITIAL))
+				note_token(s, e);
+			s->last_alloc = i;
 			s->allocs++;
 		}
-		s->step_marks += e[i].kind == FRAG_EV_MARK && e[i].flags & FRAG_EVF_END &&
-				 e[i].flags & FRAG_EVF_STEP;
+		s->step_marks += ends_step(e);
 	}
-	return 0;
 }
 
 /* The rarest token that comes back evenly over most of the requests. */
@@ -112,73 +116,53 @@ static const struct token *even_token(const struct survey *s)
 	return best;
 }
 
-static void note_end(struct survey *s, uint64_t event)
+static void note_end(struct survey *s, struct frag_step_ends *ends, uint64_t event)
 {
-	struct frag_step_ends *ends = s->ends;
-
-	if (s->seen++ % ends->stride != ends->stride - 1 || ends->count >= s->room)
+	if (s->seen++ % ends->stride != ends->stride - 1 || ends->count >= FRAG_STEPS_MAX)
 		return;
 	/* a step holds an event: none ends before the first one */
 	if (event > (ends->count ? ends->list[ends->count - 1] : 0))
 		ends->list[ends->count++] = event;
 }
 
-static int ends_batch(void *ctx, const struct frag_event *e, size_t n, uint64_t first,
-		      struct frag_err *err)
+static void find_ends(struct survey *s, struct frag_step_ends *ends)
 {
-	struct survey *s = ctx;
+	uint64_t allocs = 0;
 
-	(void)first;
-	(void)err;
-	for (size_t i = 0; i < n; i++, s->event++) {
-		bool alloc = e[i].kind == FRAG_EV_ALLOC;
+	for (size_t i = 0; i < s->dev->events_count; i++) {
+		const struct frag_event *e = &s->dev->events[i];
+		bool alloc = e->kind == FRAG_EV_ALLOC;
 
-		if (s->ends->from == FRAG_STEPS_MARKS) {
-			if (e[i].kind == FRAG_EV_MARK && e[i].flags & FRAG_EVF_END &&
-			    e[i].flags & FRAG_EVF_STEP)
-				note_end(s, s->event + 1);
-		} else if (alloc && !(e[i].flags & FRAG_EVF_INITIAL)) {
-			if (s->ends->from == FRAG_STEPS_PERIOD
-				    ? key_of(s, &e[i]) == s->key
-				    : s->allocs && s->allocs % s->window == 0)
-				note_end(s, s->event);
+		if (ends->from == FRAG_STEPS_MARKS) {
+			if (ends_step(e))
+				note_end(s, ends, i + 1);
+		} else if (alloc && !(e->flags & FRAG_EVF_INITIAL)) {
+			if (ends->from == FRAG_STEPS_PERIOD ? key_of(s, e) == s->key
+							    : allocs && allocs % s->window == 0)
+				note_end(s, ends, i);
 		}
-		s->allocs += alloc;
+		allocs += alloc;
 	}
-	return 0;
-}
-
-static int collect(const struct frag_events *ev, struct survey *s, uint64_t many,
-		   struct frag_step_ends *out, struct frag_err *err)
-{
-	out->stride = (uint32_t)((many + FRAG_STEPS_MAX - 1) / FRAG_STEPS_MAX);
-	out->stride = FRAG_MAX(out->stride, 1u);
-	s->room = FRAG_STEPS_MAX;
-	s->ends = out;
-	FRAG_TRY_CALLOC(out->list, s->room + 1, "steps", err);
-	s->event = s->allocs = 0;
-	FRAG_TRY(frag_events_each(ev, ends_batch, s, err));
 	/* the rest up to the last request, where steps are not marked */
-	if (out->from == FRAG_STEPS_WINDOWS && out->count < s->room &&
-	    (!out->count || out->list[out->count - 1] <= out->last_alloc))
-		out->list[out->count++] = out->last_alloc + 1;
-	return 0;
+	if (ends->from == FRAG_STEPS_WINDOWS && ends->count < FRAG_STEPS_MAX &&
+	    (!ends->count || ends->list[ends->count - 1] <= ends->last_alloc))
+		ends->list[ends->count++] = ends->last_alloc + 1;
 }
 
 int frag_step_ends_find(const struct frag_events *ev, struct frag_step_ends *out,
 			struct frag_err *err)
 {
-	struct survey s = { .stacks = ev->trace->stacks.count > 1 };
+	FRAG_AUTO(close_survey)
+	struct survey s = { .dev = frag_events_dev(ev), .stacks = ev->trace->stacks.count > 1 };
 	const struct token *even;
-	uint64_t many = 0;
-	int rc;
+	uint64_t many;
 
 	*out = (struct frag_step_ends){ .stride = 1 };
 	FRAG_TRY_CALLOC(s.tokens, TOKENS_MAX, "steps", err);
-	rc = frag_events_each(ev, survey_batch, &s, err);
+	look(&s);
 	out->allocs = s.allocs;
 	out->last_alloc = s.last_alloc;
-	even = rc ? NULL : even_token(&s);
+	even = even_token(&s);
 	if (s.step_marks >= MARKS_MIN) {
 		out->from = FRAG_STEPS_MARKS;
 		many = s.step_marks;
@@ -190,14 +174,11 @@ int frag_step_ends_find(const struct frag_events *ev, struct frag_step_ends *out
 		out->from = FRAG_STEPS_WINDOWS;
 		s.window = s.allocs / WINDOWS;
 		many = WINDOWS;
+	} else {
+		return 0;
 	}
-	if (!rc && out->from != FRAG_STEPS_NONE)
-		rc = collect(ev, &s, many, out, err);
-	frag_addr_map_release(&s.numbers);
-	frag_host_free(s.tokens);
-	if (rc) {
-		frag_host_free(out->list);
-		out->list = NULL;
-	}
-	return rc;
+	out->stride = (uint32_t)((many + FRAG_STEPS_MAX - 1) / FRAG_STEPS_MAX);
+	FRAG_TRY_CALLOC(out->list, FRAG_STEPS_MAX + 1, "steps", err);
+	find_ends(&s, out);
+	return 0;
 }

@@ -3,17 +3,16 @@
 #ifndef FRAG_MPI_RANKS_H
 #define FRAG_MPI_RANKS_H
 
-#include <stddef.h>
+#include <stdint.h>
 
 /* The ranks of an mpirun, behind a shared object that is opened where this is one. */
-#define FRAG_RANKS_ABI 1u
+#define FRAG_RANKS_ABI 2u
 struct frag_ranks {
 	unsigned abi;
 	/* 0 or an error text in why[200] */
 	int (*start)(int *rank, int *size, char *why);
-	int (*send)(int rank, const void *bytes, size_t len);
-	/* The next message of `from` (-1: anybody) if there is one: 1, *rank and a new buffer. */
-	int (*poll)(int from, int *rank, void **bytes, size_t *len);
+	/* Waits until all ranks have come here; values[count] become the sums. 0, or they cannot. */
+	int (*sum)(uint64_t *values, int count);
 	void (*stop)(void);
 };
 

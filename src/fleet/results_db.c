@@ -201,10 +201,9 @@ int frag_store_open(struct frag_store **out, const char *path, bool fresh, struc
 		return frag_fail(err, FRAG_EOUTPUT, "cannot write '%.200s': %s", path,
 				 strerror(errno));
 	else
-		return frag_fail(err, FRAG_EUSAGE,
-				 "'%.200s' is of an interrupted sweep: continue with --resume, "
-				 "or remove it",
-				 path);
+		return frag_fail(
+			err, FRAG_EUSAGE,
+			"'%.200s' is of an interrupted sweep: end that first, or remove it", path);
 	FRAG_TRY(open_db(&s, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err));
 	FRAG_TRY(frag_db_exec(s, alone, err));
 	if (!fresh &&

@@ -6,7 +6,7 @@
  *   sweep_shard.c    which part of them in an array job, and the name of its results
  *   sweep_item.c     one trace: read, replayed under everything asked for, told as JSON
  *   sweep_workers.c  processes that do so, each for one trace
- *   sweep_ranks.c    the same over the ranks of an mpirun
+ *   sweep_ranks.c    the ranks of an mpirun
  *   sweep_run.c      hands out traces, takes results in, resumes an interrupted sweep
  *   sweep_answer.c   what came of it, for people
  *
@@ -86,7 +86,7 @@ struct frag_sweep {
 	size_t cards_count, cards_cap;
 	const char *list, *output, *csv;
 	uint64_t memory_bytes; /* host memory of one worker; 0 = its share of the machine */
-	bool fit, resume, merge;
+	bool fit, fresh, merge;
 	struct frag_sweep_shard shard;
 
 	struct frag_sweep_files files;
@@ -135,21 +135,10 @@ void frag_sweep_worker_end(struct frag_sweep_worker *w);
 
 /* Is this a rank of an mpirun? Then the module is opened. *out NULL: no. Errors: FRAG_EUSAGE. */
 int frag_sweep_ranks_open(const struct frag_ranks **out, struct frag_err *err);
-/* A rank above 0: answers what rank 0 asks, by a worker of its own. */
-int frag_sweep_rank_serve(const struct frag_sweep *s, const struct frag_ranks *ranks,
-			  struct frag_sweep_worker *w, struct frag_err *err);
-/* Rank 0: hands a trace to another one, ends one (path NULL), looks for an answer: 1 and *rank,
- * *task, *failed, *text (the answer, or why there is none; the caller's), or 0. */
-int frag_sweep_rank_give(const struct frag_ranks *ranks, int rank, size_t task, const char *path);
-/* How long to wait after so many looks at nothing: short while answers come, so that short traces
- * lose little, and longer then. Microseconds. */
-unsigned frag_sweep_rank_pause_us(unsigned idle);
-int frag_sweep_rank_take(const struct frag_ranks *ranks, int *rank, size_t *task, bool *failed,
-			 char **text);
 
 /* ---- all of it ----------------------------------------------------------------------- */
 
-/* Errors: also FRAG_EINTR, with what was done kept for --resume. *failures: struct
+/* Errors: also FRAG_EINTR, with what was done kept for the next call. *failures: struct
  * frag_sweep_failure, which the answer owns. */
 int frag_sweep_run(struct frag_sweep *s, struct frag_answer *a, struct frag_rows *failures,
 		   struct frag_err *err);

@@ -12,7 +12,7 @@ FRAG_ROW_SHAPE(static, failure_shape, frag_sweep_failure, "failure", FRAG_SWEEP_
 	F(S, COUNT, completed_count, n.completed, "completed", "without a refused request") \
 	F(S, COUNT, refused_count, n.refused, "with refused requests", "ran out of memory") \
 	F(S, COUNT, failed_count, n.failed, "traces that failed", "could not be read or replayed") \
-	F(S, COUNT, skipped_count, skipped, NULL, "traces that were there already (--resume)") \
+	F(S, COUNT, skipped_count, skipped, NULL, "traces that were there already") \
 	F(S, COUNT, passed_count, passed, NULL, "files in folders that are not traces") \
 	F(S, TEXT, missing_shards, *s->missing ? s->missing : NULL, "missing shards", \
 	  "of an array job; null if all were merged") \

@@ -20,11 +20,11 @@ struct course {
 	struct frag_store *store;
 	struct frag_sweep_worker *workers;
 	size_t workers_count;
-	const struct frag_ranks *ranks; /* NULL: one machine */
-	int rank, ranks_count;
-	size_t *rank_task;    /* [ranks_count], NOTHING = idle */
+	bool is_part;	      /* of what the ranks of an mpirun do */
+	bool in_array;	      /* these are ranks of a shard: other shards are missing */
 	unsigned char *tries; /* [files.count] */
 	size_t next, done;
+	bool goes_on;		/* with an interrupted sweep */
 	size_t skipped, passed; /* there already; in a folder and no trace */
 	struct frag_progress progress;
 };
@@ -35,7 +35,7 @@ static bool already_there(struct course *c, const char *path)
 {
 	char hash[33];
 
-	return c->s->resume && !frag_sweep_hash(path, hash, NULL) &&
+	return c->goes_on && !frag_sweep_hash(path, hash, NULL) &&
 	       frag_store_has(c->store, hash, path);
 }
 
@@ -114,67 +114,21 @@ static int look_at_worker(struct course *c, struct frag_sweep_worker *w, struct 
 	return take_answer(c, task, answer, err);
 }
 
-static void wait_for_workers(struct course *c, unsigned us)
+static void wait_for_workers(struct course *c)
 {
-	struct timespec t = { .tv_nsec = (long)us * 1000 };
 	struct pollfd fds[256];
 	nfds_t n = 0;
 
 	for (size_t i = 0; i < c->workers_count && n < FRAG_ARRAY_LEN(fds); i++)
 		if (c->workers[i].pid)
 			fds[n++] = (struct pollfd){ .fd = c->workers[i].from, .events = POLLIN };
-	ppoll(fds, n, &t, NULL);
-}
-
-/* ---- other ranks ------------------------------------------------------------------------ */
-
-static int give_rank(struct course *c, int r, size_t task, struct frag_err *err)
-{
-	c->rank_task[r] = task;
-	return frag_sweep_rank_give(c->ranks, r, task, c->s->files.list[task].path)
-		       ? frag_fail(err, FRAG_EOUTPUT, "rank %d cannot be reached", r)
-		       : 0;
-}
-
-static int feed_ranks(struct course *c, struct frag_err *err)
-{
-	for (int r = 1; r < c->ranks_count; r++) {
-		size_t task = c->rank_task[r] == NOTHING ? next_task(c) : NOTHING;
-
-		if (task != NOTHING)
-			FRAG_TRY(give_rank(c, r, task, err));
-	}
-	return 0;
-}
-
-/* One answer, if there is one: *came. */
-static int look_at_ranks(struct course *c, bool *came, struct frag_err *err)
-{
-	size_t task;
-	bool failed;
-	FRAG_AUTO_FREE char *text = NULL;
-	int rank;
-
-	*came = c->ranks && frag_sweep_rank_take(c->ranks, &rank, &task, &failed, &text);
-	if (!*came)
-		return 0;
-	if (rank > 0 && rank < c->ranks_count && c->rank_task[rank] == task) {
-		if (failed && try_again(c, task))
-			return give_rank(c, rank, task, err);
-		c->rank_task[rank] = NOTHING;
-		FRAG_TRY(feed_ranks(c, err));
-		FRAG_TRY(failed ? give_up(c, task, text, err) : take_answer(c, task, text, err));
-	}
-	return 0;
+	poll(fds, n, 200);
 }
 
 static bool busy(const struct course *c)
 {
 	for (size_t i = 0; i < c->workers_count; i++)
 		if (c->workers[i].pid)
-			return true;
-	for (int r = 1; r < c->ranks_count; r++)
-		if (c->rank_task[r] != NOTHING)
 			return true;
 	return false;
 }
@@ -184,22 +138,13 @@ static bool busy(const struct course *c)
 static int hand_out(struct course *c, struct frag_err *err)
 {
 	size_t total = c->s->files.count;
-	unsigned idle = 0;
 
 	do {
-		bool came = true;
-
-		FRAG_TRY(feed_ranks(c, err));
 		for (size_t i = 0; i < c->workers_count; i++)
 			if (!c->workers[i].pid)
 				FRAG_TRY(feed_worker(c, &c->workers[i], err));
 		frag_progress_update(&c->progress, c->done, total);
-		/* messages of ranks wake no thread: poll, with growing intervals */
-		wait_for_workers(c, c->ranks ? frag_sweep_rank_pause_us(idle) : 200000);
-		while (came) {
-			FRAG_TRY(look_at_ranks(c, &came, err));
-			idle = came ? 0 : idle + 1;
-		}
+		wait_for_workers(c);
 		for (size_t i = 0; i < c->workers_count; i++)
 			FRAG_TRY(look_at_worker(c, &c->workers[i], err));
 	} while (!frag_interrupted() && (busy(c) || c->next < total));
@@ -232,6 +177,8 @@ static int finish(struct course *c, struct frag_err *err)
 	const struct frag_sweep *s = c->s;
 
 	FRAG_TRY(frag_store_write(c->store, s->output, err));
+	if (c->is_part)
+		return 0;
 	if (s->csv)
 		FRAG_TRY(frag_store_csv(c->store, s->csv, err));
 	return frag_sweep_answer(s, c->store, c->skipped, c->passed, c->answer, c->failures, err);
@@ -263,6 +210,9 @@ static int with_part(struct course *c, bool fresh,
 
 	if (asprintf(&part, "%s.part", c->s->output) < 0)
 		return frag_fail_nomem(err, "results");
+	if (c->s->fresh)
+		unlink(part);
+	c->goes_on = !fresh && !access(part, F_OK);
 	rc = frag_store_open(&c->store, part, fresh, err) ?: work(c, err);
 	frag_store_close(c->store);
 	if (!rc || (c->s->merge && c->store))
@@ -280,14 +230,17 @@ static int sweep(struct course *c, struct frag_err *err)
 	FRAG_TRY(question_of(s, &question, err));
 	FRAG_TRY(frag_store_note(c->store, "question", question.s, err));
 	FRAG_TRY(note_shard(c, err));
+	if (c->is_part && !s->fresh && !access(s->output, F_OK)) { /* others did not get that far */
+		FRAG_TRY(frag_store_add(c->store, s->output, err));
+		c->goes_on = true;
+	}
 	frag_progress_begin(&c->progress, "sweeping");
 	rc = hand_out(c, err);
 	frag_progress_end(&c->progress);
 	FRAG_TRY(rc);
 	if (frag_interrupted() && c->done < s->files.count)
 		return frag_fail(err, FRAG_EINTR,
-				 "interrupted after %zu of %zu traces; the same command with "
-				 "--resume continues",
+				 "interrupted after %zu of %zu traces; the same command goes on",
 				 c->done, s->files.count);
 	return finish(c, err);
 }
@@ -296,7 +249,9 @@ static int merge(struct course *c, struct frag_err *err)
 {
 	for (size_t i = 0; i < c->s->operands_count; i++)
 		FRAG_TRY(frag_store_add(c->store, c->s->operands[i], err));
-	FRAG_TRY(frag_store_missing_shards(c->store, c->s->missing, sizeof(c->s->missing), err));
+	if (!c->in_array)
+		FRAG_TRY(frag_store_missing_shards(c->store, c->s->missing, sizeof(c->s->missing),
+						   err));
 	return finish(c, err);
 }
 
@@ -314,53 +269,88 @@ static int find_files(struct frag_sweep *s, struct frag_err *err)
 	return 0;
 }
 
-static int start_ranks(struct course *c, struct frag_err *err)
-{
-	char why[200];
+/* ---- under mpirun ---------------------------------------------------------------------- */
 
-	if (!c->ranks)
-		return 0;
-	if (c->ranks->start(&c->rank, &c->ranks_count, why))
-		return frag_fail(err, FRAG_EUSAGE, "MPI does not start: %s", why);
-	c->rank_task = frag_host_calloc((size_t)c->ranks_count, sizeof(*c->rank_task));
-	FRAG_CHECK_ALLOC(c->rank_task, "ranks", err);
-	for (int r = 0; r < c->ranks_count; r++)
-		c->rank_task[r] = NOTHING;
-	return 0;
-}
-
-static int run_course(struct course *c, struct frag_err *err)
+/* Rank 0: its part and those of the others become the whole, of this machine or of a shard. */
+static int merge_ranks(struct course *c, const char *whole, unsigned size, struct frag_err *err)
 {
+	struct frag_sweep *s = c->s;
+	FRAG_AUTO_FREE char **parts = frag_host_calloc(size, sizeof(*parts));
+	bool made = parts != NULL;
 	int rc;
 
-	FRAG_TRY(start_ranks(c, err));
-	c->s->is_served = c->rank > 0;
-	if (c->s->is_served)
-		return frag_sweep_rank_serve(c->s, c->ranks, &c->workers[0], err);
-	rc = find_files(c->s, err) ?: with_part(c, !c->s->resume, sweep, err);
-	for (int r = 1; r < c->ranks_count; r++)
-		frag_sweep_rank_give(c->ranks, r, 0, NULL);
+	for (unsigned r = 0; made && r < size; r++)
+		made = asprintf(&parts[r], "%s.part-%u", whole, r) >= 0;
+	s->operands = parts;
+	s->operands_count = size;
+	s->output = whole;
+	rc = made ? with_part(c, true, merge, err) : frag_fail_nomem(err, "results");
+	for (unsigned r = 0; parts && r < size; r++) {
+		if (!rc)
+			unlink(parts[r]);
+		free(parts[r]);
+	}
 	return rc;
+}
+
+/* A rank that fails ends without the others, and mpirun ends these: the same command goes on from there. */
+static int run_rank(struct course *c, const struct frag_ranks *ranks, struct frag_err *err)
+{
+	struct frag_sweep *s = c->s;
+	const char *whole = s->output, *csv = s->csv;
+	FRAG_AUTO_FREE char *part = NULL;
+	uint64_t counts[2];
+	int rank, size;
+	char why[200];
+
+	if (s->list && !strcmp(s->list, "-"))
+		return frag_fail(err, FRAG_EUSAGE,
+				 "--list - reaches one rank of an mpirun only: name a file");
+	if (ranks->start(&rank, &size, why))
+		return frag_fail(err, FRAG_EUSAGE, "MPI does not start: %s", why);
+	if (asprintf(&part, "%s.part-%d", whole, rank) < 0)
+		return frag_fail_nomem(err, "results");
+	FRAG_TRY(find_files(s, err));
+	c->is_part = true;
+	c->in_array = s->shard.n > 0;
+	s->shard.i = s->shard.i * (unsigned)size + (unsigned)rank;
+	s->shard.n = FRAG_MAX(s->shard.n, 1u) * (unsigned)size;
+	s->output = part;
+	s->csv = NULL;
+	FRAG_TRY(with_part(c, false, sweep, err));
+	counts[0] = c->skipped;
+	counts[1] = c->passed;
+	if (ranks->sum(counts, 2))
+		return frag_fail(err, FRAG_EOUTPUT, "the other ranks cannot be reached");
+	c->skipped = counts[0];
+	c->passed = counts[1];
+	c->is_part = false;
+	s->is_served = rank > 0;
+	s->csv = csv;
+	s->output = whole;
+	FRAG_TRY(s->is_served ? 0 : merge_ranks(c, whole, (unsigned)size, err));
+	ranks->stop();
+	return 0;
 }
 
 int frag_sweep_run(struct frag_sweep *s, struct frag_answer *a, struct frag_rows *failures,
 		   struct frag_err *err)
 {
 	struct course c = { .s = s, .answer = a, .failures = failures };
+	const struct frag_ranks *ranks;
 	int rc;
 
 	if (s->merge)
 		return with_part(&c, true, merge, err);
 	frag_interrupt_catch();
 	signal(SIGPIPE, SIG_IGN);
-	FRAG_TRY(frag_sweep_ranks_open(&c.ranks, err));
-	c.workers_count = c.ranks ? 1 : FRAG_MAX(s->threads, 1u);
+	FRAG_TRY(frag_sweep_ranks_open(&ranks, err));
+	c.workers_count = ranks ? 1 : FRAG_MAX(s->threads, 1u);
 	FRAG_TRY_CALLOC(c.workers, c.workers_count, "workers", err);
-	rc = run_course(&c, err);
+	rc = ranks ? run_rank(&c, ranks, err)
+		   : find_files(s, err) ?: with_part(&c, false, sweep, err);
 	for (size_t i = 0; i < c.workers_count; i++)
 		frag_sweep_worker_end(&c.workers[i]);
-	if (c.ranks && c.ranks_count)
-		c.ranks->stop();
-	FRAG_FREE(c.rank_task, c.workers, c.tries);
+	FRAG_FREE(c.workers, c.tries);
 	return rc;
 }

@@ -163,18 +163,6 @@ static void look_at_instances(struct frag_monitor *m, unsigned gpu)
 	}
 }
 
-static void look_at_clocks(struct frag_monitor *m)
-{
-	struct frag_monitor_round *r = &m->round;
-	struct timespec wall, now;
-
-	clock_gettime(CLOCK_REALTIME, &wall);
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	r->unix_ms = (int64_t)wall.tv_sec * 1000 + wall.tv_nsec / 1000000;
-	r->since_start_s = (double)(now.tv_sec - m->start.tv_sec) +
-			   (double)(now.tv_nsec - m->start.tv_nsec) / 1e9;
-}
-
 static void remember(struct frag_monitor *m)
 {
 	for (unsigned i = 0; i < m->round.count; i++) {
@@ -215,8 +203,13 @@ unsigned frag_monitor_past_most(const struct frag_monitor_past *p, bool busy, un
 void frag_monitor_look(struct frag_monitor *m)
 {
 	unsigned count = frag_nvml_count(m->nvml);
+	struct timespec wall, now;
 
-	look_at_clocks(m);
+	clock_gettime(CLOCK_REALTIME, &wall);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	m->round.unix_ms = (int64_t)wall.tv_sec * 1000 + wall.tv_nsec / 1000000;
+	m->round.since_start_s = (double)(now.tv_sec - m->start.tv_sec) +
+				 (double)(now.tv_nsec - m->start.tv_nsec) / 1e9;
 	for (unsigned i = 0; i < count; i++) {
 		struct frag_monitor_card *c = place_of(&m->round, i, -1);
 		struct frag_nvml_card seen;

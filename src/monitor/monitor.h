@@ -154,15 +154,6 @@ bool frag_monitor_screen_wait(struct frag_monitor *m, uint64_t ms);
 /* Takes a remark: shown below, printed at the end. */
 void frag_monitor_screen_say(struct frag_monitor_screen *s, const char *text);
 
-/*
- * Ends a process (kill.c): SIGTERM or SIGKILL. `p` is as it was when the user was asked, so that a later process of
- * the same number is left alone. Errors: FRAG_EUSAGE; may_end asks only whether that could be done.
- */
-int frag_monitor_may_end(const struct frag_monitor_process *p, struct frag_err *err);
-int frag_monitor_end(const struct frag_monitor_process *p, int sig, struct frag_err *err);
-/* Has it a GPU open, as far as can be seen? In a container the driver may tell numbers of the host,
- * which here belong to others. */
-bool frag_monitor_has_gpu(unsigned pid);
 /* When a process began, in ticks since boot; 0: there is none, or it is hidden. */
 uint64_t frag_monitor_start_of(unsigned pid);
 

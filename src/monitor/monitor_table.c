@@ -34,15 +34,6 @@ struct row {
 	unsigned place; /* as the cards list them */
 };
 
-/* The command line from a column on: whole signs. */
-static const char *shifted(const char *text, int by)
-{
-	text += FRAG_MIN((size_t)by, strlen(text));
-	while ((*text & 0xc0) == 0x80)
-		text++;
-	return text;
-}
-
 static const char *command_of(const struct frag_monitor_process *p)
 {
 	return *p->command ? p->command : p->name;
@@ -102,17 +93,11 @@ static struct row *rows_of(const struct frag_monitor_table *t, const struct frag
 	return rows;
 }
 
-static bool is_chosen(const struct frag_monitor_table *t, const struct frag_monitor_round *r,
-		      const struct row *row)
-{
-	return t->chosen && row->p->pid == t->pid && row->card == &r->cards[t->card];
-}
-
 static int place_of_chosen(const struct frag_monitor_table *t, const struct frag_monitor_round *r,
 			   const struct row *rows, int count)
 {
 	for (int i = 0; i < count; i++)
-		if (is_chosen(t, r, &rows[i]))
+		if (t->chosen && rows[i].p->pid == t->pid && rows[i].card == &r->cards[t->card])
 			return i;
 	return -1;
 }
@@ -146,6 +131,10 @@ static void draw_row(const struct frag_monitor_table *t, struct frag_paint *pain
 	const char *command = command_of(row->p);
 	int at = 0;
 
+	/* the command line from a column on: whole signs */
+	command += FRAG_MIN((size_t)t->shift, strlen(command));
+	while ((*command & 0xc0) == 0x80)
+		command++;
 	if (style == FRAG_PAINT_CHOSEN)
 		frag_paint_run(paint, 0, style, " ", paint->columns);
 	for (size_t i = 0; i < COLUMNS_COUNT; i++) {
@@ -164,8 +153,7 @@ static void draw_row(const struct frag_monitor_table *t, struct frag_paint *pain
 			frag_paint_put(paint, at, c->width, style, "%*s", c->width,
 				       bytes == UINT64_MAX ? "-" : FRAG_BYTES(bytes));
 		else
-			frag_paint_put(paint, at, paint->columns, style, "%s",
-				       shifted(command, t->shift));
+			frag_paint_put(paint, at, paint->columns, style, "%s", command);
 		at += c->width + 1;
 	}
 	paint->row++;

@@ -193,16 +193,6 @@ static FILE *open_csv(const struct frag_monitor_options *o, bool *empty)
 	return fd < 0 ? NULL : fdopen(fd, "a");
 }
 
-/* Its instances are in the rows, and a card is not to be weighed against its own parts. */
-static bool is_in_parts(const struct frag_monitor_round *r, const struct frag_monitor_card *c)
-{
-	for (unsigned i = 0; c->nvml.is_split && i < r->count; i++)
-		if (r->cards[i].gpu == c->gpu && r->cards[i].instance >= 0 &&
-		    r->cards[i].nvml.known)
-			return true;
-	return false;
-}
-
 int frag_monitor_append_csv(const struct frag_monitor_options *o,
 			    const struct frag_monitor_round *r, struct frag_err *err)
 {
@@ -220,8 +210,13 @@ int frag_monitor_append_csv(const struct frag_monitor_options *o,
 		frag_shape_csv_head(&card_shape, &rows);
 	for (unsigned i = 0; i < r->count; i++) {
 		const struct card_row row = card_row(&r->cards[i], when, NULL);
+		bool in_parts = false;
 
-		if (r->cards[i].nvml.known && !is_in_parts(r, &r->cards[i]))
+		/* its instances are in the rows: it is not to be weighed against its parts */
+		for (unsigned k = 0; r->cards[i].nvml.is_split && k < r->count; k++)
+			in_parts |= r->cards[k].gpu == r->cards[i].gpu &&
+				    r->cards[k].instance >= 0 && r->cards[k].nvml.known;
+		if (r->cards[i].nvml.known && !in_parts)
 			frag_shape_csv_row(&card_shape, &row, &rows);
 	}
 	fputs(frag_text_str(&rows), f);
@@ -276,18 +271,6 @@ static void put_label(FILE *to, const char *text)
 	}
 }
 
-static void put_process(FILE *to, const char *name, const struct frag_monitor_card *c,
-			const struct frag_monitor_process *p, uint64_t value)
-{
-	if (value == UINT64_MAX)
-		return;
-	fprintf(to, "%s{gpu=\"%s\",pid=\"%u\",process=\"", name, c->id, p->pid);
-	put_label(to, p->name);
-	fputs("\",user=\"", to);
-	put_label(to, p->user);
-	fprintf(to, "\"} %" PRIu64 "\n", value);
-}
-
 static void put_head(FILE *to, const char *name, const char *help)
 {
 	fprintf(to, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name);
@@ -330,12 +313,20 @@ void frag_monitor_put_metrics(FILE *to, const struct frag_monitor_round *r)
 	}
 	for (unsigned v = 0; v < FRAG_ARRAY_LEN(processes); v++) {
 		put_head(to, processes[v].name, processes[v].help);
-		for (unsigned i = 0; i < r->count; i++)
-			for (unsigned k = 0; k < r->cards[i].nvml.processes_count; k++)
-				put_process(to, processes[v].name, &r->cards[i],
-					    &r->cards[i].processes[k],
-					    frag_monitor_value(&r->cards[i].processes[k],
-							       (enum frag_monitor_value)v));
+		for (const struct frag_monitor_card *c = r->cards; c < r->cards + r->count; c++)
+			for (unsigned k = 0; k < c->nvml.processes_count; k++) {
+				const struct frag_monitor_process *p = &c->processes[k];
+				uint64_t value = frag_monitor_value(p, (enum frag_monitor_value)v);
+
+				if (value == UINT64_MAX)
+					continue;
+				fprintf(to, "%s{gpu=\"%s\",pid=\"%u\",process=\"",
+					processes[v].name, c->id, p->pid);
+				put_label(to, p->name);
+				fputs("\",user=\"", to);
+				put_label(to, p->user);
+				fprintf(to, "\"} %" PRIu64 "\n", value);
+			}
 	}
 }
 

@@ -50,12 +50,11 @@ enum { ERR = -1, OK };
 	X(int, use_default_colors, (void)) \
 	X(int, init_pair, (short, short, short))
 
-struct frag_paint_library {
+static struct library {
 #define X(type, name, params) type(*name) params;
 	FUNCTIONS(X)
 #undef X
-};
-static struct frag_paint_library library;
+} library;
 
 /* ---- the terminal as before ---------------------------------------------------------------- */
 
@@ -104,7 +103,7 @@ static bool load(void)
 {
 	static const char *const files[] = { "libncursesw.so.6", NULL };
 	static const struct frag_symbol symbols[] = {
-#define X(type, name, params) FRAG_SYMBOL(struct frag_paint_library, name, #name),
+#define X(type, name, params) FRAG_SYMBOL(struct library, name, #name),
 		FUNCTIONS(X)
 #undef X
 	};
@@ -136,14 +135,13 @@ bool frag_paint_open(struct frag_paint *p, const char **why)
 		library.init_pair(FRAG_PAINT_WARM, COLOR_YELLOW, -1);
 		library.init_pair(FRAG_PAINT_HOT, COLOR_RED, -1);
 	}
-	p->lib = &library;
 	return true;
 }
 
 void frag_paint_close(struct frag_paint *p)
 {
 	put_back();
-	p->lib = NULL;
+	p->window = NULL;
 }
 
 /* ---- painting ------------------------------------------------------------------------------ */

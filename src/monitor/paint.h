@@ -42,7 +42,6 @@ enum frag_paint_key {
 };
 
 struct frag_paint {
-	const struct frag_paint_library *lib; /* NULL: not open */
 	void *window;
 	bool colors, utf8;
 	int rows, columns;

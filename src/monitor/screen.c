@@ -5,13 +5,25 @@
  */
 #include "monitor.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <frag/opt.h>
 
 #include "paint.h"
 #include "monitor_table.h"
+
+/* glibc has functions for them only since 2.36 */
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+#ifndef SYS_pidfd_send_signal
+#define SYS_pidfd_send_signal 424
+#endif
 
 #define SAYS 8u		/* remarks kept */
 #define BAR_MAX 80	/* columns */
@@ -68,15 +80,6 @@ static enum frag_paint_style style_of(double percent)
 	return percent >= 90 ? FRAG_PAINT_HOT : percent >= 75 ? FRAG_PAINT_WARM : FRAG_PAINT_GOOD;
 }
 
-static void put_bar(struct frag_paint *p, int column, int width, double percent)
-{
-	int full = (int)(percent * width / 100 + 0.5);
-
-	full = FRAG_MIN(FRAG_MAX(full, 0), width);
-	frag_paint_run(p, column, style_of(percent), p->utf8 ? "█" : "#", full);
-	frag_paint_run(p, column + full, FRAG_PAINT_DIM, p->utf8 ? "░" : ".", width - full);
-}
-
 /* One row of a curve: eighths of cells, `above` rows over its foot. */
 static void put_curve_row(struct frag_paint *p, int column, int width, const unsigned char *percent,
 			  int rows, int above, bool busy)
@@ -95,21 +98,17 @@ static void put_curve_row(struct frag_paint *p, int column, int width, const uns
 	}
 }
 
-/* Looks in a column, so that the columns show about as much time as was asked for. */
-static unsigned looks_per_column(const struct frag_monitor *m, int width)
-{
-	uint64_t looks = (uint64_t)spans_s[m->screen->span] * 1000 / m->o->interval_ms;
-	uint64_t per = (looks + (unsigned)width / 2) / (unsigned)width;
-
-	return (unsigned)FRAG_MAX(FRAG_MIN(per, FRAG_MONITOR_PAST / (unsigned)width), 1u);
-}
-
 /* The curve of one figure with its caption above; the latest look is rightmost. */
 static void draw_curve(struct frag_monitor *m, unsigned card, bool busy, int column, int width,
 		       int rows)
 {
 	struct frag_paint *p = &m->screen->paint;
-	unsigned per = looks_per_column(m, width), most = 0;
+	/* looks in a column, so that the columns show about as much time as was asked for */
+	uint64_t looks = (uint64_t)spans_s[m->screen->span] * 1000 / m->o->interval_ms;
+	unsigned most = 0,
+		 per = (unsigned)FRAG_MAX(FRAG_MIN((looks + (unsigned)width / 2) / (unsigned)width,
+						   FRAG_MONITOR_PAST / (unsigned)width),
+					  1u);
 	double shown_s = (double)per * width * (double)m->o->interval_ms / 1000;
 	unsigned char percent[400];
 	int top = p->row;
@@ -136,13 +135,15 @@ static void draw_bar_row(struct frag_monitor *m, const struct frag_monitor_card 
 	struct frag_paint *p = &m->screen->paint;
 	double percent = frag_monitor_percent(c);
 	int width = FRAG_MIN(FRAG_MAX(p->columns - 60, 6), BAR_MAX);
+	int full = FRAG_MIN(FRAG_MAX((int)(percent * width / 100 + 0.5), 0), width);
 
 	frag_paint_put(p, 0, 8, c->alarm ? FRAG_PAINT_HOT : FRAG_PAINT_STRONG, "gpu %s", c->id);
 	if (!c->nvml.known) {
 		frag_paint_put(p, 9, p->columns, FRAG_PAINT_HOT, "%s", c->nvml.fault);
 		return;
 	}
-	put_bar(p, 9, width, percent);
+	frag_paint_run(p, 9, style_of(percent), p->utf8 ? "█" : "#", full);
+	frag_paint_run(p, 9 + full, FRAG_PAINT_DIM, p->utf8 ? "░" : ".", width - full);
 	frag_paint_put(p, 10 + width, 7, style_of(percent), "%5.1f %%", percent);
 	frag_paint_put(p, 19 + width, 23, FRAG_PAINT_PLAIN, "%s of %s",
 		       FRAG_BYTES(c->nvml.used_bytes), FRAG_BYTES(c->nvml.total_bytes));
@@ -226,30 +227,21 @@ static void draw_foot(struct frag_monitor *m)
 			       s->says[(s->says_count - 1) % SAYS]);
 }
 
-/* Rows of each curve; -1: there is not even room for the names. */
-static int rows_of_curve(const struct frag_monitor *m)
-{
-	int cards = FRAG_MAX((int)m->round.count, 1), rows = m->screen->paint.rows - 4;
-	int processes = (int)frag_monitor_table_count(&m->round), each;
-
-	if (processes)
-		rows -= 2 + FRAG_MIN(processes, PROCESSES_MIN);
-	each = rows / cards - 2; /* bar, name */
-	return each < 0 ? -1 : each < 2 ? 0 : FRAG_MIN(each - 1, CURVE_MAX);
-}
-
 void frag_monitor_screen_draw(struct frag_monitor *m)
 {
 	struct frag_monitor_screen *s = m->screen;
 	struct frag_paint *p = &s->paint;
-	int curve;
+	int processes = (int)frag_monitor_table_count(&m->round), rows, curve;
 
 	frag_paint_begin(p);
 	draw_head(m);
 	if (s->help) {
 		draw_help(p);
 	} else {
-		curve = rows_of_curve(m);
+		/* rows of each curve; -1: there is not even room for the names */
+		rows = p->rows - 4 - (processes ? 2 + FRAG_MIN(processes, PROCESSES_MIN) : 0);
+		rows = rows / FRAG_MAX((int)m->round.count, 1) - 2; /* bar, name */
+		curve = rows < 0 ? -1 : rows < 2 ? 0 : FRAG_MIN(rows - 1, CURVE_MAX);
 		for (unsigned i = 0; i < m->round.count && p->row < p->rows - 1; i++)
 			draw_card(m, i, curve);
 		p->row++;
@@ -257,6 +249,74 @@ void frag_monitor_screen_draw(struct frag_monitor *m)
 	}
 	draw_foot(m);
 	frag_paint_end(p);
+}
+
+/* ---- ending the chosen process ------------------------------------------------------------ */
+
+/* Could it be ended? Asks only. Errors: FRAG_EUSAGE. */
+static int may_end(const struct frag_monitor_process *p, struct frag_err *err)
+{
+	if (p->pid == 1)
+		return frag_fail(err, FRAG_EUSAGE, "pid 1 is the system itself");
+	if (!p->pid || !p->start)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "pid %u cannot be seen from here (a container, or another user's)",
+				 p->pid);
+	if (geteuid() && p->uid != geteuid())
+		return frag_fail(err, FRAG_EUSAGE,
+				 "pid %u belongs to %s: only its owner can end it", p->pid,
+				 *p->user ? p->user : "another user");
+	return 0;
+}
+
+/* Has it a GPU open, as far as can be seen? In a container the driver may tell numbers of the host,
+ * which here belong to others. */
+static bool has_gpu(unsigned pid)
+{
+	char path[300], to[16];
+	const struct dirent *entry;
+	bool found = false;
+	DIR *all;
+
+	snprintf(path, sizeof(path), "/proc/%u/fd", pid);
+	all = opendir(path);
+	while (all && !found && (entry = readdir(all))) {
+		ssize_t n;
+
+		snprintf(path, sizeof(path), "/proc/%u/fd/%.200s", pid, entry->d_name);
+		n = readlink(path, to, sizeof(to) - 1);
+		to[FRAG_MAX(n, 0)] = '\0';
+		found = !strncmp(to, "/dev/nvidia", 11) || !strcmp(to, "/dev/dxg");
+	}
+	if (all)
+		closedir(all);
+	return found;
+}
+
+/* By SIGTERM or SIGKILL. Between the choice and the signal the process may end and its number go to
+ * another; so it is held by a descriptor (pidfd), and its time of start compared. Errors:
+ * FRAG_EUSAGE. */
+static int end_process(const struct frag_monitor_process *p, int sig, struct frag_err *err)
+{
+	int fd, rc;
+
+	FRAG_TRY(may_end(p, err));
+	fd = (int)syscall(SYS_pidfd_open, p->pid, 0);
+	if (fd < 0 && errno == ENOSYS) /* Linux before 5.3 */
+		fd = -ENOSYS;
+	if (frag_monitor_start_of(p->pid) != p->start || (fd < 0 && fd != -ENOSYS)) {
+		if (fd >= 0)
+			close(fd);
+		return frag_fail(err, FRAG_EUSAGE, "pid %u has ended already", p->pid);
+	}
+	rc = fd >= 0 ? (int)syscall(SYS_pidfd_send_signal, fd, sig, NULL, 0)
+		     : kill((pid_t)p->pid, sig);
+	rc = rc ? errno : 0;
+	if (fd >= 0)
+		close(fd);
+	return rc ? frag_fail(err, FRAG_EUSAGE, "pid %u was not signalled: %s", p->pid,
+			      strerror(rc))
+		  : 0;
 }
 
 /* ---- keys ---------------------------------------------------------------------------------- */
@@ -269,11 +329,11 @@ static void ask_to_end(struct frag_monitor *m, int sig)
 
 	if (!p) {
 		frag_monitor_say(m, "choose a process first: Up, Down");
-	} else if (frag_monitor_may_end(p, &err)) {
+	} else if (may_end(p, &err)) {
 		frag_monitor_say(m, "%s", err.msg);
 	} else {
 		m->screen->victim = *p;
-		m->screen->has_gpu = frag_monitor_has_gpu(p->pid);
+		m->screen->has_gpu = has_gpu(p->pid);
 		m->screen->sig = sig;
 	}
 }
@@ -286,7 +346,7 @@ static void answer(struct frag_monitor *m, uint32_t key)
 
 	if (key != 'y' && key != 'Y')
 		frag_monitor_say(m, "pid %u was left alone", s->victim.pid);
-	else if (frag_monitor_end(&s->victim, s->sig, &err))
+	else if (end_process(&s->victim, s->sig, &err))
 		frag_monitor_say(m, "%s", err.msg);
 	else
 		frag_monitor_say(m, "%s was sent to pid %u, %s", name, s->victim.pid,

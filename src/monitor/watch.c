@@ -148,12 +148,6 @@ static void check_card(struct frag_monitor *m, unsigned i)
 	}
 }
 
-static void check(struct frag_monitor *m)
-{
-	for (unsigned i = 0; m->o->alarm.on && i < m->round.count; i++)
-		check_card(m, i);
-}
-
 /* ---- the watch ---------------------------------------------------------------------------- */
 
 static void tell_once(const struct frag_monitor *m, int rc, bool *told, const struct frag_err *err)
@@ -192,30 +186,26 @@ static int write_round(struct frag_monitor *m, struct frag_err *err)
 	return 0;
 }
 
-static uint64_t now_ms(const struct frag_monitor *m)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)((now.tv_sec - m->start.tv_sec) * 1000 +
-			  (now.tv_nsec - m->start.tv_nsec) / 1000000);
-}
-
 /* Until the next multiple of the interval since the start; rounds that were missed are skipped.
  * True: a key ended the watch. */
 static bool wait_next(struct frag_monitor *m)
 {
 	uint64_t ms = m->o->interval_ms,
-		 next = ((uint64_t)(m->round.since_start_s * 1000) / ms + 1) * ms, now;
+		 next = ((uint64_t)(m->round.since_start_s * 1000) / ms + 1) * ms;
 
-	while (!frag_interrupted() && (now = now_ms(m)) < next) {
-		uint64_t left = next - now;
-		struct timespec pause = { .tv_sec = (time_t)(left / 1000),
-					  .tv_nsec = (long)(left % 1000) * 1000000 };
+	while (!frag_interrupted()) {
+		struct timespec now, pause;
+		int64_t left;
 
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		left = (int64_t)next - (now.tv_sec - m->start.tv_sec) * 1000 -
+		       (now.tv_nsec - m->start.tv_nsec) / 1000000;
+		if (left <= 0)
+			break;
+		pause = (struct timespec){ left / 1000, left % 1000 * 1000000 };
 		if (!m->screen)
 			clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
-		else if (frag_monitor_screen_wait(m, left))
+		else if (frag_monitor_screen_wait(m, (uint64_t)left))
 			return true;
 	}
 	return false;
@@ -225,7 +215,8 @@ static int watch(struct frag_monitor *m, struct frag_err *err)
 {
 	for (unsigned done = 0; !frag_interrupted();) {
 		frag_monitor_look(m);
-		check(m);
+		for (unsigned i = 0; m->o->alarm.on && i < m->round.count; i++)
+			check_card(m, i);
 		FRAG_TRY(write_round(m, err));
 		if (m->o->count && ++done >= m->o->count)
 			break;
@@ -233,14 +224,6 @@ static int watch(struct frag_monitor *m, struct frag_err *err)
 			break;
 	}
 	return 0;
-}
-
-static bool wants_screen(const struct frag_monitor_options *o)
-{
-	const char *term = getenv("TERM");
-
-	return !o->json && !o->plain && isatty(STDOUT_FILENO) && isatty(STDIN_FILENO) && term &&
-	       *term && strcmp(term, "dumb") != 0;
 }
 
 static int open_servers(struct frag_monitor *m, char *url, size_t cap, struct frag_err *err)
@@ -260,13 +243,14 @@ static int open_servers(struct frag_monitor *m, char *url, size_t cap, struct fr
 
 static int open_all(struct frag_monitor *m, struct frag_err *err)
 {
-	const char *why = NULL;
+	const char *why = NULL, *term = getenv("TERM");
 	char url[128];
 
 	FRAG_TRY(frag_nvml_open(&m->nvml, err));
 	FRAG_TRY(open_servers(m, url, sizeof(url), err));
 	frag_interrupt_catch();
-	if (wants_screen(m->o)) {
+	if (!m->o->json && !m->o->plain && isatty(STDOUT_FILENO) && isatty(STDIN_FILENO) && term &&
+	    *term && strcmp(term, "dumb") != 0) {
 		m->screen = frag_monitor_screen_open(&why);
 		if (!m->screen)
 			frag_monitor_say(m, "%s", why);

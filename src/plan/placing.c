@@ -19,20 +19,15 @@
 #define IMPROVE_ROUNDS 200000u
 #define IMPROVE_ROUNDS_SMALL 1000u
 
-/* One piece of work after the other, each with its own line of progress. */
-struct work {
-	const struct frag_placing_options *o;
-	struct frag_progress progress;
-};
-
-static const struct frag_watch *begin_work(struct work *w, const struct frag_placing *p,
-					   const char *what)
+/* A piece of work, with its own line of progress. */
+static const struct frag_watch *begin(struct frag_progress *progress, const struct frag_placing *p,
+				      const char *what)
 {
 	char label[160];
 
 	snprintf(label, sizeof(label), "placing %.80s, %s", p->unit->label, what);
-	frag_progress_begin(&w->progress, label);
-	return &w->progress.watch;
+	frag_progress_begin(progress, label);
+	return &progress->watch;
 }
 
 static uint64_t budget_ns(const struct frag_placing_options *o)
@@ -54,7 +49,7 @@ static int note(struct frag_placing *p, const char *name, uint64_t height, uint6
 	return 0;
 }
 
-static int greedy(struct frag_placing *p, struct work *w, struct frag_err *err)
+static int greedy(struct frag_placing *p, struct frag_err *err)
 {
 	static const struct {
 		const char *name;
@@ -68,72 +63,56 @@ static int greedy(struct frag_placing *p, struct work *w, struct frag_err *err)
 	};
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rules); i++) {
-		uint64_t height, begin = frag_clock_ns();
-		int rc;
+		FRAG_AUTO(frag_progress_end) struct frag_progress progress;
+		uint64_t height, start = frag_clock_ns();
+		const struct frag_watch *watch = begin(&progress, p, rules[i].name);
 
 		/* gaps are looked for among all pairs that live at the same time */
 		if (rules[i].rule != FRAG_GAP_TOP && p->best <= p->target && p->b.count > MANY)
 			continue;
-		rc = frag_place_greedy(&p->b, rules[i].order, rules[i].rule,
-				       begin_work(w, p, rules[i].name), p->offsets, &height, err);
-
-		frag_progress_end(&w->progress);
-		FRAG_TRY(rc);
-		FRAG_TRY(note(p, rules[i].name, height, frag_clock_ns() - begin, err));
+		FRAG_TRY(frag_place_greedy(&p->b, rules[i].order, rules[i].rule, watch, p->offsets,
+					   &height, err));
+		FRAG_TRY(note(p, rules[i].name, height, frag_clock_ns() - start, err));
 	}
 	return 0;
 }
 
-static int improve(struct frag_placing *p, struct work *w, bool small, struct frag_err *err)
+static int improve(struct frag_placing *p, const struct frag_placing_options *o, bool small,
+		   struct frag_err *err)
 {
+	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
 	bool easy = p->b.count <= SEARCH_EASY;
-	uint64_t begin = frag_clock_ns(), most = budget_ns(w->o), height;
+	uint64_t start = frag_clock_ns(), height;
 	struct frag_improve_options opt = {
 		.target_bytes = p->target,
-		.watch = begin_work(w, p, "improved order"),
-		.budget_ns = easy    ? most / 10
-			     : small ? most / 2
-				     : most,
+		.watch = begin(&progress, p, "improved order"),
+		.budget_ns = budget_ns(o) / (easy    ? 10
+					     : small ? 2
+						     : 1),
 		.rounds_max = easy ? IMPROVE_ROUNDS_SMALL : IMPROVE_ROUNDS,
 	};
-	int rc = frag_place_improve(&p->b, &opt, p->offsets, &height, err);
 
-	frag_progress_end(&w->progress);
-	return rc ? rc : note(p, "improved order", height, frag_clock_ns() - begin, err);
+	FRAG_TRY(frag_place_improve(&p->b, &opt, p->offsets, &height, err));
+	return note(p, "improved order", height, frag_clock_ns() - start, err);
 }
 
-static int search(struct frag_placing *p, struct work *w, uint64_t spent_ns, struct frag_err *err)
+static int search(struct frag_placing *p, const struct frag_placing_options *o, uint64_t spent_ns,
+		  struct frag_err *err)
 {
+	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
 	struct frag_search_options opt = {
 		.target_bytes = p->target,
-		.budget_ns = budget_ns(w->o) - FRAG_MIN(budget_ns(w->o), spent_ns),
-		.nodes_max = w->o->nodes,
-		.seed = w->o->seed,
-		.watch = begin_work(w, p, "branch and bound"),
+		.budget_ns = budget_ns(o) - FRAG_MIN(budget_ns(o), spent_ns),
+		.nodes_max = o->nodes,
+		.seed = o->seed,
+		.watch = begin(&progress, p, "branch and bound"),
 	};
-	uint64_t begin = frag_clock_ns(), height = p->best;
-	int rc;
+	uint64_t start = frag_clock_ns(), height = p->best;
 
 	memcpy(p->offsets, p->best_offsets, p->b.count * sizeof(*p->offsets));
-	rc = frag_place_search(&p->b, &opt, p->offsets, &height, &p->answer, &p->nodes, err);
-	frag_progress_end(&w->progress);
-	p->searched = !rc;
-	return rc ? rc : note(p, "branch and bound", height, frag_clock_ns() - begin, err);
-}
-
-/* Greedy placements, then up to the target a better order, and for small traces a search. */
-static int place(struct frag_placing *p, struct work *w, struct frag_err *err)
-{
-	bool small = p->b.count <= SEARCH_MAX;
-	uint64_t begin;
-
-	FRAG_TRY(greedy(p, w, err));
-	begin = frag_clock_ns();
-	if (p->best > p->target)
-		FRAG_TRY(improve(p, w, small, err));
-	if (p->best > p->target && small && !frag_interrupted())
-		FRAG_TRY(search(p, w, frag_clock_ns() - begin, err));
-	return 0;
+	FRAG_TRY(frag_place_search(&p->b, &opt, p->offsets, &height, &p->answer, &p->nodes, err));
+	p->searched = true;
+	return note(p, "branch and bound", height, frag_clock_ns() - start, err);
 }
 
 static int init(struct frag_placing *p, const struct frag_unit *unit,
@@ -159,23 +138,22 @@ void frag_placing_release(struct frag_placing *p)
 	frag_step_plan_release(&p->steps);
 }
 
-static int plan_steps(struct frag_placing *p, struct work *w, struct frag_err *err)
+static int plan_steps(struct frag_placing *p, const struct frag_placing_options *o,
+		      struct frag_err *err)
 {
-	struct frag_step_options opt = w->o->steps;
+	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
+	struct frag_step_options opt = o->steps;
 	char comment[200];
-	int rc;
 
-	opt.budget_ns = budget_ns(w->o);
-	opt.watch = begin_work(w, p, "the plan");
-	rc = frag_step_plan_make(p->unit->dev, &opt, &p->steps, err);
-	frag_progress_end(&w->progress);
-	FRAG_TRY(rc);
+	opt.budget_ns = budget_ns(o);
+	opt.watch = begin(&progress, p, "the plan");
+	FRAG_TRY(frag_step_plan_make(p->unit->dev, &opt, &p->steps, err));
 	if (frag_interrupted())
 		return frag_fail(err, FRAG_EINTR, "interrupted"); /* a worse plan is none */
 	snprintf(comment, sizeof(comment), "%.100s, %u of %u %s, period %u", p->unit->label,
 		 p->steps.trained_count, p->steps.steps_count,
 		 p->steps.windows ? "windows" : "steps", p->steps.period);
-	return frag_step_plan_write(&p->steps, comment, w->o->plan, err);
+	return frag_step_plan_write(&p->steps, comment, o->plan, err);
 }
 
 /* The lowest placement as CSV. Complete or not at all. */
@@ -198,15 +176,23 @@ static int write_placement(const struct frag_placing *p, const char *path, struc
 int frag_placing_run(struct frag_placing *p, const struct frag_unit *unit,
 		     const struct frag_placing_options *o, struct frag_err *err)
 {
-	struct work w = { .o = o };
+	uint64_t start;
+	bool small;
 	int rc;
 
 	FRAG_TRY(init(p, unit, o, err));
-	rc = place(p, &w, err);
+	small = p->b.count <= SEARCH_MAX;
+	/* greedy placements, then up to the target a better order, and for small traces a search */
+	rc = greedy(p, err);
+	start = frag_clock_ns();
+	if (!rc && p->best > p->target)
+		rc = improve(p, o, small, err);
+	if (!rc && p->best > p->target && small && !frag_interrupted())
+		rc = search(p, o, frag_clock_ns() - start, err);
 	if (p->methods_count && o->placement && (!rc || rc == FRAG_EINTR))
 		FRAG_TRY(write_placement(p, o->placement, err));
 	if (!rc && o->plan && !frag_interrupted())
-		rc = plan_steps(p, &w, err);
+		rc = plan_steps(p, o, err);
 	p->complete = !rc && !frag_interrupted();
 	return rc == FRAG_EINTR ? 0 : rc;
 }

@@ -90,17 +90,6 @@ static const void *step_plan(const struct frag_step_plan *s, struct frag_answer 
 	  .of = &step_plan_shape)
 FRAG_VALUED_ROW(result, "placement", RESULT, "one device of one trace");
 
-/* methods: where its rows go. */
-static struct result result_of(const struct frag_placing *p, struct method *methods,
-			       struct frag_answer *a)
-{
-	for (size_t i = 0; i < p->methods_count; i++) {
-		methods[i] = FRAG_ROW_VALUES(method, METHOD);
-		methods[i].number = i;
-	}
-	return FRAG_ROW_VALUES(result, RESULT);
-}
-
 static void say_steps(const struct frag_step_plan *s, const char *path, struct frag_answer *a)
 {
 	FRAG_AUTO(frag_text_release) struct frag_text line = { 0 };
@@ -211,26 +200,33 @@ int frag_placing_answer(const struct frag_placing *list, size_t count,
 {
 	struct plan *plan = frag_answer_new(a, 1, sizeof(*plan));
 	struct result *results = frag_answer_new(a, count, sizeof(*results));
-	struct method *methods = frag_answer_new(a, count * FRAG_PLACING_METHODS, sizeof(*methods));
+	struct method *all = frag_answer_new(a, count * FRAG_PLACING_METHODS, sizeof(*all));
 	size_t n = 0;
 
-	FRAG_CHECK_ALLOC(plan && results && methods, "answer", err);
+	FRAG_CHECK_ALLOC(plan && results && all, "answer", err);
 	*plan = FRAG_ROW_VALUES(plan, PLAN_ROW);
 	a->title = "How low it can be placed";
 	a->question = "How near to the lower bound do placements come that know all lives?";
 	frag_recordings_remark(a, units, target, "no limit applies to a placement");
-	for (size_t i = 0; i < count; i++) {
-		results[i] = result_of(&list[i], &methods[n], a);
-		n += list[i].methods_count;
-		plan->complete &= list[i].complete;
-		if (i)
+	for (size_t k = 0; k < count; k++) {
+		const struct frag_placing *p = &list[k];
+		struct method *methods = &all[n];
+
+		for (size_t i = 0; i < p->methods_count; i++) {
+			methods[i] = FRAG_ROW_VALUES(method, METHOD);
+			methods[i].number = i;
+		}
+		results[k] = FRAG_ROW_VALUES(result, RESULT);
+		n += p->methods_count;
+		plan->complete &= p->complete;
+		if (k)
 			frag_answer_gap(a);
-		say_device(&list[i], &results[i], i, o->plan, a);
+		say_device(p, &results[k], k, o->plan, a);
 	}
 	if (count > 1)
 		say_worst(list, count, a);
 	frag_recordings_warn(a, units);
 	frag_answer_data(a, &frag_plan_shape, plan);
-	frag_answer_csv(a, &method_shape, methods, n);
+	frag_answer_csv(a, &method_shape, all, n);
 	return a->failed ? frag_fail_nomem(err, "answer") : 0;
 }

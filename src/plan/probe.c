@@ -34,18 +34,6 @@ uint64_t frag_probe_peak_live(const struct frag_trace_dev *dev, uint64_t unit)
 	return peak;
 }
 
-static int feed(const struct frag_plan_env *env, struct frag_run *run,
-		const struct frag_trace_dev *dev, struct frag_err *err)
-{
-	for (size_t i = 0; i < dev->events_count && !frag_run_stopped(run); i += CHUNK) {
-		if (frag_watch_stopped(&env->watch))
-			return frag_fail(err, FRAG_EINTR, "interrupted");
-		FRAG_TRY(frag_run_feed(run, dev->events + i,
-				       FRAG_MIN((size_t)CHUNK, dev->events_count - i), err));
-	}
-	return 0;
-}
-
 static int replay(const struct frag_plan_env *env, const struct frag_policy_spec *spec,
 		  struct frag_device *card, const struct frag_trace_dev *dev,
 		  const struct frag_run_options *opt, struct frag_probe *out, struct frag_err *err)
@@ -54,7 +42,12 @@ static int replay(const struct frag_plan_env *env, const struct frag_policy_spec
 	FRAG_AUTO(frag_run_destroy_at) struct frag_run *run = NULL;
 
 	FRAG_TRY(frag_run_create(spec, card, dev, opt, &run, err));
-	FRAG_TRY(feed(env, run, dev, err));
+	for (size_t i = 0; i < dev->events_count && !frag_run_stopped(run); i += CHUNK) {
+		if (frag_watch_stopped(&env->watch))
+			return frag_fail(err, FRAG_EINTR, "interrupted");
+		FRAG_TRY(frag_run_feed(run, dev->events + i,
+				       FRAG_MIN((size_t)CHUNK, dev->events_count - i), err));
+	}
 	/* whole replays check that a policy leaves nothing behind */
 	FRAG_TRY(frag_run_measure(run, &r, err));
 	*out = (struct frag_probe){ .completed = r.completed && !r.m.ooms_count,

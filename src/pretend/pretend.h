@@ -42,7 +42,6 @@ struct frag_pretend {
 	bool again;	  /* a second time with other values */
 	bool warm_caches; /* torch.compile's are kept from one run to the next */
 	bool reuse;	  /* a recording of an earlier call will do (start/kept.c) */
-	bool scout_prints; /* what the scout of a job's roles prints is shown, else only if it fails */
 	bool trial;	   /* with reuse: neither taken from there nor put there */
 	/* a file in which the roles of such a job are, or will be once checked; NULL = none */
 	const char *known_roles;
@@ -88,9 +87,7 @@ int frag_program_record(const struct frag_program *p, struct frag_trace **out, i
 /* Takes "{NAME}=" off the front of an option's text and returns what follows it; NULL if it does
  * not begin so. name[FRAG_VARY_NAME]: with its braces. */
 const char *frag_vary_name(const char *text, char *name);
-/* Is the name in the command line? Errors: FRAG_EUSAGE. */
-int frag_vary_check(char *const *program, const char *name, struct frag_err *err);
-/* Records the program with n in place of the name. *refused: requests that the card had no memory
+/* Records the program with n in place of the name, which is in its command line. *refused: requests that the card had no memory
  * for, also those that the program caught. *status: of the program; not 0 only where memory was
  * refused. Errors: FRAG_EINPUT if it failed for another reason. */
 int frag_program_vary(const struct frag_program *p, const char *name, uint64_t n,

@@ -51,12 +51,6 @@ const char *frag_vary_name(const char *text, char *name)
 	return NULL;
 }
 
-int frag_vary_check(char *const *program, const char *name, struct frag_err *err)
-{
-	(void)program, (void)name;
-	return fail(err);
-}
-
 int frag_program_vary(const struct frag_program *p, const char *name, uint64_t n,
 		      struct frag_trace **out, int *status, uint64_t *refused, struct frag_err *err)
 {

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What settling found of recordings, for the answers of all commands that use them. */
+/* What settling found of recordings, and what a policy counted for itself, for the answers of all
+ * commands that show it. */
 #ifndef FRAG_RECORDING_SETTLED_SHAPE_H
 #define FRAG_RECORDING_SETTLED_SHAPE_H
+
+#include <frag/metrics.h>
 
 #include "answer/answer.h"
 #include "recording.h"
@@ -28,5 +31,10 @@ void frag_recordings_warn(struct frag_answer *a, const struct frag_recordings *a
  * recording's limit applies. */
 void frag_recordings_remark(struct frag_answer *a, const struct frag_recordings *all,
 			    const struct frag_target *t, const char *what);
+
+/* The field "counters" of an object: FRAG_FIELD(MAP, …, .of = &frag_counter_shape). */
+extern const struct frag_shape frag_counter_shape;
+/* Its rows, copied. counters: up to the one without a name; NULL = none. Sets a->failed. */
+struct frag_rows frag_counter_rows(struct frag_answer *a, const struct frag_counter *counters);
 
 #endif

@@ -2,6 +2,7 @@
 /* Call sites of stacks; see sites.h. */
 #include "sites.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,35 +27,24 @@ static const char *const library_parts[] = {
 	"/runpy.py",	  "multiprocessing/", "/threading.py",	     "contextlib.py",
 };
 /* First folders of paths that are cut to the package-relative part. */
-static const char *const library_roots[] = {
-	"torch",      "torchvision",
-	"torchaudio", "transformers",
-	"accelerate", "peft",
-	"timm",	      "deepspeed",
-	"lightning",  "torch_geometric",
-	"diffusers",  "datasets",
-	"triton",     "numpy",
-	"xformers",   "flash_attn",
-	"apex",	      "bitsandbytes",
-	"megatron",   "trl",
-	"torchtitan", "fairscale",
-	"tqdm",	      "pytorch_lightning",
-	"ignite",     "fastai",
-	"jax",	      "cupy",
-	"asyncio",    "concurrent",
-};
+static const char library_roots[] =
+	" torch torchvision torchaudio transformers accelerate peft timm deepspeed lightning "
+	"torch_geometric diffusers datasets triton numpy xformers flash_attn apex bitsandbytes "
+	"megatron trl torchtitan fairscale tqdm pytorch_lightning ignite fastai jax cupy asyncio "
+	"concurrent ";
 
 static bool is_library(const char *file)
 {
-	size_t root = strcspn(file, "/");
+	size_t n = strcspn(file, "/");
+	char root[32];
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(library_parts); i++)
 		if (strstr(file, library_parts[i]))
 			return true;
-	for (size_t i = 0; file[root] == '/' && i < FRAG_ARRAY_LEN(library_roots); i++)
-		if (root == strlen(library_roots[i]) && !strncmp(file, library_roots[i], root))
-			return true;
-	return false;
+	if (file[n] != '/' || !n || n > sizeof(root) - 3 || memchr(file, ' ', n))
+		return false;
+	snprintf(root, sizeof(root), " %.*s ", (int)n, file);
+	return strstr(library_roots, root) != NULL;
 }
 
 static bool is_python(const char *file)

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "answer/row.h"
-#include "counter_rows.h"
 #include "lib/grow.h"
 #include "settled_shape.h"
 

@@ -17,7 +17,7 @@
 
 /* ---- pending frees ---- */
 
-static void pending_add(struct frag_run *run, uint32_t slot)
+void frag_run_wait(struct frag_run *run, uint32_t slot)
 {
 	struct frag_run_slot *s = &run->slots[slot];
 
@@ -275,7 +275,7 @@ static int do_free_requested(struct frag_run *run, const struct frag_event *e)
 		return free_block(run, s, true);
 	if (run->policy.ops->free_requested)
 		run->policy.ops->free_requested(run->policy.self, &s->b);
-	pending_add(run, e->slot);
+	frag_run_wait(run, e->slot);
 	return 0;
 }
 

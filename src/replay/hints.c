@@ -2,18 +2,41 @@
 /* Recorded addresses as hints; see hints.h. */
 #include "hints.h"
 
+#include "trace/source.h"
+
 /* Makes `seen` the next piece of the evidence. */
 static bool next_piece(struct frag_hints *h)
 {
+	int rc = h->rc;
+
 	h->cursor = 0;
-	if (h->more)
-		return h->more(h->ctx, &h->seen, &h->count) == 1;
-	if (h->begun)
-		return false;
-	h->begun = true;
-	h->seen = h->trace->seen;
-	h->count = h->trace->seen_count;
-	return true;
+	if (!h->path) {
+		h->seen = h->trace->seen;
+		h->count = h->begun ? 0 : h->trace->seen_count;
+		rc = !h->begun;
+		h->begun = true;
+		return rc;
+	}
+	if (!rc && !h->source)
+		rc = frag_source_open(h->path, &h->source, &h->err);
+	if (!rc)
+		rc = frag_source_seen(h->source, h->dev, &h->seen, &h->count, &h->err);
+	h->rc = FRAG_MIN(rc, 0);
+	return rc == 1;
+}
+
+int frag_hints_fault(const struct frag_hints *h, struct frag_err *err)
+{
+	if (h->rc && err)
+		*err = h->err;
+	return h->rc;
+}
+
+void frag_hints_release(struct frag_hints *h)
+{
+	frag_source_close(h->source);
+	h->source = NULL;
+	h->lost = true; /* frees at the end of a run request no new segments */
 }
 
 /* The next initial segment that is one call. */
@@ -75,17 +98,12 @@ bool frag_retrace_possible(const struct frag_trace_dev *t)
 	return t->has_evidence && t->initial.segments_count && t->events && t->addrs;
 }
 
-static bool is_release(const struct frag_evidence *e)
-{
-	return e->kind == FRAG_SEEN_SEGMENT_FREE || e->kind == FRAG_SEEN_SEGMENT_UNMAP;
-}
-
 /* The segment event that the recording shows next for the current event, NULL if none. */
 static const struct frag_evidence *expected(struct frag_retrace *r)
 {
 	const struct frag_trace_dev *t = r->trace;
 
-	while (r->cursor < t->seen_count && (t->seen[r->cursor].kind > FRAG_SEEN_SEGMENT_UNMAP ||
+	while (r->cursor < t->seen_count && (!frag_seen_is_segment(&t->seen[r->cursor]) ||
 					     t->seen[r->cursor].before < *r->event))
 		r->cursor++;
 	if (r->cursor == t->seen_count || t->seen[r->cursor].before != *r->event)
@@ -121,5 +139,5 @@ bool frag_retrace_next(void *ctx, bool release, frag_addr_t addr)
 	if (!release)
 		return t->events[*r->event].kind == FRAG_EV_ALLOC && t->addrs[*r->event] == addr;
 	e = expected(r);
-	return e && is_release(e) && e->addr == addr;
+	return e && frag_seen_is_release(e) && e->addr == addr;
 }

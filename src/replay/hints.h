@@ -12,23 +12,39 @@
 
 struct frag_hints {
 	const struct frag_trace_dev *trace;
-	/* If the evidence of `trace` is in a file: loads the next piece; 1, or 0 = no more. The
-	 * piece must stay valid until the next call. NULL: everything is in memory. */
-	int (*more)(void *ctx, const struct frag_evidence **seen, size_t *count);
-	void *ctx;
+	/* The .cft that the evidence of `trace` is read from, and the device's index there; NULL: it
+	 * is in memory. */
+	const char *path;
+	uint32_t dev;
 	bool restore; /* the initial segments come first, at their recorded addresses */
 	/* inside */
 	const struct frag_evidence *seen;
 	size_t count, cursor; /* next evidence */
 	size_t restored;      /* initial segments looked at */
 	bool begun, lost;
+	struct frag_source *source;
+	struct frag_err err; /* of the file; to be asked for once the events have been fed */
+	int rc;
 };
 
 /* Opens a simulated card that follows the hints, which outlive it, unless `card` has a rule. */
 int frag_hints_open(struct frag_hints *h, const struct frag_sim_config *card,
 		    struct frag_device **out, struct frag_err *err);
+/* The error of the file, if there was one. */
+int frag_hints_fault(const struct frag_hints *h, struct frag_err *err);
+void frag_hints_release(struct frag_hints *h);
 
 /* ---- the whole recording ---- */
+
+static inline bool frag_seen_is_segment(const struct frag_evidence *e)
+{
+	return e->kind <= FRAG_SEEN_SEGMENT_UNMAP;
+}
+
+static inline bool frag_seen_is_release(const struct frag_evidence *e)
+{
+	return e->kind == FRAG_SEEN_SEGMENT_FREE || e->kind == FRAG_SEEN_SEGMENT_UNMAP;
+}
 
 /*
  * Follows the recording during a replay of its own settings from the initial state

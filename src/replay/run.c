@@ -50,15 +50,7 @@ static int restore_state(struct frag_run *run, const struct frag_initial_state *
 					    .requested = b->requested };
 		s->state = SLOT_LIVE;
 		if (b->waiting) {
-			run->waiting += b->bytes;
-			s->prev = run->pending_last;
-			s->next = FRAG_NO_SLOT;
-			if (s->prev != FRAG_NO_SLOT)
-				run->slots[s->prev].next = b->slot;
-			else
-				run->pending_first = b->slot;
-			run->pending_last = b->slot;
-			s->state = SLOT_PENDING;
+			frag_run_wait(run, b->slot);
 			continue;
 		}
 		run->allocated += b->bytes;
@@ -78,10 +70,9 @@ static bool is_no_split(const void *dev, uint16_t pool)
 }
 
 static int open_policy(struct frag_run *run, const struct frag_trace_dev *hdr,
-		       const struct frag_run_hooks *hooks, struct frag_err *err)
+		       frag_journal_fn journal, void *journal_ctx, struct frag_err *err)
 {
 	struct frag_device_info info;
-	const struct frag_initial_state *initial = hooks ? hooks->initial : NULL;
 	struct frag_policy_env env;
 
 	frag_dev_info(run->dev, &info);
@@ -98,35 +89,28 @@ static int open_policy(struct frag_run *run, const struct frag_trace_dev *hdr,
 	env.no_split = is_no_split;
 	env.no_split_ctx = hdr;
 	env.ordinal = hdr->ordinal;
-	if (hooks) {
-		env.journal = hooks->journal;
-		env.journal_ctx = hooks->journal_ctx;
-		env.recorded_next = hooks->recorded_next;
-		env.recorded_ctx = hooks->journal_ctx;
-	}
-	if (!initial && run->opt.restore) {
-		initial = &hdr->initial;
-		if (!env.recorded_next && frag_retrace_possible(hdr)) {
-			run->retrace = (struct frag_retrace){ .trace = hdr,
-							      .event = &run->events,
-							      .begun = &run->restored,
-							      .heard = env.journal,
-							      .heard_ctx = env.journal_ctx };
-			env.journal = frag_retrace_journal;
-			env.recorded_next = frag_retrace_next;
-			env.journal_ctx = env.recorded_ctx = &run->retrace;
-		}
+	env.journal = journal;
+	env.journal_ctx = journal_ctx;
+	if (run->opt.restore && frag_retrace_possible(hdr)) {
+		run->retrace = (struct frag_retrace){ .trace = hdr,
+						      .event = &run->events,
+						      .begun = &run->restored,
+						      .heard = journal,
+						      .heard_ctx = journal_ctx };
+		env.journal = frag_retrace_journal;
+		env.recorded_next = frag_retrace_next;
+		env.journal_ctx = env.recorded_ctx = &run->retrace;
 	}
 	FRAG_TRY(frag_policy_create(run->spec, &env, &run->policy, err));
-	if (initial && initial->segments_count && run->policy.ops->restore)
-		return restore_state(run, initial, err);
+	if (run->opt.restore && hdr->initial.segments_count && run->policy.ops->restore)
+		return restore_state(run, &hdr->initial, err);
 	return 0;
 }
 
-int frag_run_create_hooked(const struct frag_policy_spec *spec, struct frag_device *dev,
-			   const struct frag_trace_dev *hdr, const struct frag_run_options *opt,
-			   const struct frag_run_hooks *hooks, struct frag_run **out,
-			   struct frag_err *err)
+int frag_run_create_heard(const struct frag_policy_spec *spec, struct frag_device *dev,
+			  const struct frag_trace_dev *hdr, const struct frag_run_options *opt,
+			  frag_journal_fn journal, void *journal_ctx, struct frag_run **out,
+			  struct frag_err *err)
 {
 	FRAG_AUTO(frag_run_destroy_at) struct frag_run *run = NULL;
 
@@ -149,7 +133,7 @@ int frag_run_create_hooked(const struct frag_policy_spec *spec, struct frag_devi
 	FRAG_TRY(frag_series_init(&run->rec, opt->windows_max, err));
 	if (hdr->events_count)
 		frag_series_expect(&run->rec, hdr->events_count);
-	FRAG_TRY(open_policy(run, hdr, hooks, err));
+	FRAG_TRY(open_policy(run, hdr, journal, journal_ctx, err));
 	*out = FRAG_GIVE(run);
 	return 0;
 }
@@ -158,7 +142,7 @@ int frag_run_create(const struct frag_policy_spec *spec, struct frag_device *dev
 		    const struct frag_trace_dev *dev_hdr, const struct frag_run_options *opt,
 		    struct frag_run **out, struct frag_err *err)
 {
-	return frag_run_create_hooked(spec, dev, dev_hdr, opt, NULL, out, err);
+	return frag_run_create_heard(spec, dev, dev_hdr, opt, NULL, NULL, out, err);
 }
 
 void frag_run_destroy(struct frag_run *run)

@@ -66,17 +66,11 @@ struct frag_run {
 	struct frag_result r;
 };
 
-/* More of the environment for frag_run_create: a listener for segment events, and more. */
-struct frag_run_hooks {
-	frag_journal_fn journal;
-	void *journal_ctx;
-	bool (*recorded_next)(void *ctx, bool release, frag_addr_t addr); /* see policy.h */
-	const struct frag_initial_state *initial; /* start from it, if the policy can */
-};
-int frag_run_create_hooked(const struct frag_policy_spec *spec, struct frag_device *dev,
-			   const struct frag_trace_dev *dev_hdr, const struct frag_run_options *opt,
-			   const struct frag_run_hooks *hooks, struct frag_run **out,
-			   struct frag_err *err);
+/* As frag_run_create, with a listener for segment events (or NULL). */
+int frag_run_create_heard(const struct frag_policy_spec *spec, struct frag_device *dev,
+			  const struct frag_trace_dev *dev_hdr, const struct frag_run_options *opt,
+			  frag_journal_fn journal, void *journal_ctx, struct frag_run **out,
+			  struct frag_err *err);
 
 /* Policy counters, up to a NULL name; NULL if it has none. */
 int frag_run_counters(const struct frag_run *run, struct frag_counter **out, struct frag_err *err);
@@ -88,6 +82,8 @@ void frag_run_look(struct frag_run *run, uint64_t time_us, struct frag_loss *out
 
 /* Completes all pending frees: the policy's "wait for everything". */
 void frag_run_sync(void *run);
+/* The block of this slot is freed, but a stream still uses it. */
+void frag_run_wait(struct frag_run *run, uint32_t slot);
 
 /* ---- whole replays on a new simulated card, from any source of events: run.c, stream.c ---- */
 

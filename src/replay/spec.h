@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Policies behind a text: for spec.c, registry.c, instance.c and external_policy.c. */
+/* Policies behind a text: for spec.c, registry.c and instance.c. */
 #ifndef FRAG_REPLAY_SPEC_H
 #define FRAG_REPLAY_SPEC_H
 
@@ -22,15 +22,5 @@ int frag_policy_ops_check(const struct frag_policy_ops *ops, struct frag_err *er
 
 /* FRAG_EUSAGE "unknown policy …" with the nearest known word. */
 int frag_policy_unknown(const char *name, struct frag_err *err);
-
-/* ---- external_policy.c ---- */
-
-/*
- * Like ops->create, for the ops of a shared object: *policy (with env set) becomes an instance with
- * the checks of external_policy.c. Errors: the policy's own; FRAG_EPOLICY if it broke the contract
- * or failed without a reason.
- */
-int frag_external_create(const struct frag_policy_ops *ops, const void *params,
-			 struct frag_policy *policy, struct frag_err *err);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Replay of a .cft block by block; see stream.h. One source provides the events. Recorded addresses
- * follow the events in the file, so they come from a second source, which skips the events when the
- * first segment is requested.
+ * follow the events in the file, so they come from a second source, that of the hints, which skips the
+ * events when the first segment is requested.
  */
 #include "stream.h"
 #include "run.h"
@@ -12,25 +12,9 @@
 /* One pass over the file. */
 struct pass {
 	struct frag_stream *stream;
-	struct frag_source *source, *evidence;
+	struct frag_source *source;
 	struct frag_ahead *ahead;
-	struct frag_err err; /* of the evidence */
-	int rc;
 };
-
-/* The next piece of evidence, for hints. Reports errors after the events have been fed. */
-static int more_evidence(void *ctx, const struct frag_evidence **seen, size_t *count)
-{
-	struct pass *p = ctx;
-	int rc = p->rc;
-
-	if (!rc && !p->evidence)
-		rc = frag_source_open(p->stream->path, &p->evidence, &p->err);
-	if (!rc)
-		rc = frag_source_seen(p->evidence, p->stream->dev, seen, count, &p->err);
-	p->rc = FRAG_MIN(rc, 0);
-	return rc;
-}
 
 static int begin(struct pass *p, struct frag_err *err)
 {
@@ -60,11 +44,7 @@ static int feed_events(struct pass *p, struct frag_run *run, struct frag_err *er
 		FRAG_TRY(frag_feed_batch(run, batch.events, batch.count, err));
 		p->stream->last_us = batch.events[batch.count - 1].time_us;
 	}
-	if (!p->rc || rc < 0)
-		return FRAG_MIN(rc, 0);
-	if (err)
-		*err = p->err;
-	return p->rc;
+	return FRAG_MIN(rc, 0);
 }
 
 /* Checks the rest of the file, because no result counts before the last byte is checked. If a run
@@ -94,17 +74,15 @@ static int feed(void *ctx, struct frag_run *run, struct frag_hints *hints, bool 
 	int rc;
 
 	*p = (struct pass){ .stream = p->stream };
-	hints->more = more_evidence;
-	hints->ctx = p;
-	rc = begin(p, err) ?: feed_events(p, run, err);
+	hints->path = p->stream->path;
+	hints->dev = p->stream->dev;
+	rc = begin(p, err) ?: feed_events(p, run, err) ?: frag_hints_fault(hints, err);
 	if (!rc && !again)
 		rc = finish(p, err);
 	frag_ahead_stop(p->ahead);
 	if (p->source != p->stream->source)
 		frag_source_close(p->source);
-	frag_source_close(p->evidence);
-	/* frees at the end of the run request no new segments */
-	hints->lost = true;
+	frag_hints_release(hints);
 	return rc;
 }
 

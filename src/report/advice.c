@@ -21,53 +21,34 @@ static bool is_setting(const struct frag_result *r)
 	return r->conf != NULL;
 }
 
-static bool is_planned(const struct frag_result *r)
-{
-	return r->policy_flags & FRAG_POLICY_PLANNED;
-}
+/* Kinds of candidates. live: what PyTorch cannot be set to, but cufrag run serves in its place. */
+enum { SETTINGS = 1, CHEAP = 2, LIVE = 4 };
 
-/* The one that needs least of those that are `settings` and `cheap`; SIZE_MAX if none is. */
-static size_t best_of(const struct frag_section *s, bool settings, bool cheap)
-{
-	size_t best = SIZE_MAX;
-
-	for (size_t i = 0; i < s->count; i++) {
-		const struct frag_result *r = &s->results[i];
-
-		if (!r->completed || frag_result_reserved_nothing(r) ||
-		    (settings && !is_setting(r)) || is_planned(r) ||
-		    (cheap && frag_section_driver_ratio(s, r) >= FRAG_CHEAP_RATIO))
-			continue;
-		if (best == SIZE_MAX || frag_result_better(r, &s->results[best]))
-			best = i;
-	}
-	return best;
-}
-
-/*
- * What PyTorch cannot be set to, but cufrag run serves in its place: the one that needs least of
- * those that are cheap; SIZE_MAX if none needs less than the pick.
- */
-static size_t best_live(const struct frag_section *s, size_t pick)
+/* The one that needs least of those that are all of this, and less than `best`; SIZE_MAX: none. */
+static size_t best_of(const struct frag_section *s, unsigned kinds, size_t best)
 {
 	const uint32_t not_live = FRAG_POLICY_PLANNED | FRAG_POLICY_STACK | FRAG_POLICY_NO_MEMORY;
-	size_t best = pick;
+	size_t than = best;
 
 	for (size_t i = 0; i < s->count; i++) {
 		const struct frag_result *r = &s->results[i];
 
-		if (r->completed && !is_setting(r) && !(r->policy_flags & not_live) &&
-		    frag_section_driver_ratio(s, r) < FRAG_CHEAP_RATIO &&
-		    frag_result_better(r, &s->results[best]))
+		if (r->completed && !frag_result_reserved_nothing(r) &&
+		    (!(kinds & SETTINGS) || is_setting(r)) &&
+		    (!(kinds & LIVE) || !(is_setting(r) || r->policy_flags & not_live)) &&
+		    !(r->policy_flags & FRAG_POLICY_PLANNED) &&
+		    (!(kinds & CHEAP) || frag_section_driver_ratio(s, r) < FRAG_CHEAP_RATIO) &&
+		    (best == SIZE_MAX || frag_result_better(r, &s->results[best])))
 			best = i;
 	}
-	return best == pick ? SIZE_MAX : best;
+	return best == than ? SIZE_MAX : best;
 }
 
 static void choose(const struct frag_section *s, struct frag_advice *out)
 {
-	bool settings = s->conf && best_of(s, true, false) != SIZE_MAX;
-	size_t any = best_of(s, settings, false), cheap = best_of(s, settings, true);
+	bool settings = s->conf && best_of(s, SETTINGS, SIZE_MAX) != SIZE_MAX;
+	size_t any = best_of(s, settings ? SETTINGS : 0, SIZE_MAX),
+	       cheap = best_of(s, settings ? SETTINGS | CHEAP : CHEAP, SIZE_MAX);
 
 	out->of_settings = settings;
 	/* a crash saves no time */
@@ -92,7 +73,7 @@ void frag_section_advice(const struct frag_section *s, struct frag_advice *out)
 	r = &s->results[out->pick];
 	if (s->conf) {
 		out->conf = r->conf;
-		out->live = best_live(s, out->pick);
+		out->live = best_of(s, LIVE | CHEAP, out->pick);
 	}
 	out->refused = r->m.ooms_count;
 	if (out->refused || s->ending.out_of_memory)
@@ -233,7 +214,7 @@ static void say_least(const struct frag_section *s, const struct frag_advice *a,
 	frag_text_addf(out, " with %s", FRAG_BYTES(r->m.peak_reserved_bytes));
 	if (a->live != SIZE_MAX)
 		frag_text_add(out, ", through cufrag run");
-	else if (is_planned(r))
+	else if (r->policy_flags & FRAG_POLICY_PLANNED)
 		frag_text_add(out, ", but has seen the first steps in advance");
 	else if (frag_section_driver_ratio(s, r) >= FRAG_CHEAP_RATIO) {
 		frag_text_add(out, ", but spends ");
@@ -323,29 +304,23 @@ const char *frag_section_run(const struct frag_section *s, struct frag_answer *t
 					       s->results[a.live].policy, " -- python train.py");
 }
 
-static double counter_of(const struct frag_result *r, const char *name)
-{
-	for (const struct frag_counter *c = r->counters; c && c->name; c++) {
-		if (!strcmp(c->name, name))
-			return (double)c->value;
-	}
-	return 0;
-}
-
 const char *frag_section_planned(const struct frag_section *s, struct frag_answer *texts)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		const struct frag_result *r = &s->results[i];
+		double hits = 0;
 
 		if (!r->plan)
 			continue;
 		if (!r->m.allocs_count)
 			return frag_answer_print(texts, "'%s' has a plan from the %s", r->policy,
 						 r->plan);
+		for (const struct frag_counter *c = r->counters; c && c->name; c++)
+			if (!strcmp(c->name, FRAG_COUNTER_PLAN_HITS))
+				hits = (double)c->value;
 		return frag_answer_print(
 			texts, "'%s' has a plan from the %s, which placed %.1f %% of all requests",
-			r->policy, r->plan,
-			100 * counter_of(r, FRAG_COUNTER_PLAN_HITS) / (double)r->m.allocs_count);
+			r->policy, r->plan, 100 * hits / (double)r->m.allocs_count);
 	}
 	return NULL;
 }

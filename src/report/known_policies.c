@@ -47,22 +47,6 @@ FRAG_VALUED_ROW_AS(, frag_known_policy_shape, policy_row, "policy", POLICY, "an 
 	F(S, TEXT, policy, "stands for", "the policy with its options")
 FRAG_ROW_AS(, frag_known_short_shape, short_row, "short_name", SHORT, "a short name of a policy");
 
-/* The default of an option as it would be typed. */
-static void default_text(const struct frag_opt *opt, char *buf, size_t cap)
-{
-	/* the default is formatted from a params block of one field */
-	struct frag_opt one[2] = { *opt, FRAG_OPT_END };
-	union {
-		uint64_t number;
-		double real;
-		char text[FRAG_OPT_STRING_MAX];
-	} value;
-
-	one[0].offset = 0;
-	frag_opt_defaults(one, &value);
-	frag_opt_format(one, &value, buf, cap);
-}
-
 static struct frag_rows option_rows(struct frag_answer *a, const struct frag_opt *opts)
 {
 	struct option_row *rows;
@@ -72,9 +56,19 @@ static struct frag_rows option_rows(struct frag_answer *a, const struct frag_opt
 		n++;
 	rows = frag_answer_new(a, n, sizeof(*rows));
 	for (size_t i = 0; rows && i < n; i++) {
+		struct frag_opt one[2] = { FRAG_OPT_END, FRAG_OPT_END };
 		char text[FRAG_OPT_STRING_MAX + 2], range[256];
+		union {
+			uint64_t number;
+			double real;
+			char text[FRAG_OPT_STRING_MAX];
+		} value;
 
-		default_text(&opts[i], text, sizeof(text));
+		/* the default as it would be typed: of a params block of one field */
+		one[0] = opts[i];
+		one[0].offset = 0;
+		frag_opt_defaults(one, &value);
+		frag_opt_format(one, &value, text, sizeof(text));
 		frag_opt_range(&opts[i], range, sizeof(range));
 		rows[i] = (struct option_row){ .key = opts[i].key,
 					       .type = frag_opt_type_name(opts[i].type),
@@ -110,11 +104,6 @@ static const char *needs_text(struct frag_answer *a, uint32_t needs)
 
 	frag_policy_needs_text(needs, text, sizeof(text));
 	return frag_answer_print(a, "%s", *text ? text : "nothing");
-}
-
-static struct policy_row policy_row(struct frag_answer *a, const struct frag_policy_ops *ops)
-{
-	return FRAG_ROW_VALUES(policy_row, POLICY);
 }
 
 /* "pytorch: what it does", facts, the table of options. */
@@ -180,6 +169,7 @@ int frag_known_policies(struct frag_answer *a, struct frag_known *known, const c
 	size_t n, shown = 0;
 	const struct frag_policy_ops *const *list = frag_policy_list(&n);
 	struct policy_row *rows = frag_answer_new(a, n, sizeof(*rows));
+	const struct frag_policy_ops *ops;
 
 	FRAG_CHECK_ALLOC(rows, "list of policies", err);
 	/* an overview, which text does without */
@@ -189,8 +179,9 @@ int frag_known_policies(struct frag_answer *a, struct frag_known *known, const c
 		if (only ? strcmp(list[i]->name, only) != 0
 			 : list[i]->flags & FRAG_POLICY_HIDDEN && !hidden)
 			continue;
-		rows[shown] = policy_row(a, list[i]);
-		show(a, list[i], &rows[shown++]);
+		ops = list[i];
+		rows[shown] = FRAG_ROW_VALUES(policy_row, POLICY);
+		show(a, ops, &rows[shown++]);
 	}
 	if (!only)
 		a->parts[0].rows.count = shown;

@@ -97,16 +97,6 @@ static void say_best(const struct frag_section *s, uint64_t count, struct frag_t
 			       s->results[best].policy, most);
 }
 
-static void say(const struct frag_section *s, struct frag_text *out)
-{
-	uint64_t count = frag_refusals_count(s);
-
-	frag_text_addf(out, "%s %s refused when recorded", FRAG_GROUPED(count),
-		       count == 1 ? "request was" : "requests were");
-	say_first(s, out);
-	say_best(s, count, out);
-}
-
 /* ---- the moments ------------------------------------------------------------------- */
 
 #define OUTCOME_ENTRY(F, P, S) \
@@ -195,12 +185,16 @@ static void add_served(const struct frag_section *s, struct frag_answer *a)
 
 void frag_refusals_parts(const struct frag_section *s, bool tables, struct frag_answer *a)
 {
+	uint64_t count = frag_refusals_count(s);
 	struct frag_text sentence = { 0 };
 	struct frag_rows rows;
 
-	if (!frag_refusals_count(s))
+	if (!count)
 		return;
-	say(s, &sentence);
+	frag_text_addf(&sentence, "%s %s refused when recorded", FRAG_GROUPED(count),
+		       count == 1 ? "request was" : "requests were");
+	say_first(s, &sentence);
+	say_best(s, count, &sentence);
 	frag_answer_warn(a, "%s", frag_text_str(&sentence));
 	frag_text_release(&sentence);
 	rows = frag_refusals_rows(s, a);
@@ -208,9 +202,9 @@ void frag_refusals_parts(const struct frag_section *s, bool tables, struct frag_
 		return;
 	frag_answer_gap(a);
 	frag_answer_table(a, &frag_refusal_shape, rows.rows, FRAG_MIN(rows.count, (size_t)SHOWN));
-	if (frag_refusals_count(s) > SHOWN)
-		frag_answer_say(a, "And %" PRIu64 " more; JSON has the first %u.",
-				frag_refusals_count(s) - SHOWN, FRAG_REFUSED_KEPT);
+	if (count > SHOWN)
+		frag_answer_say(a, "And %" PRIu64 " more; JSON has the first %u.", count - SHOWN,
+				FRAG_REFUSED_KEPT);
 	frag_answer_gap(a);
 	add_served(s, a);
 	frag_answer_gap(a);

@@ -211,20 +211,6 @@ static void add_tiles(const struct frag_section *s, struct frag_answer *a)
 
 /* ---- the page of a trace ---------------------------------------------------------------- */
 
-static void add_section(const struct frag_report *r, const struct frag_section *s,
-			struct frag_answer *a)
-{
-	if (r->count > 1)
-		frag_answer_heading(a, "%s", frag_section_title_text(s, a));
-	frag_refusals_parts(s, true, a);
-	frag_answer_conclude(a, "%s", frag_section_answer(s, a));
-	add_actions(s, a);
-	add_tiles(s, a);
-	frag_section_remarks(r, s, "", a);
-	frag_section_table(r, s, a);
-	frag_charts_parts(r, s, a);
-}
-
 static void add_method(const struct frag_report *r, struct frag_answer *a)
 {
 	const char *card =
@@ -266,8 +252,19 @@ void frag_report_page(const struct frag_report *r, struct frag_answer *a)
 	      "and what is the rest of the memory lost to?",
 	      a);
 	frag_spread_parts(r, true, a);
-	for (size_t n = 0; n < r->count; n++)
-		add_section(r, &r->sections[n], a);
+	for (size_t n = 0; n < r->count; n++) {
+		const struct frag_section *s = &r->sections[n];
+
+		if (r->count > 1)
+			frag_answer_heading(a, "%s", frag_section_title_text(s, a));
+		frag_refusals_parts(s, true, a);
+		frag_answer_conclude(a, "%s", frag_section_answer(s, a));
+		add_actions(s, a);
+		add_tiles(s, a);
+		frag_section_remarks(r, s, false, a);
+		frag_section_table(r, s, a);
+		frag_charts_parts(r, s, a);
+	}
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(words); i++)
 		frag_answer_word(a, words[i].word, words[i].meaning);
 	add_method(r, a);

@@ -35,10 +35,12 @@ static const char *size_of(const struct frag_section *s, struct frag_answer *a)
 	return frag_answer_take(a, &t) ?: "";
 }
 
-void frag_section_remarks(const struct frag_report *r, const struct frag_section *s,
-			  const char *who, struct frag_answer *a)
+void frag_section_remarks(const struct frag_report *r, const struct frag_section *s, bool named,
+			  struct frag_answer *a)
 {
 	const char *title = frag_section_title_text(s, a), *settled = frag_section_settled(r, s, a);
+	const char *who =
+		named ? frag_answer_print(a, "cufrag %s %s: ", FRAG_VERSION, r->command) : "";
 
 	frag_answer_remark(a, "%s%s, %s", who, title, frag_section_recorded(s, a));
 	frag_answer_last(a)->as_is = true;
@@ -74,24 +76,13 @@ static struct frag_result_row trace_row(const struct frag_section *s, const char
 	return row;
 }
 
-/* Which row has the advised policy; SIZE_MAX = none. */
-static size_t advised_row(const struct frag_section *s, const size_t *order)
-{
-	struct frag_advice advice;
-
-	frag_section_advice(s, &advice);
-	for (size_t i = 0; i < s->count; i++)
-		if (order[i] == advice.pick)
-			return i;
-	return SIZE_MAX;
-}
-
 static void add_rows(const struct frag_report *r, const struct frag_section *s,
 		     struct frag_answer *a)
 {
 	struct frag_result_row *rows = frag_answer_new(a, s->count + 2, sizeof(*rows));
 	size_t *order = frag_answer_new(a, s->count, sizeof(*order)), n = 0;
 	struct frag_part *table;
+	struct frag_advice advice;
 
 	if (!rows || !order)
 		return;
@@ -104,7 +95,10 @@ static void add_rows(const struct frag_report *r, const struct frag_section *s,
 		rows[n++] = trace_row(s, "(lower bound)", frag_section_bound(s));
 	table = frag_answer_table(a, &frag_result_shape, rows, n);
 	table->wraps = true;
-	table->mark = advised_row(s, order);
+	frag_section_advice(s, &advice);
+	for (size_t i = 0; i < s->count; i++)
+		if (order[i] == advice.pick)
+			table->mark = i;
 }
 
 void frag_section_table(const struct frag_report *r, const struct frag_section *s,

@@ -10,11 +10,6 @@
 
 #include "rows.h"
 
-static const char *who(const struct frag_report *r, struct frag_answer *a)
-{
-	return frag_answer_print(a, "cufrag %s %s: ", FRAG_VERSION, r->command);
-}
-
 void frag_report_compare(const struct frag_report *r, struct frag_answer *a)
 {
 	frag_report_data(r, a);
@@ -23,7 +18,7 @@ void frag_report_compare(const struct frag_report *r, struct frag_answer *a)
 
 		if (i)
 			frag_answer_gap(a);
-		frag_section_remarks(r, s, who(r, a), a);
+		frag_section_remarks(r, s, true, a);
 		frag_refusals_parts(s, true, a);
 		frag_section_table(r, s, a);
 		frag_section_conclusion(s, a);
@@ -125,7 +120,7 @@ static void add_oom(const struct frag_report *r, const struct frag_result *res,
 static void add_result(const struct frag_report *r, const struct frag_section *s,
 		       const struct frag_result *res, struct frag_answer *a)
 {
-	frag_section_remarks(r, s, who(r, a), a);
+	frag_section_remarks(r, s, true, a);
 	frag_refusals_parts(s, r->counters, a);
 	frag_answer_say(a, "policy: %s", res->policy);
 	if (res->params && *res->params && strcmp(res->params, res->policy) != 0)

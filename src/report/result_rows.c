@@ -3,7 +3,7 @@
  * Results as rows. Times of the driver are "modelled_ns" (measured where device.modelled is false);
  * host times are measured here, and all of them null where they are left out.
  */
-#include "recording/counter_rows.h"
+#include "recording/settled_shape.h"
 #include "rows.h"
 
 #include <inttypes.h>

@@ -10,13 +10,6 @@
 /* Up to this many, every event gets the same room on an axis. */
 #define FEW_EVENTS 100u
 
-static char *settings_text(const struct frag_trace_settings *set)
-{
-	if (!set->present)
-		return NULL;
-	return frag_host_strdup(set->conf ? set->conf : "");
-}
-
 int frag_section_init(struct frag_section *s, const struct frag_trace *trace, uint32_t dev,
 		      struct frag_err *err)
 {
@@ -25,7 +18,8 @@ int frag_section_init(struct frag_section *s, const struct frag_trace *trace, ui
 	*s = (struct frag_section){
 		.trace = frag_host_strdup(trace->name ? trace->name : "trace"),
 		.format = frag_host_strdup(trace->format ? trace->format : ""),
-		.conf = settings_text(&trace->settings),
+		.conf = trace->settings.present ? frag_host_strdup(trace->settings.conf ?: "")
+						: NULL,
 		.ordinal = d->ordinal,
 		.devs_count = trace->devs_count,
 		.streams_count = d->streams_count,

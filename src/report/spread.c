@@ -81,13 +81,6 @@ static void fill_in(const struct frag_report *r, uint64_t *peaks, struct frag_an
 	x->card_label = card ? card->label : NULL;
 }
 
-static bool before(const struct frag_spread_row *a, const struct frag_spread_row *b)
-{
-	if (a->completed_count != b->completed_count)
-		return a->completed_count > b->completed_count;
-	return a->completed_count && a->worst_bytes < b->worst_bytes;
-}
-
 struct frag_rows frag_spread_rows(const struct frag_report *r, struct frag_answer *a)
 {
 	size_t most = r->count > 1 ? r->sections[0].count : 0, count = 0;
@@ -101,7 +94,10 @@ struct frag_rows frag_spread_rows(const struct frag_report *r, struct frag_answe
 		if (!measure(r, r->sections[0].results[k].policy, peaks, &one))
 			continue;
 		fill_in(r, peaks, a, &one);
-		for (; at && before(&one, &rows[at - 1]); at--)
+		for (; at && (one.completed_count > rows[at - 1].completed_count ||
+			      (one.completed_count == rows[at - 1].completed_count &&
+			       one.completed_count && one.worst_bytes < rows[at - 1].worst_bytes));
+		     at--)
 			rows[at] = rows[at - 1];
 		rows[at] = one;
 		count++;

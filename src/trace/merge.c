@@ -6,7 +6,6 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "stacks.h"
 #include "strings.h"
 
 #define TIME_MAX ((1ull << 40) - 1)

@@ -6,8 +6,7 @@
 #ifndef FRAG_TRACE_STRINGS_H
 #define FRAG_TRACE_STRINGS_H
 
-#include <frag/base.h>
-#include <frag/error.h>
+#include <frag/trace.h>
 
 struct frag_strings;
 
@@ -22,5 +21,24 @@ int frag_strings_intern(struct frag_strings *s, const char *text, size_t len, ui
 const char *frag_strings_get(const struct frag_strings *s, uint32_t i);
 size_t frag_strings_len(const struct frag_strings *s, uint32_t i);
 uint32_t frag_strings_count(const struct frag_strings *s); /* with index 0 */
+
+/* ---- a struct frag_stacks: equal frames and equal stacks become one. Arrays that were taken are the
+ * caller's (frag_stacks_release, also after an error). ---- */
+
+struct frag_stack_table;
+
+int frag_stack_table_create(struct frag_stack_table **out, struct frag_err *err);
+void frag_stack_table_destroy(struct frag_stack_table *t); /* NULL is allowed */
+FRAG_AUTO_AT(struct frag_stack_table *, frag_stack_table_destroy)
+/* Number of the frame. Errors: FRAG_ENOMEM. */
+int frag_stack_table_frame(struct frag_stack_table *t, struct frag_frame frame, uint32_t *number,
+			   struct frag_err *err);
+/* Index of the stack of n frames, innermost first; 0 for n = 0, or if there are too many. */
+int frag_stack_table_stack(struct frag_stack_table *t, const uint32_t *frames, size_t n,
+			   uint32_t *stack, struct frag_err *err);
+/* All so far. Errors: FRAG_ENOMEM. */
+int frag_stack_table_take(const struct frag_stack_table *t, struct frag_stacks *out,
+			  struct frag_err *err);
+void frag_stacks_release(struct frag_stacks *s);
 
 #endif

@@ -9,7 +9,6 @@
 #include "trace/cft/cft.h"
 #include "sidecar.h"
 #include "source.h"
-#include "stacks.h"
 #include "strings.h"
 
 #define FRAG_ENTRY(name) extern const struct frag_reader_ops frag_reader_##name;

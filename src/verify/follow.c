@@ -7,6 +7,7 @@
 #include "follow.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 static const char *const seen_names[] = { "segment_alloc", "segment_free", "segment_map",
@@ -14,12 +15,17 @@ static const char *const seen_names[] = { "segment_alloc", "segment_free", "segm
 
 static void skip_other_evidence(struct follow *f)
 {
-	while (f->cursor < f->td->seen_count && !follow_is_segment(&f->td->seen[f->cursor]))
+	while (f->cursor < f->td->seen_count && !frag_seen_is_segment(&f->td->seen[f->cursor]))
 		f->cursor++;
 }
 
-static void differ(struct follow *f, enum follow_diff diff, frag_addr_t want, frag_addr_t got)
+/* The first difference, and how it reads. */
+__attribute__((format(printf, 5, 6))) static void differ(struct follow *f, enum follow_diff diff,
+							 frag_addr_t want, frag_addr_t got,
+							 const char *fmt, ...)
 {
+	va_list ap;
+
 	if (f->r->diff != FOLLOW_SAME)
 		return;
 	f->r->diff = diff;
@@ -28,19 +34,9 @@ static void differ(struct follow *f, enum follow_diff diff, frag_addr_t want, fr
 	f->r->want = want;
 	f->r->begin_bytes = f->begin_bytes;
 	f->r->got = got;
-}
-
-/* If a history began late, the order of free blocks is unknown, but its choices show it. */
-static bool recorded_next(void *ctx, bool release, frag_addr_t addr)
-{
-	const struct follow *f = ctx;
-	const struct frag_evidence *e = expected(f);
-
-	if (f->restoring || f->r->diff != FOLLOW_SAME)
-		return false;
-	if (release)
-		return e && follow_is_release(e) && e->addr == addr;
-	return f->td->events[f->event].kind == FRAG_EV_ALLOC && f->td->addrs[f->event] == addr;
+	va_start(ap, fmt);
+	vsnprintf(f->r->text, sizeof(f->r->text), fmt, ap);
+	va_end(ap);
 }
 
 /* ---- the policy reports its segments ---- */
@@ -66,11 +62,10 @@ static void journal(void *ctx, enum frag_segment_event kind, frag_addr_t addr, u
 	if (e)
 		snprintf(want, sizeof(want), "%s of %" PRIu64 " bytes at 0x%" PRIx64,
 			 seen_names[e->kind], e->bytes, e->addr);
-	snprintf(f->r->text, sizeof(f->r->text),
-		 "event %" PRIu64 ": recorded %s, simulated %s of %" PRIu64 " bytes at 0x%" PRIx64,
-		 f->event, want, seen_names[kind], bytes, addr);
 	f->r->got_release = kind == FRAG_SEGMENT_FREE || kind == FRAG_SEGMENT_UNMAP;
-	differ(f, FOLLOW_SEGMENT, e ? e->addr : FRAG_NO_ADDR, addr);
+	differ(f, FOLLOW_SEGMENT, e ? e->addr : FRAG_NO_ADDR, addr,
+	       "event %" PRIu64 ": recorded %s, simulated %s of %" PRIu64 " bytes at 0x%" PRIx64,
+	       f->event, want, seen_names[kind], bytes, addr);
 }
 
 /* ---- after each event ---- */
@@ -119,22 +114,17 @@ static void check_alloc(struct follow *f, const struct frag_event *e)
 		return;
 	f->r->allocs++;
 	if (s->state != SLOT_LIVE) {
-		if (f->r->diff == FOLLOW_SAME)
-			snprintf(f->r->text, sizeof(f->r->text),
-				 "event %" PRIu64 ": %" PRIu64 " bytes were served at 0x%" PRIx64
-				 ", the simulation is out of memory",
-				 f->event, (uint64_t)e->bytes, want);
-		differ(f, FOLLOW_REFUSED, want, FRAG_NO_ADDR);
+		differ(f, FOLLOW_REFUSED, want, FRAG_NO_ADDR,
+		       "event %" PRIu64 ": %" PRIu64 " bytes were served at 0x%" PRIx64
+		       ", the simulation is out of memory",
+		       f->event, (uint64_t)e->bytes, want);
 	} else if (want != FRAG_NO_ADDR && s->b.addr != want) {
-		if (f->r->diff == FOLLOW_SAME)
-			snprintf(f->r->text, sizeof(f->r->text),
-				 "event %" PRIu64 ": %" PRIu64
-				 " bytes on stream %u recorded at 0x%" PRIx64
-				 ", simulated at 0x%" PRIx64,
-				 f->event, (uint64_t)e->bytes, e->stream, want, s->b.addr);
 		if (f->r->diff == FOLLOW_SAME && f->td->initial.segments_count)
 			f->r->got_room = room_at(f, s->b.addr);
-		differ(f, FOLLOW_ADDR, want, s->b.addr);
+		differ(f, FOLLOW_ADDR, want, s->b.addr,
+		       "event %" PRIu64 ": %" PRIu64 " bytes on stream %u recorded at 0x%" PRIx64
+		       ", simulated at 0x%" PRIx64,
+		       f->event, (uint64_t)e->bytes, e->stream, want, s->b.addr);
 	} else {
 		f->r->allocs_same++;
 	}
@@ -147,25 +137,19 @@ static void check_refused(struct follow *f, uint64_t granted_before)
 		f->r->ooms_same++;
 		return;
 	}
-	if (f->r->diff == FOLLOW_SAME)
-		snprintf(f->r->text, sizeof(f->r->text),
-			 "event %" PRIu64 ": recorded as out of memory, the simulation serves it",
-			 f->event);
-	differ(f, FOLLOW_SERVED, FRAG_NO_ADDR, FRAG_NO_ADDR);
+	differ(f, FOLLOW_SERVED, FRAG_NO_ADDR, FRAG_NO_ADDR,
+	       "event %" PRIu64 ": recorded as out of memory, the simulation serves it", f->event);
 }
 
 static void check_evidence_used(struct follow *f)
 {
 	const struct frag_evidence *e = expected(f);
 
-	if (!e)
-		return;
-	if (f->r->diff == FOLLOW_SAME)
-		snprintf(f->r->text, sizeof(f->r->text),
-			 "event %" PRIu64 ": recorded %s of %" PRIu64 " bytes at 0x%" PRIx64
-			 " did not happen in the simulation",
-			 f->event, seen_names[e->kind], e->bytes, e->addr);
-	differ(f, FOLLOW_MISSING, e->addr, FRAG_NO_ADDR);
+	if (e)
+		differ(f, FOLLOW_MISSING, e->addr, FRAG_NO_ADDR,
+		       "event %" PRIu64 ": recorded %s of %" PRIu64 " bytes at 0x%" PRIx64
+		       " did not happen in the simulation",
+		       f->event, seen_names[e->kind], e->bytes, e->addr);
 }
 
 static void finish_refusal(struct follow *f, const struct frag_event *e)
@@ -253,12 +237,10 @@ static void check_finals(struct follow *f)
 	if (!w.differs && w.simulated == f->r->finals)
 		return;
 	f->event = f->td->events_count;
-	if (f->r->diff == FOLLOW_SAME)
-		snprintf(f->r->text, sizeof(f->r->text),
-			 "final blocks: %" PRIu64 " recorded, %" PRIu64
-			 " simulated, first difference at 0x%" PRIx64,
-			 f->r->finals, w.simulated, w.at);
-	differ(f, FOLLOW_FINAL, FRAG_NO_ADDR, w.at);
+	differ(f, FOLLOW_FINAL, FRAG_NO_ADDR, w.at,
+	       "final blocks: %" PRIu64 " recorded, %" PRIu64
+	       " simulated, first difference at 0x%" PRIx64,
+	       f->r->finals, w.simulated, w.at);
 }
 
 static int walk(struct follow *f, struct frag_err *err)
@@ -283,22 +265,18 @@ int follow_recording(const struct frag_trace_dev *td, const struct frag_policy_s
 	struct follow f = { .td = td, .r = out };
 	struct frag_sim_config cfg = *card;
 	struct frag_run_options opt;
-	struct frag_run_hooks hooks = { .journal = journal,
-					.journal_ctx = &f,
-					.recorded_next = recorded_next,
-					.initial = &td->initial };
 	int rc;
 
 	*out = (struct follow_report){ 0 };
 	frag_run_options_defaults(&opt);
 	opt.limit_bytes = limit_bytes;
-	opt.skip_oom = true;
+	opt.skip_oom = opt.restore = true;
 	opt.windows_max = 2;
 	cfg.place = follow_place;
 	cfg.place_ctx = &f;
 	FRAG_TRY(frag_sim_open(&cfg, &f.dev, err));
 	f.restoring = true;
-	rc = frag_run_create_hooked(spec, f.dev, td, &opt, &hooks, &f.run, err);
+	rc = frag_run_create_heard(spec, f.dev, td, &opt, journal, &f, &f.run, err);
 	f.restoring = false;
 	if (!rc)
 		rc = walk(&f, err);
@@ -332,7 +310,7 @@ uint64_t follow_segments(const struct frag_trace_dev *td)
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < td->seen_count; i++)
-		n += follow_is_segment(&td->seen[i]);
+		n += frag_seen_is_segment(&td->seen[i]);
 	return n;
 }
 

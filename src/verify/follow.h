@@ -65,14 +65,9 @@ int follow_spec(const struct frag_trace *trace, const char *conf, struct frag_po
 /* FRAG_EINPUT if the device has no evidence to follow. */
 int follow_check(const struct frag_trace *trace, uint32_t dev, struct frag_err *err);
 
-static inline bool follow_is_segment(const struct frag_evidence *e)
+static inline bool follow_never_splits(const struct frag_trace_dev *td, uint16_t pool)
 {
-	return e->kind <= FRAG_SEEN_SEGMENT_UNMAP;
-}
-
-static inline bool follow_is_release(const struct frag_evidence *e)
-{
-	return e->kind == FRAG_SEEN_SEGMENT_FREE || e->kind == FRAG_SEEN_SEGMENT_UNMAP;
+	return pool < td->pools_count && td->pools[pool].b & FRAG_POOL_NO_SPLIT;
 }
 
 /* ---- for follow*.c ---- */

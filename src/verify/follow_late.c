@@ -30,11 +30,6 @@ static const struct frag_initial_segment *initial_at(const struct frag_trace_dev
 	return NULL;
 }
 
-static bool never_splits(const struct frag_trace_dev *td, uint16_t pool)
-{
-	return pool < td->pools_count && td->pools[pool].b & FRAG_POOL_NO_SPLIT;
-}
-
 /* The last initial block before an address in its segment, or NULL. */
 static const struct frag_initial_block *block_before(const struct frag_trace_dev *td,
 						     const struct frag_initial_segment *g,
@@ -57,14 +52,14 @@ static const struct frag_initial_block *open_block(const struct follow *f, frag_
 
 	if (!b || !f->td->uncertain_blocks || slot->state == SLOT_EMPTY || slot->b.addr != b->addr)
 		return NULL;
-	return never_splits(f->td, g->pool) || (!g->small && !g->expandable) ? b : NULL;
+	return follow_never_splits(f->td, g->pool) || (!g->small && !g->expandable) ? b : NULL;
 }
 
 static bool takes_whole(const struct follow *f, frag_addr_t addr)
 {
 	const struct frag_initial_segment *g = initial_at(f->td, addr);
 
-	return g && never_splits(f->td, g->pool);
+	return g && follow_never_splits(f->td, g->pool);
 }
 
 /* May the free memory begin at this address, because the block before it is longer or shorter? */
@@ -139,7 +134,7 @@ static bool grew(const struct follow *f)
 
 		if (e->before != f->r->event)
 			return false;
-		if (follow_is_segment(e) && !follow_is_release(e))
+		if (frag_seen_is_segment(e) && !frag_seen_is_release(e))
 			return true;
 	}
 	return false;
@@ -175,7 +170,7 @@ static bool segment_is_open(const struct follow *f)
 	bool recorded = e && e->before == r->event;
 
 	/* both take memory: uncertain if recorded pages are in an initial reservation here */
-	if (r->diff == FOLLOW_SEGMENT && recorded && !r->got_release && !follow_is_release(e))
+	if (r->diff == FOLLOW_SEGMENT && recorded && !r->got_release && !frag_seen_is_release(e))
 		return e->kind == FRAG_SEEN_SEGMENT_MAP && in_old_range(f, r->got);
 	if (r->event < f->td->events_count && missed(f) && size_is_open(f, f->td->addrs[r->event]))
 		return true;

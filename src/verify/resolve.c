@@ -23,10 +23,114 @@
 #include <string.h>
 
 #include "resolve.h"
+#include "trace/build/build.h"
 
 /* Total steps of all rounds: per event of the recording, plus a constant. */
 #define STEPS_PER_EVENT 64
 #define STEPS_MIN (8u << 20)
+
+/* ---- in which direction a memory limit is wrong ---- */
+
+/* Garbage collection with `held` bytes requires a limit below this; UINT64_MAX: any limit. */
+static uint64_t collection_edge(const struct resolve *r, uint64_t held)
+{
+	double edge = (double)held / r->settings->gc_threshold;
+
+	return r->settings->gc_threshold > 0 && edge < 1e18 ? (uint64_t)edge : UINT64_MAX;
+}
+
+/* Bytes that an event's request tests against the limit: the segment that it would take. */
+static uint64_t tested_bytes(const struct resolve *r, uint64_t event)
+{
+	return resolve_segment_bytes(r->settings, r->td->events[event].bytes);
+}
+
+/*
+ * The recorded allocator stopped here, by its limit or to collect garbage, so the tried limit is
+ * too large. Unless no limit could do this: then it was an empty_cache.
+ */
+static bool stopped_before(struct resolve *r, const struct follow_refusal *f)
+{
+	uint64_t refused = f->begin_bytes + tested_bytes(r, f->event) - 1;
+	uint64_t collected = collection_edge(r, f->begin_bytes), high = 0;
+
+	if (refused >= r->t->low_bytes)
+		high = FRAG_MIN(refused, r->limit_bytes - 1);
+	if (collected != UINT64_MAX && collected >= r->t->low_bytes)
+		high = FRAG_MAX(high, FRAG_MIN(collected, r->limit_bytes - 1));
+	if (!high || f->held_bytes + f->bytes > r->total_bytes)
+		return false;
+	r->t->outcome = RESOLVE_TOO_LARGE;
+	r->t->high_bytes = FRAG_MIN(r->t->high_bytes, high);
+	return true;
+}
+
+/* The replay returns or refuses memory, the recording did not: the tried limit is too small. */
+static bool stops_early(struct resolve *r, const struct follow_report *rep)
+{
+	bool early =
+		(rep->diff == FOLLOW_SEGMENT && rep->got_release) || rep->diff == FOLLOW_REFUSED;
+	uint64_t refused, edge, low = UINT64_MAX;
+
+	if (!early || rep->event >= r->td->events_count || r->limit_bytes == UINT64_MAX ||
+	    (r->td->events[rep->event].kind != FRAG_EV_ALLOC &&
+	     r->td->events[rep->event].kind != FRAG_EV_REFUSED))
+		return false;
+	refused = rep->begin_bytes + tested_bytes(r, rep->event);
+	edge = collection_edge(r, rep->begin_bytes);
+	if (refused > r->limit_bytes)
+		low = refused;
+	if (edge != UINT64_MAX && edge >= r->limit_bytes)
+		low = FRAG_MIN(low, FRAG_MAX(edge, r->limit_bytes + 1));
+	if (low == UINT64_MAX)
+		return false;
+	r->t->outcome = RESOLVE_TOO_SMALL;
+	r->t->low_bytes = FRAG_MAX(r->t->low_bytes, low);
+	return true;
+}
+
+/* Is the tried limit proven wrong? Then narrows the interval in r->t. */
+static bool wrong_limit(struct resolve *r, const struct follow_report *rep)
+{
+	if (!r->t->bracket)
+		return false;
+	for (size_t i = 0; i < rep->refusals_count; i++)
+		if (stopped_before(r, &rep->refusals[i]))
+			return true;
+	return stops_early(r, rep);
+}
+
+/* ---- retries that nothing forced ---- */
+
+static bool forced(const struct resolve *r, const struct follow_refusal *f)
+{
+	uint64_t capacity = r->total_bytes;
+
+	if (f->held_bytes + f->bytes > capacity || !f->synced || !f->served)
+		return true;
+	if (r->limit_bytes != UINT64_MAX)
+		return false; /* the policy would have refused without asking the driver */
+	/* unknown limit: forces a retry only above what the recording reached elsewhere */
+	return f->held_bytes + f->bytes > r->peak_seen_bytes;
+}
+
+/* Retries that neither limit nor card forced were an empty_cache. True: found some. */
+static bool unforced_retries(struct resolve *r, const struct follow_report *rep)
+{
+	bool learnt = false;
+	size_t first, end;
+
+	for (size_t i = 0; i < rep->refusals_count; i++) {
+		const struct follow_refusal *f = &rep->refusals[i];
+
+		if (forced(r, f) || !resolve_leading_releases(r->td, f->event, &first, &end))
+			continue;
+		r->trim_before[f->event] = learnt = true;
+	}
+	return learnt;
+}
+
+/* ---- rounds ---- */
 
 static bool any_trim_before(const struct resolve *r)
 {
@@ -52,7 +156,7 @@ static int apply(struct resolve *r, struct frag_err *err)
 	for (size_t s = 0, i; s < r->td->seen_count; s++) {
 		if ((i = r->pools.of_seen[s]) == POOLS_NONE)
 			continue;
-		if (!follow_is_release(&r->td->seen[s])) {
+		if (!frag_seen_is_release(&r->td->seen[s])) {
 			if (r->td->seen[s].addr == r->pools.list[i].addr)
 				r->pools.list[i].born = r->td->seen[s].before;
 		} else if (r->td->seen[s].kind == FRAG_SEEN_SEGMENT_FREE) {
@@ -110,10 +214,10 @@ static int rounds(struct resolve *r, bool *same, struct frag_err *err)
 		int rc = 0;
 
 		FRAG_TRY(follow(r, &rep, err));
-		if (resolve_wrong_limit(r, &rep))
+		if (wrong_limit(r, &rep))
 			learnt = false;
 		else if (rep.diff == FOLLOW_SAME)
-			learnt = resolve_unforced_retries(r, &rep);
+			learnt = unforced_retries(r, &rep);
 		else
 			rc = resolve_explain(r, &rep, &learnt, err);
 		*same = !rc && r->t->outcome == RESOLVE_SAME && !learnt;
@@ -176,7 +280,7 @@ static int settle(struct resolve *r, struct frag_err *err)
 		struct follow_report rep;
 
 		FRAG_TRY(follow(r, &rep, err));
-		same = rep.diff == FOLLOW_SAME && !resolve_wrong_limit(r, &rep);
+		same = rep.diff == FOLLOW_SAME && !wrong_limit(r, &rep);
 		follow_report_release(&rep);
 		if (same)
 			return 0;
@@ -197,9 +301,9 @@ uint64_t frag_recorded_peak(const struct frag_trace_dev *td)
 		total += td->initial.segments[i].bytes;
 	peak = total;
 	for (size_t s = 0; s < td->seen_count; s++) {
-		if (!follow_is_segment(&td->seen[s]))
+		if (!frag_seen_is_segment(&td->seen[s]))
 			continue;
-		if (follow_is_release(&td->seen[s]))
+		if (frag_seen_is_release(&td->seen[s]))
 			total -= FRAG_MIN(total, td->seen[s].bytes);
 		else
 			total += td->seen[s].bytes;

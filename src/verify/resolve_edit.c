@@ -7,6 +7,7 @@
 
 #include "lib/bisect.h"
 #include "lib/grow.h"
+#include "trace/build/build.h"
 
 size_t resolve_first_seen(const struct frag_trace_dev *td, uint64_t event)
 {
@@ -21,13 +22,24 @@ bool resolve_leading_releases(const struct frag_trace_dev *td, uint64_t event, s
 {
 	size_t s = resolve_first_seen(td, event);
 
-	while (s < td->seen_count && !follow_is_segment(&td->seen[s]))
+	while (s < td->seen_count && !frag_seen_is_segment(&td->seen[s]))
 		s++;
 	*first = s;
-	while (s < td->seen_count && td->seen[s].before == event && follow_is_release(&td->seen[s]))
+	while (s < td->seen_count && td->seen[s].before == event &&
+	       frag_seen_is_release(&td->seen[s]))
 		s++;
 	*end = s;
 	return *end > *first;
+}
+
+uint64_t resolve_segment_bytes(const struct frag_trace_settings *settings, uint64_t bytes)
+{
+	uint64_t rounded = frag_torch_round(bytes, settings->roundup);
+
+	if (rounded <= FRAG_MIB)
+		return FRAG_PAGE;
+	return rounded < 10 * FRAG_MIB ? frag_torch_large_segment(settings)
+				       : frag_round_up(rounded, FRAG_PAGE);
 }
 
 /* ---- rebuilding the events with trims ---- */
@@ -90,12 +102,12 @@ static int rebuild_event(struct rebuild *b, size_t i, size_t *s, struct frag_err
 
 	/* the releases that belong to a trim: all of a TRIM, the leading ones of other events */
 	while (first < td->seen_count && td->seen[first].before == i &&
-	       !follow_is_segment(&td->seen[first]))
+	       !frag_seen_is_segment(&td->seen[first]))
 		td->seen[first++].before = b->count;
 	end = first;
 	if (trim || b->r->trim_before[i])
 		while (end < td->seen_count && td->seen[end].before == i &&
-		       follow_is_release(&td->seen[end]))
+		       frag_seen_is_release(&td->seen[end]))
 			end++;
 	if (trim && end == first)
 		FRAG_TRY(emit(b, e, FRAG_NO_ADDR, err)); /* returned nothing: unchanged */

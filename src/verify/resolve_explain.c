@@ -14,11 +14,6 @@
 #define SLACK FRAG_MIB /* most that a block of the large pool may have beyond its rounded request */
 #define UNIT 512
 
-static bool never_splits(const struct frag_trace_dev *td, const struct frag_initial_segment *g)
-{
-	return g->pool < td->pools_count && td->pools[g->pool].b & FRAG_POOL_NO_SPLIT;
-}
-
 /* The initial block that ends where `at` begins and could be longer, or NULL. *whole: it took all
  * free memory there when it was handed out. */
 static struct frag_initial_block *block_before(const struct frag_trace_dev *td, frag_addr_t at,
@@ -27,7 +22,7 @@ static struct frag_initial_block *block_before(const struct frag_trace_dev *td, 
 	for (size_t i = 0; i < td->initial.segments_count; i++) {
 		const struct frag_initial_segment *g = &td->initial_segments[i];
 
-		*whole = never_splits(td, g);
+		*whole = follow_never_splits(td, g->pool);
 		if (at <= g->addr || at - g->addr >= g->bytes ||
 		    (!*whole && (g->small || g->expandable)))
 			continue;
@@ -191,9 +186,9 @@ static void trim_run(const struct frag_trace_dev *td, uint64_t event, size_t *fi
 		to++;
 	*first = resolve_first_seen(td, from);
 	*end = resolve_first_seen(td, to + 1);
-	while (*first < *end && !follow_is_release(&td->seen[*first]))
+	while (*first < *end && !frag_seen_is_release(&td->seen[*first]))
 		(*first)++;
-	while (*end > *first && !follow_is_release(&td->seen[*end - 1]))
+	while (*end > *first && !frag_seen_is_release(&td->seen[*end - 1]))
 		(*end)--;
 }
 
@@ -225,7 +220,7 @@ static int learn_breaks(struct resolve *r, bool *learnt, struct frag_err *err)
 		bool one = false;
 
 		for (end = s; end < td->seen_count && td->seen[end].before == event &&
-			      follow_is_release(&td->seen[end]);)
+			      frag_seen_is_release(&td->seen[end]);)
 			end++;
 		if (end == s) {
 			end++;
@@ -261,7 +256,7 @@ static int explain_trim(struct resolve *r, const struct follow_report *rep, bool
 		return 0;
 	}
 	first = resolve_first_seen(r->td, rep->event);
-	while (first < end && !follow_is_release(&r->td->seen[first]))
+	while (first < end && !frag_seen_is_release(&r->td->seen[first]))
 		first++;
 	if (first == end)
 		return 0;

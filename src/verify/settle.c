@@ -13,79 +13,41 @@
 
 #include "follow.h"
 #include "resolve.h"
+#include "trace/build/build.h"
 
 #define TRIES_MAX 64
 
-/* Backup of what resolving edits. */
-struct saved {
-	struct frag_event *events;
-	frag_addr_t *addrs;
-	struct frag_evidence *seen;
-	struct frag_initial_block *blocks;
-	struct frag_initial_segment *segments;
-	size_t events_count;
-	uint32_t pools_count;
-};
-
-static void saved_release(struct saved *s)
+/* Into *to_ptr, whose memory is used again. */
+static bool copy_array(void *to_ptr, const void *from, size_t count, size_t bytes)
 {
-	FRAG_FREE(s->events, s->addrs, s->seen, s->blocks, s->segments);
-	*s = (struct saved){ 0 };
-}
+	void *to;
 
-static void copy(void *to, const void *from, size_t count, size_t bytes)
-{
+	memcpy(&to, to_ptr, sizeof(to));
+	to = frag_host_realloc(to, count + 1, bytes);
+	if (!to)
+		return false;
 	if (count)
 		memcpy(to, from, count * bytes);
+	memcpy(to_ptr, &to, sizeof(to));
+	return true;
 }
+#define COPY_ARRAY(name, count) copy_array(&to->name, from->name, count, sizeof(*to->name))
 
-static void *copy_of(const void *from, size_t count, size_t bytes)
+/* What resolving edits, from one device to another. */
+static int copy(const struct frag_trace_dev *from, struct frag_trace_dev *to, struct frag_err *err)
 {
-	void *to = frag_host_realloc(NULL, count + 1, bytes);
-
-	if (to)
-		copy(to, from, count, bytes);
-	return to;
-}
-
-static int save(const struct frag_trace_dev *td, struct saved *s, struct frag_err *err)
-{
-	*s = (struct saved){
-		.events = copy_of(td->events, td->events_count, sizeof(*s->events)),
-		.addrs = copy_of(td->addrs, td->events_count, sizeof(*s->addrs)),
-		.seen = copy_of(td->seen, td->seen_count, sizeof(*s->seen)),
-		.blocks = copy_of(td->initial_blocks, td->initial.blocks_count, sizeof(*s->blocks)),
-		.segments = copy_of(td->initial_segments, td->initial.segments_count,
-				    sizeof(*s->segments)),
-		.events_count = td->events_count,
-		.pools_count = td->pools_count,
-	};
-	if (s->events && s->addrs && s->seen && s->blocks && s->segments)
-		return 0;
-	saved_release(s);
-	return frag_fail_nomem(err, "settle: events");
-}
-
-static int restore(struct frag_trace_dev *td, const struct saved *s, struct frag_err *err)
-{
-	if (s->events_count > td->events_count) {
-		void *events = frag_host_realloc(td->events, s->events_count, sizeof(*td->events));
-		void *addrs = NULL;
-
-		if (events) {
-			td->events = events;
-			addrs = frag_host_realloc(td->addrs, s->events_count, sizeof(*td->addrs));
-		}
-		FRAG_CHECK_ALLOC(addrs, "settle: events", err);
-		td->addrs = addrs;
-	}
-	td->events_count = s->events_count;
-	td->pools_count = s->pools_count;
-	copy(td->events, s->events, td->events_count, sizeof(*td->events));
-	copy(td->addrs, s->addrs, td->events_count, sizeof(*td->addrs));
-	copy(td->seen, s->seen, td->seen_count, sizeof(*td->seen));
-	copy(td->initial_blocks, s->blocks, td->initial.blocks_count, sizeof(*s->blocks));
-	copy(td->initial_segments, s->segments, td->initial.segments_count, sizeof(*s->segments));
+	FRAG_CHECK_ALLOC(COPY_ARRAY(events, from->events_count) &&
+				 COPY_ARRAY(addrs, from->events_count) &&
+				 COPY_ARRAY(seen, from->seen_count) &&
+				 COPY_ARRAY(initial_blocks, from->initial.blocks_count) &&
+				 COPY_ARRAY(initial_segments, from->initial.segments_count),
+			 "settle: events", err);
+	to->initial = from->initial;
+	to->initial.blocks = to->initial_blocks;
+	to->initial.segments = to->initial_segments;
+	to->events_count = from->events_count;
+	to->seen_count = from->seen_count;
+	to->pools_count = from->pools_count;
 	return 0;
 }
 
@@ -94,13 +56,13 @@ struct settle {
 	struct frag_trace_dev *td;
 	uint32_t dev;
 	const struct frag_sim_config *card;
-	struct saved saved;
-	struct resolve_try t; /* the last attempt */
+	struct frag_trace_dev saved; /* as the file has it */
+	struct resolve_try t;	     /* the last attempt */
 };
 
 static int attempt(struct settle *s, uint64_t limit_bytes, struct frag_err *err)
 {
-	FRAG_TRY(restore(s->td, &s->saved, err));
+	FRAG_TRY(copy(&s->saved, s->td, err));
 	s->t.limit_bytes = limit_bytes;
 	return resolve_try(s->trace, s->dev, s->card, &s->t, err);
 }
@@ -124,11 +86,12 @@ static uint64_t least_limit(const struct settle *s)
 	least = held;
 	for (size_t i = 0; i < td->seen_count; i++) {
 		const struct frag_evidence *e = &td->seen[i];
-		bool first = !i || td->seen[i - 1].before != e->before || follow_is_release(e - 1);
+		bool first =
+			!i || td->seen[i - 1].before != e->before || frag_seen_is_release(e - 1);
 
-		if (!follow_is_segment(e))
+		if (!frag_seen_is_segment(e))
 			continue;
-		if (follow_is_release(e)) {
+		if (frag_seen_is_release(e)) {
 			held -= FRAG_MIN(held, e->bytes);
 			continue;
 		}
@@ -333,9 +296,8 @@ static int settle_device(struct settle *s, uint64_t limit_bytes, bool only, stru
 	frag_policy_spec_destroy(spec);
 	out->followed = true;
 	s->t.steps = resolve_steps(s->td);
-	FRAG_TRY(save(s->td, &s->saved, err));
-	rc = settle_limits(s, limit_bytes, only, err);
-	saved_release(&s->saved);
+	rc = copy(s->td, &s->saved, err) ?: settle_limits(s, limit_bytes, only, err);
+	frag_trace_dev_release(&s->saved);
 	out->allocs.all = follow_events(s->td, FRAG_EV_ALLOC);
 	out->segments.all = follow_segments(s->td);
 	out->ooms.all = out->refused_count;

@@ -17,10 +17,129 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-#include "change_watch.h"
 #include "follow.h"
+#include "lib/grow.h"
 #include "replay/address_log.h"
+
+/* ---- a replay under observation: what each event changes, and whether requests are served ---- */
+
+/* Kinds of change besides those of segments (enum frag_segment_event, which come first). */
+#define CHANGE_REFUSED 4 /* recorded as served, out of memory here */
+#define CHANGE_SERVED 5	 /* recorded as out of memory, served here */
+_Static_assert(FRAG_SEGMENT_UNMAP < CHANGE_REFUSED, "kinds of change are distinct");
+
+struct change {
+	size_t event;
+	uint64_t bytes;	  /* of the segment, the pages or the request */
+	frag_addr_t addr; /* FRAG_NO_ADDR for a request */
+	uint8_t kind;
+};
+
+struct changes {
+	struct change *items;
+	size_t count, cap;
+};
+
+/* False: host memory is short. */
+static bool add_change(struct changes *list, struct change change)
+{
+	if (FRAG_GROW(list->items, list->count, list->cap, "changes", NULL))
+		return false;
+	list->items[list->count++] = change;
+	return true;
+}
+
+/* By kind and bytes, which do not depend on addresses. */
+static int compare(const struct change *a, const struct change *b)
+{
+	return FRAG_ORDER(a->kind, b->kind) ?: FRAG_ORDER(a->bytes, b->bytes);
+}
+
+FRAG_COMPARE(compare_all, struct change, compare(x, y), FRAG_ORDER(x->addr, y->addr))
+
+/* Order in an event means nothing, releases follow addresses. */
+static void sort(struct changes *list)
+{
+	if (list->count > 1)
+		qsort(list->items, list->count, sizeof(*list->items), compare_all);
+}
+
+static void describe(char *out, size_t cap, const struct change *items, size_t count, size_t at)
+{
+	static const char *const names[] = {
+		[FRAG_SEGMENT_ALLOC] = "segment_alloc", [FRAG_SEGMENT_FREE] = "segment_free",
+		[FRAG_SEGMENT_MAP] = "segment_map",	[FRAG_SEGMENT_UNMAP] = "segment_unmap",
+		[CHANGE_REFUSED] = "out of memory",	[CHANGE_SERVED] = "a refused request",
+	};
+
+	if (at < count)
+		snprintf(out, cap, "%s of %" PRIu64 " bytes", names[items[at].kind],
+			 items[at].bytes);
+	else
+		snprintf(out, cap, "nothing more");
+}
+
+struct watch {
+	const struct frag_trace_dev *td;
+	struct frag_run *run;
+	size_t event;	     /* the current event */
+	struct changes made; /* by this event, sorted */
+	bool short_of_memory;
+};
+
+static void journal(void *ctx, enum frag_segment_event kind, frag_addr_t addr, uint64_t bytes,
+		    uint32_t stream)
+{
+	struct watch *w = ctx;
+	struct change c = {
+		.event = w->event, .bytes = bytes, .addr = addr, .kind = (uint8_t)kind
+	};
+
+	(void)stream;
+	w->short_of_memory |= !add_change(&w->made, c);
+}
+
+static int watch_open(struct watch *w, const struct frag_policy_spec *spec,
+		      struct frag_device *device, const struct frag_trace_dev *td,
+		      uint64_t limit_bytes, struct frag_err *err)
+{
+	struct frag_run_options opt;
+
+	*w = (struct watch){ .td = td };
+	frag_run_options_defaults(&opt);
+	opt.limit_bytes = limit_bytes;
+	opt.skip_oom = true;
+	opt.windows_max = 2;
+	return frag_run_create_heard(spec, device, td, &opt, journal, w, &w->run, err);
+}
+
+/* Replays td->events[event]; `made` then has its changes. Call in order, from 0. */
+static int watch_step(struct watch *w, size_t event, struct frag_err *err)
+{
+	const struct frag_event *e = &w->td->events[event];
+	uint64_t granted = w->run->granted_refusals;
+
+	w->event = event;
+	w->made.count = 0;
+	FRAG_TRY(frag_run_feed(w->run, e, 1, err));
+	if (e->kind == FRAG_EV_ALLOC && w->run->slots[e->slot].state != SLOT_LIVE)
+		journal(w, CHANGE_REFUSED, FRAG_NO_ADDR, e->bytes, 0);
+	if (e->kind == FRAG_EV_REFUSED && w->run->granted_refusals != granted)
+		journal(w, CHANGE_SERVED, FRAG_NO_ADDR, e->bytes, 0);
+	sort(&w->made);
+	return w->short_of_memory ? frag_fail_nomem(err, "verify") : 0;
+}
+
+static void watch_close(struct watch *w)
+{
+	frag_run_destroy(w->run);
+	frag_host_free(w->made.items);
+	*w = (struct watch){ 0 };
+}
+
+/* ---- the check ---- */
 
 struct card_check {
 	const struct frag_trace_dev *td;
@@ -28,20 +147,20 @@ struct card_check {
 	uint64_t limit_bytes;
 	struct frag_sim_config twin; /* configuration of a simulated card like it */
 	struct frag_verify_result *r;
-	struct change_watch w;
+	struct watch w;
 	size_t cursor; /* next evidence */
-	struct change_list want;
-	struct change_list changes; /* of all events on the card, in order, sorted within each */
+	struct changes want;
+	struct changes changes; /* of all events on the card, in order, sorted within each */
 	struct address_log given;
 };
 
 /* Number of leading changes that are the same in both, by kind and size, or by address, too. */
-static size_t same_changes(const struct change *a, size_t a_count, const struct change_list *b,
+static size_t same_changes(const struct change *a, size_t a_count, const struct changes *b,
 			   bool by_address)
 {
 	size_t n = 0;
 
-	while (n < a_count && n < b->count && !change_compare(&a[n], &b->items[n]) &&
+	while (n < a_count && n < b->count && !compare(&a[n], &b->items[n]) &&
 	       (!by_address || a[n].addr == b->items[n].addr))
 		n++;
 	return n;
@@ -61,15 +180,15 @@ static int collect_recorded(struct card_check *c, size_t event, struct frag_err 
 			.event = event, .bytes = e->bytes, .addr = e->addr, .kind = e->kind
 		};
 
-		FRAG_CHECK_ALLOC(!follow_is_segment(e) || changes_add(&c->want, &change), "verify",
+		FRAG_CHECK_ALLOC(!frag_seen_is_segment(e) || add_change(&c->want, change), "verify",
 				 err);
 	}
-	changes_sort(&c->want);
+	sort(&c->want);
 	return 0;
 }
 
 /* Compares the event's changes with the recorded ones; counts matches. */
-static int compare_event(struct card_check *c, size_t event, const struct change_list *made,
+static int compare_event(struct card_check *c, size_t event, const struct changes *made,
 			 struct frag_err *err)
 {
 	size_t same;
@@ -80,8 +199,8 @@ static int compare_event(struct card_check *c, size_t event, const struct change
 	c->r->segments_same += same;
 	if ((same == c->want.count && same == made->count) || *c->r->first_difference)
 		return 0;
-	change_describe(want_text, sizeof(want_text), c->want.items, c->want.count, same);
-	change_describe(made_text, sizeof(made_text), made->items, made->count, same);
+	describe(want_text, sizeof(want_text), c->want.items, c->want.count, same);
+	describe(made_text, sizeof(made_text), made->items, made->count, same);
 	snprintf(c->r->first_difference, sizeof(c->r->first_difference),
 		 "event %zu: recorded %s, on the card %s", event, want_text, made_text);
 	return 0;
@@ -90,7 +209,7 @@ static int compare_event(struct card_check *c, size_t event, const struct change
 /* Counts a request; it differs if it is not served or refused as recorded. */
 static void count_request(struct card_check *c, size_t event)
 {
-	const struct change_list *made = &c->w.made;
+	const struct changes *made = &c->w.made;
 	unsigned last = made->count ? made->items[made->count - 1].kind : 0;
 	unsigned kind = c->td->events[event].kind;
 	const char *what = NULL;
@@ -110,18 +229,18 @@ static void count_request(struct card_check *c, size_t event)
 
 static int step(struct card_check *c, size_t event, struct frag_err *err)
 {
-	const struct change_list *made = &c->w.made;
+	const struct changes *made = &c->w.made;
 
-	FRAG_TRY(change_watch_step(&c->w, event, err));
+	FRAG_TRY(watch_step(&c->w, event, err));
 	for (size_t i = 0; i < made->count; i++)
-		FRAG_CHECK_ALLOC(changes_add(&c->changes, &made->items[i]), "verify", err);
+		FRAG_CHECK_ALLOC(add_change(&c->changes, made->items[i]), "verify", err);
 	count_request(c, event);
 	return compare_event(c, event, made, err);
 }
 
 static int walk(struct card_check *c, struct frag_device *device, struct frag_err *err)
 {
-	static const struct change_list none;
+	static const struct changes none;
 	const struct frag_trace_dev *td = c->td;
 	struct frag_verify_result *r = c->r;
 
@@ -140,10 +259,10 @@ static int replay(struct card_check *c, struct frag_device *device, struct frag_
 	int rc;
 
 	address_log_record(&c->given, device);
-	rc = change_watch_open(&c->w, c->spec, device, c->td, c->limit_bytes, err);
+	rc = watch_open(&c->w, c->spec, device, c->td, c->limit_bytes, err);
 	if (!rc)
 		rc = walk(c, device, err);
-	change_watch_close(&c->w);
+	watch_close(&c->w);
 	address_log_stop(&c->given);
 	if (!rc && c->given.short_of_memory)
 		rc = frag_fail_nomem(err, "verify");
@@ -153,8 +272,8 @@ static int replay(struct card_check *c, struct frag_device *device, struct frag_
 /* ---- the cause of a difference: the two simulated replays ---- */
 
 /* Compares an event on the simulated card with that on the card; `out`: the difference. */
-static bool same_event(const struct card_check *c, size_t *cursor, const struct change_watch *w,
-		       char *out, size_t cap)
+static bool same_event(const struct card_check *c, size_t *cursor, const struct watch *w, char *out,
+		       size_t cap)
 {
 	const struct change *real = c->changes.items;
 	size_t begin = *cursor, count, same;
@@ -166,8 +285,8 @@ static bool same_event(const struct card_check *c, size_t *cursor, const struct 
 	same = same_changes(real + begin, count, &w->made, true);
 	if (same == count && same == w->made.count)
 		return true;
-	change_describe(on_card, sizeof(on_card), real, *cursor, begin + same);
-	change_describe(simulated, sizeof(simulated), w->made.items, w->made.count, same);
+	describe(on_card, sizeof(on_card), real, *cursor, begin + same);
+	describe(simulated, sizeof(simulated), w->made.items, w->made.count, same);
 	snprintf(out, cap, "does something else: event %zu: on the card %s, simulated %s", w->event,
 		 on_card, simulated);
 	return false;
@@ -177,13 +296,13 @@ static bool same_event(const struct card_check *c, size_t *cursor, const struct 
 static int replay_again(struct card_check *c, char *out, size_t cap, struct frag_err *err)
 {
 	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
-	FRAG_AUTO(change_watch_close) struct change_watch w = { 0 };
+	FRAG_AUTO(watch_close) struct watch w = { 0 };
 	size_t cursor = 0;
 
 	FRAG_TRY(address_log_play(&c->given, &c->twin, &dev, err));
-	FRAG_TRY(change_watch_open(&w, c->spec, dev, c->td, c->limit_bytes, err));
+	FRAG_TRY(watch_open(&w, c->spec, dev, c->td, c->limit_bytes, err));
 	for (size_t i = 0; i < c->td->events_count; i++) {
-		FRAG_TRY(change_watch_step(&w, i, err));
+		FRAG_TRY(watch_step(&w, i, err));
 		if (!same_event(c, &cursor, &w, out, cap))
 			return 0;
 	}

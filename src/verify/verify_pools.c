@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pools of segments by constraints; see pools.h. */
-#include "pools.h"
+/* Pools of segments by constraints; see resolve.h. */
+#include "resolve.h"
 
 #include <string.h>
 
 #include <frag/torch.h>
 
-#include "follow.h"
 #include "lib/bisect.h"
 #include "lib/grow.h"
 #include "torch_rule_list.inc"
@@ -375,7 +374,7 @@ static int walk_events(struct pools *p, bool name, struct frag_err *err)
 
 			if (i == POOLS_NONE)
 				continue;
-			if (follow_is_release(&td->seen[s])) {
+			if (frag_seen_is_release(&td->seen[s])) {
 				if (p->list[i].died == td->seen[s].before + 1)
 					live_remove(p, &l, i);
 			} else if (live_find(p, &l, td->seen[s].addr) != i) {

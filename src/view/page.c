@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The script (script/), view.css, the script's SHA-256 in hexadecimal, each ended by 0. */
+/* The script (script/), view.css, the script's SHA-256 in base 64, each ended by 0. */
 extern const char frag_view_js[], frag_view_css[], frag_view_sum[];
 
 static void add_base64(const uint8_t *bytes, size_t count, struct frag_text *out)
@@ -29,31 +29,6 @@ static void add_base64(const uint8_t *bytes, size_t count, struct frag_text *out
 			four[k] = k > left ? '=' : digits[n >> (18 - 6 * k) & 63];
 		frag_text_addn(out, four, 4);
 	}
-}
-
-static void add_policy(bool served, struct frag_text *out)
-{
-	uint8_t sum[32];
-
-	for (unsigned i = 0; i < sizeof(sum); i++) {
-		const char hex[3] = { frag_view_sum[2 * i], frag_view_sum[2 * i + 1], '\0' };
-
-		sum[i] = (uint8_t)strtoul(hex, NULL, 16);
-	}
-	frag_text_add(out, "default-src 'none'; style-src 'unsafe-inline'; img-src data:; ");
-	frag_text_add(out, served ? "connect-src 'self'; " : "");
-	frag_text_add(out, "base-uri 'none'; form-action 'none'; script-src 'sha256-");
-	add_base64(sum, sizeof(sum), out);
-	frag_text_add(out, "'");
-}
-
-static int add_head(struct frag_view *v, uint64_t *blob, struct frag_err *err)
-{
-	json_auto_t *root = frag_shape_json(&frag_view_shape, v);
-	FRAG_AUTO_FREE char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
-
-	FRAG_CHECK_ALLOC(text, "page", err);
-	return frag_blob_store_add(&v->store, text, strlen(text), blob, err);
 }
 
 /* ---- what fits ---- */
@@ -122,6 +97,8 @@ int frag_view_put(struct frag_view *v, uint64_t max_bytes, struct frag_answer *p
 		  struct frag_err *err)
 {
 	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 }, policy = { 0 };
+	json_auto_t *root = NULL;
+	FRAG_AUTO_FREE char *text = NULL;
 	uint64_t head;
 
 	if (!v->store.count)
@@ -129,7 +106,10 @@ int frag_view_put(struct frag_view *v, uint64_t max_bytes, struct frag_answer *p
 	v->lanes.rows = v->lane_list;
 	v->files.rows = v->file_list;
 	v->notes.rows = v->note_list;
-	FRAG_TRY(add_head(v, &head, err));
+	root = frag_shape_json(&frag_view_shape, v);
+	text = root ? json_dumps(root, JSON_COMPACT) : NULL;
+	FRAG_CHECK_ALLOC(text, "page", err);
+	FRAG_TRY(frag_blob_store_add(&v->store, text, strlen(text), &head, err));
 	frag_text_add(&out, "<style>\n");
 	frag_text_add(&out, frag_view_css);
 	frag_text_addf(&out,
@@ -141,7 +121,10 @@ int frag_view_put(struct frag_view *v, uint64_t max_bytes, struct frag_answer *p
 	frag_text_add(&out, "<script>");
 	frag_text_add(&out, frag_view_js);
 	frag_text_add(&out, "</script>\n");
-	add_policy(!max_bytes, &policy);
+	frag_text_addf(&policy,
+		       "default-src 'none'; style-src 'unsafe-inline'; img-src data:; %sbase-uri "
+		       "'none'; form-action 'none'; script-src 'sha256-%s'",
+		       max_bytes ? "" : "connect-src 'self'; ", frag_view_sum);
 	FRAG_TRY(frag_text_check(&out, err) ?: frag_text_check(&policy, err));
 	page->live = frag_answer_take(page, &out);
 	page->live_policy = frag_answer_take(page, &policy);

@@ -153,33 +153,29 @@ int frag_view_add_file(struct frag_view *v, const struct frag_trace *trace, stru
 
 /* ---- lanes and notes ---- */
 
-/* The lane of the same device that was written first has its requests. */
-static size_t find_program(const struct frag_view *v, uint64_t file, uint64_t device)
-{
-	for (size_t i = 0; i < v->lanes.count; i++)
-		if (v->lane_list[i].file == file && v->lane_list[i].device == device)
-			return i;
-	return SIZE_MAX;
-}
-
 int frag_view_add(struct frag_view *v, const struct frag_export_job *job, uint32_t dev,
 		  struct frag_err *err)
 {
 	const struct frag_trace_dev *td = &job->trace->devs[dev];
 	uint64_t file = v->files.count - 1, limit = frag_target_limit_for(&job->target, td);
-	size_t program = find_program(v, file, td->ordinal);
-	struct frag_lane lane = {
+	size_t program = 0;
+	struct frag_lane lane;
+
+	/* the lane of the same device that was written first has its requests */
+	while (program < v->lanes.count &&
+	       (v->lane_list[program].file != file || v->lane_list[program].device != td->ordinal))
+		program++;
+	lane = (struct frag_lane){
 		.trace = frag_answer_print(&v->answer, "%s", job->name),
 		.policy = frag_answer_print(&v->answer, "%s", job->policy),
 		.device = td->ordinal,
 		.card_bytes = job->target.card.total_bytes,
 		.limit_bytes = limit,
 		.file = file,
-		.program = program == SIZE_MAX ? v->lanes.count : program,
+		.program = program,
 	};
-
 	FRAG_TRY(FRAG_GROW(v->lane_list, v->lanes.count, v->lanes_cap, "page", err));
-	FRAG_TRY(frag_tape_write(v, job, dev, &lane, program != SIZE_MAX, err));
+	FRAG_TRY(frag_tape_write(v, job, dev, &lane, program < v->lanes.count, err));
 	v->lane_list[v->lanes.count++] = lane;
 	return 0;
 }

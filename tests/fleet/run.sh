@@ -85,8 +85,7 @@ test_outputs_replace_no_trace() {
 
 test_part_is_no_link() {
 	ln -s nowhere l.sqlite.part
-	fails sweep "${traces[4]}" -o l.sqlite 2> err
-	fails sweep "${traces[4]}" -o l.sqlite --resume 2> err; grep -q "cannot write 'l.sqlite.part'" err
+	fails sweep "${traces[4]}" -o l.sqlite 2> err; grep -q "cannot write 'l.sqlite.part'" err
 	test ! -e nowhere; test ! -e l.sqlite
 }
 
@@ -152,9 +151,9 @@ test_killed_sweep_goes_on() {
 	kill -KILL $pid 2> /dev/null || true
 	wait $pid || true
 	[ ! -e k.sqlite ] || skip 'the sweep ended before it could be killed'
-	fails sweep "${traces[@]}" -o k.sqlite 2> err; grep -q -- --resume err
-	fails "$program" sweep "${traces[@]}" --policies buddy --resume -o k.sqlite 2> err; grep -q 'a sweep with other options' err
-	sweep "${traces[@]}" --resume -o k.sqlite | grep 'there already'
+	fails "$program" sweep "${traces[@]}" --policies buddy -o k.sqlite 2> err; grep -q 'a sweep with other options' err
+	cp k.sqlite.part new.sqlite.part; sweep "${traces[@]}" --fresh -o new.sqlite > out; fails grep 'there already' out
+	sweep "${traces[@]}" -o k.sqlite | grep 'there already'
 	cmp k.sqlite "$whole"; test ! -e k.sqlite.part
 }
 
@@ -245,7 +244,7 @@ test_killed_rank() {
 	done
 	[ -n "$victim" ] && kill -KILL "$victim" || true
 	wait $pid || true
-	test -e r.sqlite || sweep "${traces[@]}" --resume -o r.sqlite
+	test -e r.sqlite || sweep "${traces[@]}" -o r.sqlite
 	cmp r.sqlite "$whole"
 }
 

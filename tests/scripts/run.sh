@@ -464,7 +464,7 @@ test_install_puts_everything_in_place() {
 	done
 	bash -n image/usr/share/bash-completion/completions/cufrag || return 1
 	(. image/usr/share/bash-completion/completions/cufrag
-	COMP_WORDS=(cufrag replay --on-oom s) COMP_CWORD=3
+	COMP_WORDS=("$program" replay --on-oom s) COMP_CWORD=3
 	_cufrag && expect 'completion of a word' "${COMPREPLY[*]}" 'stop skip') || return 1
 	if command -v groff > /dev/null; then
 		groff -man -ww -T ascii -P -cbu image/usr/share/man/man1/cufrag-compare.1 > page 2> warnings && expect 'groff' "$(cat warnings)" '' &&

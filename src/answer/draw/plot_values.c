@@ -44,15 +44,6 @@ static double median_peak(const struct frag_plot_curve *curves, size_t count)
 	return median;
 }
 
-static void put_curve(const struct frag_plot_curve *c, size_t i, double far, struct frag_text *out)
-{
-	frag_text_addf(out,
-		       "FIRST[%zu] = %zu; LAST[%zu] = %zu; PEAK[%zu] = %.17g; END_X[%zu] = %.17g; "
-		       "END_Y[%zu] = %.17g; OOM[%zu] = %d; BEYOND[%zu] = %d; ",
-		       i, c->first, i, c->last, i, c->peak_bytes, i, c->end_x, i, c->end_bytes, i,
-		       c->oom, i, c->peak_bytes > far);
-}
-
 void frag_plot_curves(const struct frag_plot_curve *curves, size_t count,
 		      const struct frag_plot_lines *lines, bool seconds, struct frag_text *out)
 {
@@ -67,13 +58,19 @@ void frag_plot_curves(const struct frag_plot_curve *curves, size_t count,
 	for (size_t k = 0; k < FRAG_ARRAY_LEN(arrays); k++)
 		frag_text_addf(out, "array %s[%zu]; ", arrays[k], count);
 	for (size_t i = 0; i < count; i++) {
-		put_curve(&curves[i], i + 1, far, out);
-		clipped |= curves[i].peak_bytes > far;
-		if (curves[i].peak_bytes <= far)
-			top = fmax(top, curves[i].peak_bytes);
+		const struct frag_plot_curve *c = &curves[i];
+
+		frag_text_addf(out,
+			       "FIRST[%zu] = %zu; LAST[%zu] = %zu; PEAK[%zu] = %.17g; END_X[%zu] = "
+			       "%.17g; END_Y[%zu] = %.17g; OOM[%zu] = %d; BEYOND[%zu] = %d; ",
+			       i + 1, c->first, i + 1, c->last, i + 1, c->peak_bytes, i + 1,
+			       c->end_x, i + 1, c->end_bytes, i + 1, c->oom, i + 1,
+			       c->peak_bytes > far);
+		clipped |= c->peak_bytes > far;
+		top = fmax(top, c->peak_bytes <= far ? c->peak_bytes : 0);
 		if (curves[base].oom)
 			base = i;
-		last = fmax(last, curves[i].end_x);
+		last = fmax(last, c->end_x);
 	}
 	top = top > 0 ? top : (double)FRAG_MIB;
 	high = top;

@@ -56,16 +56,6 @@ static size_t rewrite_reference(const char *p, const char *prefix, struct frag_t
 	return 0;
 }
 
-/* Names that gnuplot gives its layers ("gnuplot_plot_3") would show as tool tips. */
-static size_t skip_title(const char *p)
-{
-	const char *end;
-
-	if (strncmp(p, "<title>", 7) || !(end = strstr(p, "</title>")))
-		return 0;
-	return (size_t)(end + 8 - p);
-}
-
 /* Value of attribute `name` of the element that begins at p, 0 if absent. */
 static double attribute(const char *p, const char *name)
 {
@@ -89,7 +79,11 @@ void frag_svg_inline(const char *svg, const char *prefix, const char *alt, struc
 	frag_text_add(out, "\">");
 	paper = strstr(body, "<rect x=\"0\" y=\"0\"");
 	for (p = body + 1; *p;) {
-		size_t n = p == paper ? strcspn(p, ">") + 1 : skip_title(p);
+		size_t n = p == paper ? strcspn(p, ">") + 1 : 0;
+
+		/* names that gnuplot gives its layers ("gnuplot_plot_3") would show as tool tips */
+		if (!n && !strncmp(p, "<title>", 7) && strstr(p, "</title>"))
+			n = (size_t)(strstr(p, "</title>") + 8 - p);
 
 		n = n ? n : rewrite_color(p, out);
 		n = n ? n : rewrite_reference(p, prefix, out);

@@ -47,22 +47,24 @@ static void print_program(void)
 	     "  -V, --version  print the version");
 }
 
-enum format { TEXT, MAN, NAMES, BASH, ZSH, FISH, SCHEMA, FIELDS };
+enum format { TEXT, MAN, NAMES, WORDS, BASH, ZSH, FISH, SCHEMA, FIELDS };
 
 struct options {
 	enum format format;
 	bool all;
 };
 
-static const char *const formats[] = { [TEXT] = "text",	    [MAN] = "man",	 [NAMES] = "names",
-				       [BASH] = "bash",	    [ZSH] = "zsh",	 [FISH] = "fish",
-				       [SCHEMA] = "schema", [FIELDS] = "fields", NULL };
+static const char *const formats[] = {
+	[TEXT] = "text", [MAN] = "man",	  [NAMES] = "names",   [WORDS] = "words",   [BASH] = "bash",
+	[ZSH] = "zsh",	 [FISH] = "fish", [SCHEMA] = "schema", [FIELDS] = "fields", NULL
+};
 
 static const struct frag_arg options[] = {
 	{ FRAG_ARG_WORD, "format", FRAG_ARG_AT(struct options, format), .words = formats,
 	  .def = "text",
 	  .help = "the help as text, as a manual page; the names of all commands; completion for "
-		  "bash, zsh or fish; what the JSON of a command has: as JSON schema, or as tables "
+		  "bash, zsh or fish, and the words that it asks for; what the JSON of a command "
+		  "has: as JSON schema, or as tables "
 		  "of Markdown" },
 	{ FRAG_ARG_FLAG, "all", FRAG_ARG_AT(struct options, all), .silent = true,
 	  .help = "as --help all of a command" },
@@ -93,12 +95,13 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	struct frag_arg_table tables[FRAG_ARG_TABLES_MAX];
 	const struct options *o = values;
 	const struct frag_cmd *cmd = NULL;
+	const size_t n = cli->operands_count;
 
-	if (cli->operands_count && !strcmp(cli->operands[0], "options")) {
+	if (n && !strcmp(cli->operands[0], "options")) {
 		frag_cli_help_every(stdout);
 		return 0;
 	}
-	if (cli->operands_count) {
+	if (n) {
 		cmd = frag_commands_find(cli->operands[0]);
 		if (!cmd)
 			return frag_commands_fail_unknown(cli->operands[0], err);
@@ -107,16 +110,21 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	}
 	if (o->format >= SCHEMA)
 		return print_fields(cmd, o->format, err);
-	if (o->format == MAN)
+	if (o->format == WORDS)
+		frag_help_words(cmd, n > 1 ? cli->operands[1] : "", n > 2 ? cli->operands[2] : "",
+				stdout);
+	else if (n > 1)
+		return frag_fail(err, FRAG_EUSAGE, "unexpected operand '%.60s'", cli->operands[1]);
+	else if (o->format == MAN)
 		frag_help_man(cmd, stdout);
 	else if (o->format == NAMES)
 		print_names();
 	else if (o->format == BASH)
-		frag_help_bash(stdout);
+		fputs(frag_help_bash, stdout);
 	else if (o->format == ZSH)
-		frag_help_zsh(stdout);
+		fputs(frag_help_zsh, stdout);
 	else if (o->format == FISH)
-		frag_help_fish(stdout);
+		fputs(frag_help_fish, stdout);
 	else if (cmd)
 		frag_cli_help(cmd, o->all, stdout);
 	else
@@ -129,6 +137,7 @@ const struct frag_cmd frag_cmd_help = {
 	.summary = "this list, or the help of one command",
 	.group = FRAG_GROUP_MEASURE,
 	.operands = "[COMMAND|options]",
+	.operands_max = 3, /* those of --format words */
 	.about = "Prints the list of commands, what a command does, or the options of every "
 		 "command; also as "
 		 "manual pages and as completion for shells, which make install puts in place.",

@@ -163,7 +163,7 @@ int frag_cuda_content(void *priv, enum frag_content_op op, const struct frag_con
 	FRAG_TRY(load(c, err));
 	if (op == FRAG_CONTENT_DELAY)
 		return delay(c, b, err);
-	if (c->pools && op != FRAG_CONTENT_VERIFY) {
+	if (c->card.pools && op != FRAG_CONTENT_VERIFY) {
 		FRAG_TRY(frag_cuda_stream(c, b->stream, &s, err));
 		FRAG_TRY(frag_cuda_content_follows(c, s, err));
 	}

@@ -186,7 +186,7 @@ int frag_sim_open(const struct frag_sim_config *cfg, struct frag_device **out, s
 	sim->clear.bytes_per_ns = clear_rate(sim->cost);
 	frag_sim_malloc_init(sim);
 	frag_sim_vmm_init(sim);
-	frag_simheap_init(&sim->managed.heap);
+	frag_simarena_init(&sim->managed.heap, true);
 	rc = frag_simplace_init(&sim->place, full.local_bytes, err)
 		     ?: frag_dev_open(&sim_ops, sim, out, err);
 	sim->place.host = full.host;

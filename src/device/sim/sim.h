@@ -13,7 +13,6 @@
 #define FRAG_DEVICE_SIM_H
 
 #include "cost.h"
-#include "sim_heap.h"
 #include "sim_place.h"
 #include "lib/addr_map.h"
 #include "lib/slabs.h"
@@ -21,9 +20,9 @@
 
 /* cudaMalloc (sim_malloc.c) */
 struct sim_malloc {
-	struct frag_addr_map small; /* address -> heap_piece */
+	struct frag_addr_map small; /* address -> piece */
 	struct frag_addr_map big;   /* address -> piece */
-	struct heap heap;
+	struct arena heap;
 	/* small segments at given addresses: address -> shared page */
 	struct frag_addr_map given;
 	struct frag_addr_map given_pages; /* its address -> the same */
@@ -42,8 +41,8 @@ struct sim_vmm {
 /* cudaMallocManaged (sim_managed.c) */
 struct sim_managed {
 	struct frag_tree regions;	/* by address */
-	struct frag_addr_map small;	/* address -> heap_piece */
-	struct heap heap;		/* regions cut for small requests */
+	struct frag_addr_map small;	/* address -> piece */
+	struct arena heap;		/* regions cut for small requests */
 	struct vblock *oldest, *newest; /* populated blocks, in order of population */
 	struct frag_managed_usage usage;
 };

@@ -2,7 +2,7 @@
 /*
  * cudaMalloc and cudaFree of the simulated card.
  *
- * Requests of up to 2 MiB share pages (sim_heap.c): a request that fits an open page needs no new
+ * Requests of up to 2 MiB share pages (sim_arena.h): a request that fits an open page needs no new
  * memory and costs a microsecond; one that opens a page costs thirty. Larger requests take whole
  * pages, at addresses from sim_place.c. The place hook, if there is one, is asked first. A
  * suggested address takes whole pages, whatever the size; small segments at required addresses
@@ -20,13 +20,13 @@ struct given_page {
 
 void frag_sim_malloc_init(struct sim *sim)
 {
-	frag_simheap_init(&sim->malloc.heap);
+	frag_simarena_init(&sim->malloc.heap, true);
 	frag_slab_init(&sim->malloc.given_slab, sizeof(struct given_page));
 }
 
 void frag_sim_malloc_release(struct sim *sim)
 {
-	frag_simheap_release(&sim->malloc.heap);
+	frag_simarena_release(&sim->malloc.heap);
 	frag_addr_map_release(&sim->malloc.small);
 	frag_addr_map_release(&sim->malloc.big);
 	frag_addr_map_release(&sim->malloc.given);
@@ -92,9 +92,9 @@ static int take_small(struct sim *sim, uint64_t bytes, frag_addr_t *out, uint64_
 {
 	struct sim_malloc *m = &sim->malloc;
 	bool hit = frag_simheap_fits(&m->heap, bytes);
-	struct heap_piece *p;
+	struct piece *p;
 
-	FRAG_CHECK_ALLOC(frag_simheap_reserve(&m->heap) && !frag_addr_map_reserve(&m->small),
+	FRAG_CHECK_ALLOC(frag_simarena_reserve(&m->heap) && !frag_addr_map_reserve(&m->small),
 			 "segments of the simulated card", err);
 	if (!hit) {
 		struct piece *page = NULL;
@@ -198,9 +198,9 @@ int frag_sim_alloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns, s
 	return rc;
 }
 
-static void free_small(struct sim *sim, struct heap_piece *p, uint64_t *ns)
+static void free_small(struct sim *sim, struct piece *p, uint64_t *ns)
 {
-	uint64_t bytes = (uint64_t)p->units * HEAP_UNIT;
+	uint64_t bytes = p->bytes;
 	struct piece *page = frag_simheap_give(&sim->malloc.heap, p);
 
 	*ns += frag_sim_cost(sim, small_price(bytes, page != NULL, FRAG_CALL_FREE), bytes);
@@ -211,7 +211,7 @@ static void free_small(struct sim *sim, struct heap_piece *p, uint64_t *ns)
 int frag_sim_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err)
 {
 	struct sim *sim = priv;
-	struct heap_piece *small = frag_addr_map_take(&sim->malloc.small, addr);
+	struct piece *small = frag_addr_map_take(&sim->malloc.small, addr);
 	struct given_page *given;
 	struct piece *big;
 

@@ -55,7 +55,7 @@ void frag_sim_managed_release(struct sim *sim)
 		frag_tree_remove(&m->regions, &r->node);
 		frag_host_free(r);
 	}
-	frag_simheap_release(&m->heap);
+	frag_simarena_release(&m->heap);
 	frag_addr_map_release(&m->small);
 }
 
@@ -228,9 +228,9 @@ static void region_close(struct sim *sim, struct region *r)
 static int alloc_small(struct sim *sim, uint64_t bytes, frag_addr_t *out, struct frag_err *err)
 {
 	struct sim_managed *m = &sim->managed;
-	struct heap_piece *p;
+	struct piece *p;
 
-	FRAG_CHECK_ALLOC(frag_simheap_reserve(&m->heap) && !frag_addr_map_reserve(&m->small),
+	FRAG_CHECK_ALLOC(frag_simarena_reserve(&m->heap) && !frag_addr_map_reserve(&m->small),
 			 "managed memory", err);
 	if (!frag_simheap_fits(&m->heap, bytes)) {
 		struct region *r = NULL;
@@ -262,7 +262,7 @@ int frag_sim_managed_free(void *priv, frag_addr_t addr, uint64_t *ns, struct fra
 {
 	struct sim *sim = priv;
 	struct sim_managed *m = &sim->managed;
-	struct heap_piece *p = frag_addr_map_take(&m->small, addr);
+	struct piece *p = frag_addr_map_take(&m->small, addr);
 	struct region *r;
 
 	*ns = 0;

@@ -196,7 +196,7 @@ int frag_simplace_init(struct place *p, uint64_t local_bytes, struct frag_err *e
 	*p = (struct place){ .low = CONTEXT_BASE + GRAIN,
 			     .top = RESERVE_BASE,
 			     .local_bytes = frag_round_up(local_bytes ?: LOCAL_BYTES, FRAG_PAGE) };
-	frag_simarena_init(&p->arena);
+	frag_simarena_init(&p->arena, false);
 	frag_slab_init(&p->nodes, sizeof(struct frag_tree_node));
 	if (reserve_nodes(p, err) || frag_slab_reserve(&p->arena.pieces, 8) ||
 	    frag_slab_reserve(&p->arena.chunks, 2)) {

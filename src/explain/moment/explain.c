@@ -84,33 +84,22 @@ static int find_oom(struct frag_explained *x, struct frag_err *err)
 	return 0;
 }
 
-struct when {
-	uint64_t us, event;
-	bool found;
-};
-
-static int find_time(void *ctx, const struct frag_event *e, size_t n, uint64_t first,
-		     struct frag_err *err)
+/* The last event up to a time. */
+static int find_time(struct frag_explained *x, struct frag_err *err)
 {
-	struct when *w = ctx;
+	const struct frag_trace_dev *dev = frag_events_dev(&x->in.events);
+	size_t n = 0;
 
-	(void)err;
-	if (!n || e[n - 1].time_us <= w->us) {
-		w->event = first + n - 1;
-		w->found |= n > 0;
-		return 0;
-	}
-	for (size_t i = 0; i < n && e[i].time_us <= w->us; i++) {
-		w->event = first + i;
-		w->found = true;
-	}
-	return 1;
+	while (n < dev->events_count && dev->events[n].time_us <= x->at.n)
+		n++;
+	if (!n)
+		return frag_fail(err, FRAG_EINPUT, "the first event comes later than that");
+	x->m.event = n - 1;
+	return 0;
 }
 
 static int find_moment(struct frag_explained *x, struct frag_err *err)
 {
-	struct when w = { .us = x->opt.at.n };
-
 	x->at = x->opt.at;
 	if (x->at.what == FRAG_AT_AUTO || x->at.what == FRAG_AT_OOM)
 		FRAG_TRY(frag_refusals_find(&x->in, &x->refusals, err));
@@ -128,11 +117,7 @@ static int find_moment(struct frag_explained *x, struct frag_err *err)
 		x->m.event = x->at.n;
 		return 0;
 	case FRAG_AT_TIME:
-		FRAG_TRY(frag_events_each(&x->in.events, find_time, &w, err));
-		if (!w.found)
-			return frag_fail(err, FRAG_EINPUT, "the first event comes later than that");
-		x->m.event = w.event;
-		return 0;
+		return find_time(x, err);
 	default:
 		return find_peak(x, err);
 	}
@@ -148,7 +133,7 @@ static int look(struct frag_explained *x, struct frag_err *err)
 
 	FRAG_TRY(frag_case_replay(&x->in, &s, err));
 	FRAG_TRY(frag_cursor_to(&s, m->event, err));
-	frag_cursor_loss(&s, &x->loss);
+	frag_run_look(s.run, s.now_us, &x->loss);
 	FRAG_TRY(frag_heap_view_take(&s, &x->view, err));
 	m->time_us = s.now_us;
 	m->peak_reserved_bytes = s.run->peak_reserved;

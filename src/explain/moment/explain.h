@@ -221,8 +221,17 @@ int frag_explain_rows(struct frag_explained *x, struct frag_err *err);
 int frag_explain_regained(struct frag_explained *x, struct frag_err *err);
 int frag_explain_oom(struct frag_explained *x, struct frag_err *err);
 int frag_explain_curves(struct frag_explained *x, struct frag_err *err);
-/* Frees the blocks of a row, or its activations, in a replay that is at the moment. */
-int frag_explain_free_row(const struct frag_explained *x, const struct frag_row *row,
-			  bool activations, struct frag_cursor *s, struct frag_err *err);
+
+/* What is otherwise than recorded up to a moment. */
+struct frag_explain_edit {
+	const struct frag_row *row; /* whose blocks are freed then; NULL: none */
+	bool activations;	    /* only activations of the row */
+	double smaller;		    /* batch of the moment's step, 0 = as it is */
+};
+/* Replays up to before `event`, at most the one after the moment. */
+int frag_explain_edited(const struct frag_explained *x, const struct frag_explain_edit *edit,
+			uint64_t event, struct frag_cursor *s, struct frag_err *err);
+/* The size of a request with a smaller batch. */
+uint64_t frag_explain_scaled(const struct frag_explained *x, uint64_t bytes, double by);
 
 #endif

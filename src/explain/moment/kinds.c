@@ -115,27 +115,17 @@ static void born(struct pass *p, const struct frag_event *e)
 			     true,     in_optimizer(p) };
 }
 
-static int on_events(void *ctx, const struct frag_event *e, size_t n, uint64_t first,
-		     struct frag_err *err)
+static void on_event(struct pass *p, const struct frag_event *e)
 {
-	struct pass *p = ctx;
-
-	(void)first;
-	(void)err;
-	for (size_t i = 0; i < n; i++, p->event++) {
-		if (p->step < p->h->count && p->event == p->h->steps[p->step].end) {
-			p->step++;
-			p->last_step_allocs = p->step_allocs;
-			p->step_allocs = 0;
-		}
-		if (e[i].kind > FRAG_EV_FREE_REQUESTED || e[i].slot >= p->slots)
-			continue;
-		if (e[i].kind == FRAG_EV_ALLOC)
-			born(p, &e[i]);
-		else if (p->births[e[i].slot].live)
-			count_kind(p, &p->births[e[i].slot], false);
+	if (p->step < p->h->count && p->event == p->h->steps[p->step].end) {
+		p->step++;
+		p->last_step_allocs = p->step_allocs;
+		p->step_allocs = 0;
 	}
-	return 0;
+	if (e->kind == FRAG_EV_ALLOC)
+		born(p, e);
+	else if (e->kind <= FRAG_EV_FREE_REQUESTED && p->births[e->slot].live)
+		count_kind(p, &p->births[e->slot], false);
 }
 
 static int open_pass(struct pass *p, struct frag_err *err)
@@ -173,16 +163,18 @@ int frag_kinds_find(const struct frag_events *ev, const struct frag_history *h,
 		    const struct frag_heap_view *view, struct frag_kind_of *out,
 		    struct frag_err *err)
 {
+	const struct frag_trace_dev *dev = frag_events_dev(ev);
 	struct pass p = { .h = h,
 			  .view = view,
 			  .out = out,
-			  .slots = frag_events_dev(ev)->slots_count,
+			  .slots = dev->slots_count,
 			  .stacks = ev->trace->stacks.count > 1 };
-	int rc;
+	int rc = open_pass(&p, err);
 
 	for (size_t i = 0; i < view->count; i++)
 		out[i] = (struct frag_kind_of){ FRAG_KIND_UNKNOWN, 0 };
-	rc = open_pass(&p, err) ?: frag_events_each(ev, on_events, &p, err);
+	for (; !rc && p.event < dev->events_count; p.event++)
+		on_event(&p, &dev->events[p.event]);
 	for (size_t i = 0; !rc && i < p.slots; i++)
 		if (p.births[i].live)
 			count_kind(&p, &p.births[i], true);

@@ -4,6 +4,7 @@
  * would return without them, which is replayed.
  */
 #include "explain.h"
+#include "explain/life_edit.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -170,27 +171,71 @@ int frag_explain_rows(struct frag_explained *x, struct frag_err *err)
 	return 0;
 }
 
-/* ---- what would be regained ----------------------------------------------------------------- */
+/* ---- replays with an edit ------------------------------------------------------------------- */
 
-int frag_explain_free_row(const struct frag_explained *x, const struct frag_row *row,
-			  bool activations, struct frag_cursor *s, struct frag_err *err)
+/* Sizes of permanent blocks do not follow the batch: weights, and gradients of the same size. */
+uint64_t frag_explain_scaled(const struct frag_explained *x, uint64_t bytes, double by)
 {
-	struct frag_run *run = s->run;
-
-	run->err = err;
+	if (!(by > 0) || bytes < 64 * FRAG_KIB)
+		return bytes;
 	for (size_t i = 0; i < x->view.count; i++) {
-		const struct frag_heap_block *h = &x->view.list[i];
-		struct frag_run_slot *slot = &run->slots[h->slot];
+		uint8_t k = x->kinds[i].kind;
 
-		if (slot->state != SLOT_LIVE || !same_key(key_of(x, h), row->key) ||
-		    (activations && x->kinds[i].kind != FRAG_KIND_ACTIVATION &&
-		     x->kinds[i].kind != FRAG_KIND_WITHIN))
-			continue;
-		slot->state = SLOT_EMPTY;
-		FRAG_TRY(run->policy.ops->free(run->policy.self, &slot->b, err));
+		if ((k == FRAG_KIND_PERMANENT || k == FRAG_KIND_OPTIMIZER || k == FRAG_KIND_KEPT) &&
+		    x->view.list[i].requested == bytes)
+			return bytes;
+	}
+	return FRAG_MAX((uint64_t)((double)bytes * by), (uint64_t)1);
+}
+
+static int add_edits(const struct frag_explained *x, const struct frag_explain_edit *edit,
+		     const struct frag_cursor *s, uint64_t event, struct frag_edit *e,
+		     struct frag_err *err)
+{
+	for (size_t i = 0; i < e->count; i++)
+		if (e->events[i].kind == FRAG_EV_ALLOC)
+			FRAG_TRY(frag_edit_resize(
+				e, e->first + i,
+				frag_explain_scaled(x, e->events[i].bytes, edit->smaller), err));
+	for (size_t i = 0; edit->row && i < x->view.count; i++) {
+		const struct frag_heap_block *h = &x->view.list[i];
+		uint8_t kind = x->kinds[i].kind;
+
+		if (s->run->slots[h->slot].state == SLOT_LIVE &&
+		    same_key(key_of(x, h), edit->row->key) &&
+		    (!edit->activations || kind == FRAG_KIND_ACTIVATION ||
+		     kind == FRAG_KIND_WITHIN))
+			FRAG_TRY(frag_edit_insert(e, event, FRAG_NEVER,
+						  (struct frag_event){ .kind = FRAG_EV_FREE,
+								       .slot = h->slot,
+								       .time_us = s->now_us },
+						  err));
 	}
 	return 0;
 }
+
+int frag_explain_edited(const struct frag_explained *x, const struct frag_explain_edit *edit,
+			uint64_t event, struct frag_cursor *s, struct frag_err *err)
+{
+	const struct frag_trace_dev *dev = frag_events_dev(&x->in.events);
+	FRAG_AUTO(frag_edit_release) struct frag_edit e = { .first = event };
+	FRAG_AUTO_FREE struct frag_event *events = NULL;
+	size_t n;
+
+	e.slots = dev->slots_count;
+	if (edit->smaller > 0) {
+		e.first = x->in.history.steps[x->step].first;
+		e.events = dev->events + e.first;
+		e.count = (size_t)(event - e.first);
+	}
+	if (e.first)
+		FRAG_TRY(frag_cursor_to(s, e.first - 1, err));
+	FRAG_TRY(add_edits(x, edit, s, event, &e, err));
+	FRAG_TRY(frag_edit_apply(&e, &events, &n, err));
+	return frag_run_feed(s->run, events, n, err);
+}
+
+/* ---- what would be regained ----------------------------------------------------------------- */
 
 /* Bytes reserved after a trim; row NULL: with all blocks, else without its own. */
 static int reserved_without(const struct frag_explained *x, const struct frag_row *row,
@@ -199,9 +244,8 @@ static int reserved_without(const struct frag_explained *x, const struct frag_ro
 	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
 
 	FRAG_TRY(frag_case_replay(&x->in, &s, err));
-	FRAG_TRY(frag_cursor_to(&s, x->m.event, err));
-	if (row)
-		FRAG_TRY(frag_explain_free_row(x, row, false, &s, err));
+	FRAG_TRY(frag_explain_edited(x, &(struct frag_explain_edit){ .row = row }, x->m.event + 1,
+				     &s, err));
 	FRAG_TRY(frag_cursor_trim(&s, err));
 	*reserved = frag_cursor_reserved(&s);
 	return 0;

@@ -22,6 +22,8 @@
 
 #define RAISES_MAX 8u
 
+enum outcome { REFUSED, UNCERTAIN, SERVED };
+
 struct trial {
 	struct frag_explained *x;
 	const struct frag_refusal *request;
@@ -35,117 +37,61 @@ struct change {
 	const struct frag_policy_spec *spec;
 	const struct frag_sim_config *card; /* with all of its memory */
 	uint64_t raised;		    /* limit */
-	const struct frag_row *row;	    /* whose blocks are freed */
-	bool activations, trim;		    /* only activations of the row */
-	double smaller;			    /* batch of this step, 0 = as it is */
+	struct frag_explain_edit edit;
+	bool trim;
+	/* found */
+	enum outcome out;
+	uint64_t spare; /* of the strictest limit */
 };
-
-enum outcome { REFUSED, UNCERTAIN, SERVED };
 
 /* ---- one replay up to the request --------------------------------------------------------- */
 
-/* Sizes of permanent blocks do not follow the batch: weights, and gradients of the same size. */
-static bool is_fixed_size(const struct frag_explained *x, uint64_t bytes)
-{
-	for (size_t i = 0; i < x->view.count; i++) {
-		uint8_t k = x->kinds[i].kind;
-
-		if ((k == FRAG_KIND_PERMANENT || k == FRAG_KIND_OPTIMIZER || k == FRAG_KIND_KEPT) &&
-		    x->view.list[i].requested == bytes)
-			return true;
-	}
-	return false;
-}
-
-static uint64_t scaled(const struct frag_explained *x, uint64_t bytes, double by)
-{
-	if (!(by > 0) || bytes < 64 * FRAG_KIB || is_fixed_size(x, bytes))
-		return bytes;
-	return FRAG_MAX((uint64_t)((double)bytes * by), (uint64_t)1);
-}
-
-/* To the request but without it; what follows its batch is made smaller in the request's step. */
-static int approach(struct frag_cursor *s, const struct trial *t, double smaller,
-		    struct frag_err *err)
-{
-	const struct frag_explained *x = t->x;
-	uint64_t event = x->m.event, from = event;
-
-	if (smaller > 0)
-		from = x->in.history.steps[x->step].first;
-	if (from)
-		FRAG_TRY(frag_cursor_to(s, from - 1, err));
-	for (uint64_t i = from; i < event; i++) {
-		struct frag_event e = frag_events_dev(&x->in.events)->events[i];
-
-		if (e.kind == FRAG_EV_ALLOC)
-			e.bytes = scaled(x, e.bytes, smaller) & FRAG_MAX_REQUEST;
-		FRAG_TRY(frag_run_feed(s->run, &e, 1, err));
-	}
-	return 0;
-}
-
-/* Asks for the request itself; nothing must have failed before that was served when recorded. */
-static int ask(struct frag_cursor *s, const struct trial *t, uint64_t bytes, bool *served,
-	       struct frag_err *err)
-{
-	struct frag_request req = { .bytes = bytes,
-				    .stream = t->request->stream,
-				    .pool = (uint16_t)t->request->pool };
-	struct frag_run *run = s->run;
-	struct frag_block block = { 0 };
-	int rc;
-
-	*served = false;
-	if (run->r.oom.happened)
-		return 0;
-	run->err = err;
-	rc = run->policy.ops->alloc(run->policy.self, &req, &block, err);
-	if (rc && rc != FRAG_OOM)
-		return rc;
-	*served = !rc;
-	return 0;
-}
-
-static int try_at(const struct trial *t, const struct change *c, uint64_t limit, bool *served,
-		  uint64_t *spare, struct frag_err *err)
+/* Nothing must have failed before the request that was served when recorded. */
+static int try_at(const struct trial *t, struct change *c, uint64_t limit, bool *served,
+		  struct frag_err *err)
 {
 	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
 	const struct frag_case *in = &t->x->in;
 	const struct frag_sim_config *card = c->card ? c->card : &in->target.card;
+	struct frag_event request = { .kind = FRAG_EV_REFUSED,
+				      .bytes = frag_explain_scaled(t->x, t->request->bytes,
+								   c->edit.smaller) &
+					       FRAG_MAX_REQUEST,
+				      .stream = (uint16_t)t->request->stream,
+				      .pool = (uint16_t)t->request->pool };
 	struct frag_run_options run;
+	uint64_t granted, left;
 
 	frag_case_run_options(in, &run);
 	run.limit_bytes = c->card ? UINT64_MAX : c->raised ? c->raised : limit;
 	run.restore = run.restore && !c->spec;
 	FRAG_TRY(frag_cursor_open(&s, &in->events, c->spec ? c->spec : in->spec, card, &run, err));
-	FRAG_TRY(approach(&s, t, c->smaller, err));
+	FRAG_TRY(frag_explain_edited(t->x, &c->edit, t->x->m.event, &s, err));
 	if (c->trim)
 		FRAG_TRY(frag_cursor_trim(&s, err));
-	if (c->row)
-		FRAG_TRY(frag_explain_free_row(t->x, c->row, c->activations, &s, err));
-	FRAG_TRY(ask(&s, t, scaled(t->x, t->request->bytes, c->smaller), served, err));
+	granted = s.run->granted_refusals;
+	request.time_us = s.now_us;
+	FRAG_TRY(frag_run_feed(s.run, &request, 1, err));
+	*served = s.run->granted_refusals > granted && !s.run->r.oom.happened;
 	limit = FRAG_MIN(run.limit_bytes, card->total_bytes - card->context_bytes);
-	*spare = limit - FRAG_MIN(frag_cursor_reserved(&s), limit);
+	left = limit - FRAG_MIN(frag_cursor_reserved(&s), limit);
+	c->spare = FRAG_MIN(c->spare, left);
 	return 0;
 }
 
-/* Under every limit that it may have been. spare: of the strictest. */
-static int try_change(const struct trial *t, const struct change *c, enum outcome *out,
-		      uint64_t *spare, struct frag_err *err)
+/* Under every limit that it may have been. */
+static int try_change(const struct trial *t, struct change *c, struct frag_err *err)
 {
 	size_t n = c->card || c->raised ? 1 : t->limits_count, count = 0;
 
-	*spare = UINT64_MAX;
+	c->spare = UINT64_MAX;
 	for (size_t i = 0; i < n; i++) {
-		uint64_t left;
 		bool served;
 
-		FRAG_TRY(try_at(t, c, t->limits[i], &served, &left, err));
+		FRAG_TRY(try_at(t, c, t->limits[i], &served, err));
 		count += served;
-		*spare = FRAG_MIN(*spare, left);
 	}
-	*out = count == n ? SERVED : count ? UNCERTAIN : REFUSED;
+	c->out = count == n ? SERVED : count ? UNCERTAIN : REFUSED;
 	return 0;
 }
 
@@ -181,18 +127,6 @@ static uint64_t steps_of(const struct trial *t, uint64_t spare)
 	return t->leak > 0 && steps < 1e15 ? (uint64_t)steps : UINT64_MAX;
 }
 
-/* ---- another setting -------------------------------------------------------------------- */
-
-/* What became of the request under a setting that completed up to it. */
-static int try_setting(const struct trial *t, const struct frag_tune_try *one, enum outcome *out,
-		       uint64_t *spare, struct frag_err *err)
-{
-	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
-
-	FRAG_TRY(frag_policy_spec_parse(one->text, &spec, err));
-	return try_change(t, &(struct change){ .spec = spec }, out, spare, err);
-}
-
 /* The simplest setting of tune's with which all up to the request is served, and the request. */
 static int setting(const struct trial *t, struct frag_err *err)
 {
@@ -200,45 +134,41 @@ static int setting(const struct trial *t, struct frag_err *err)
 	struct frag_trace_dev upto = *frag_events_dev(&c->events);
 	struct frag_plan_env env = { .threads = c->threads, .card = c->target.card };
 	FRAG_AUTO(frag_tune_release) struct frag_tune tune = { 0 };
-	const struct frag_tune_try *best = NULL;
-	enum outcome so_far = REFUSED, out;
-	uint64_t spare, best_spare = 0;
+	const struct frag_tune_try *with = NULL;
+	struct change best = { .out = REFUSED };
 	struct frag_remedy *r;
 
-	if (c->events.path || strcmp(frag_policy_spec_ops(c->spec)->name, "pytorch") != 0)
-		return 0;
 	upto.events_count = (size_t)t->x->m.event;
-	if (!upto.events_count)
+	if (strcmp(frag_policy_spec_ops(c->spec)->name, "pytorch") != 0 || !upto.events_count)
 		return 0;
 	frag_case_run_options(c, &env.run);
 	env.run.skip_oom = false;
 	FRAG_TRY(frag_tune_settings(&env, &upto, c->target.seed, &tune, err));
-	for (unsigned changed = 0; so_far != SERVED && changed < 8; changed++)
-		for (size_t i = 0; so_far != SERVED && i < tune.tries_count; i++) {
+	for (unsigned changed = 0; changed < 8; changed++)
+		for (size_t i = 0; best.out != SERVED && i < tune.tries_count; i++) {
 			const struct frag_tune_try *one = &tune.tries[i];
+			FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
+			struct change change;
 
 			if (one->changed_count != changed || !one->completed || !one->conf)
 				continue;
-			FRAG_TRY(try_setting(t, one, &out, &spare, err));
-			if (out <= so_far)
-				continue;
-			so_far = out;
-			best = one;
-			best_spare = spare;
+			FRAG_TRY(frag_policy_spec_parse(one->text, &spec, err));
+			change = (struct change){ .spec = spec };
+			FRAG_TRY(try_change(t, &change, err));
+			with = change.out > best.out ? one : with;
+			best = change.out > best.out ? change : best;
 		}
-	if (!best) {
+	if (!with) {
 		add(t, REFUSED, "another allocator setting: none of %zu serves it",
 		    tune.tries_count)
 			->tried_count = tune.tries_count;
 		return 0;
 	}
-	r = add(t, so_far, "another allocator setting");
-	r->steps_count = steps_of(t, best_spare);
-	r->line = frag_answer_print(t->x->texts, "export PYTORCH_CUDA_ALLOC_CONF=%s", best->conf);
+	r = add(t, best.out, "another allocator setting");
+	r->steps_count = steps_of(t, best.spare);
+	r->line = frag_answer_print(t->x->texts, "export PYTORCH_CUDA_ALLOC_CONF=%s", with->conf);
 	return 0;
 }
-
-/* ---- a higher limit --------------------------------------------------------------------- */
 
 /* A limit below the card is one's own, or that of whoever shares the card. */
 static int raise_limit(const struct trial *t, struct frag_err *err)
@@ -246,8 +176,7 @@ static int raise_limit(const struct trial *t, struct frag_err *err)
 	const struct frag_sim_config *card = &t->x->in.target.card;
 	uint64_t room = card->total_bytes - card->context_bytes, limit = t->x->m.limit_bytes;
 	uint64_t by = frag_round_up(FRAG_MAX(t->request->bytes / 8, 64 * FRAG_MIB), FRAG_PAGE);
-	uint64_t low = t->limits[t->limits_count - 1], high = 0, spare = 0, left;
-	enum outcome out = REFUSED;
+	uint64_t low = t->limits[t->limits_count - 1], high = 0, spare = 0;
 	struct frag_remedy *r;
 	struct change c = { 0 };
 
@@ -255,10 +184,10 @@ static int raise_limit(const struct trial *t, struct frag_err *err)
 	for (unsigned i = 0; i < RAISES_MAX && low < room && !(high && high - low <= by / 4); i++) {
 		c.raised = high ? frag_round_up(low + (high - low) / 2, FRAG_PAGE)
 				: FRAG_MIN(low + by, room);
-		FRAG_TRY(try_change(t, &c, &out, &left, err));
-		by *= high || out ? 1 : 2;
-		spare = out ? left : spare;
-		*(out ? &high : &low) = c.raised;
+		FRAG_TRY(try_change(t, &c, err));
+		by *= high || c.out ? 1 : 2;
+		spare = c.out ? c.spare : spare;
+		*(c.out ? &high : &low) = c.raised;
 	}
 	if (!high)
 		return 0;
@@ -270,95 +199,79 @@ static int raise_limit(const struct trial *t, struct frag_err *err)
 	return 0;
 }
 
-/* ---- less held -------------------------------------------------------------------------- */
-
 static int empty_cache(const struct trial *t, struct frag_err *err)
 {
-	const struct change c = { .trim = true };
-	enum outcome out;
-	uint64_t spare;
+	struct change c = { .trim = true };
 
 	if (!frag_policy_spec_ops(t->x->in.spec)->trim)
 		return 0;
-	FRAG_TRY(try_change(t, &c, &out, &spare, err));
-	add(t, out, "empty_cache before the request")->line =
-		out ? "torch.cuda.empty_cache()" : NULL;
+	FRAG_TRY(try_change(t, &c, err));
+	add(t, c.out, "empty_cache before the request")->line =
+		c.out ? "torch.cuda.empty_cache()" : NULL;
 	return 0;
 }
 
-static int without_row(const struct trial *t, const struct change *c, uint64_t bytes,
+static int without_row(const struct trial *t, struct frag_explain_edit edit, uint64_t bytes,
 		       const char *before, const char *after, struct frag_err *err)
 {
-	enum outcome out;
-	uint64_t spare;
+	struct change c = { .edit = edit };
 
-	FRAG_TRY(try_change(t, c, &out, &spare, err));
-	add(t, out, "%s%.200s (%s%s)", before, c->row->site, FRAG_BYTES(bytes), after)->bytes =
+	if (!edit.row || frag_policy_spec_ops(t->x->in.spec)->flags & FRAG_POLICY_STACK)
+		return 0;
+	FRAG_TRY(try_change(t, &c, err));
+	add(t, c.out, "%s%.200s (%s%s)", before, edit.row->site, FRAG_BYTES(bytes), after)->bytes =
 		bytes;
 	return 0;
 }
 
 static uint64_t activations_of(const struct frag_row *row)
 {
-	return row->kind_bytes[FRAG_KIND_ACTIVATION] + row->kind_bytes[FRAG_KIND_WITHIN];
+	return row ? row->kind_bytes[FRAG_KIND_ACTIVATION] + row->kind_bytes[FRAG_KIND_WITHIN] : 0;
 }
 
 /* The call site with most activations: a backward pass could compute them again. */
-static const struct frag_row *largest_activations(const struct frag_explained *x)
-{
-	const struct frag_row *most = NULL;
-
-	for (size_t i = 0; i < x->rows_count; i++)
-		if (activations_of(&x->rows[i]) > (most ? activations_of(most) : 0))
-			most = &x->rows[i];
-	return most;
-}
-
 static int checkpointing(const struct trial *t, struct frag_err *err)
 {
-	const struct change c = { .row = largest_activations(t->x), .activations = true };
+	struct frag_explain_edit edit = { .activations = true };
 
-	if (!c.row || frag_policy_spec_ops(t->x->in.spec)->flags & FRAG_POLICY_STACK)
-		return 0;
-	return without_row(t, &c, activations_of(c.row), "activation checkpointing around ",
+	for (size_t i = 0; i < t->x->rows_count; i++)
+		if (activations_of(&t->x->rows[i]) > activations_of(edit.row))
+			edit.row = &t->x->rows[i];
+	return without_row(t, edit, activations_of(edit.row), "activation checkpointing around ",
 			   " of activations live", err);
 }
 
 static int top_holders(const struct trial *t, struct frag_err *err)
 {
 	const struct frag_explained *x = t->x;
-	const struct change most = { .row = x->rows_count ? &x->rows[0] : NULL };
-	const struct change pins = { .row = x->pinning_count ? &x->rows[x->pinning[0]] : NULL };
+	const struct frag_row *most = x->rows_count ? &x->rows[0] : NULL;
+	const struct frag_row *pins = x->pinning_count ? &x->rows[x->pinning[0]] : NULL;
 
-	if (frag_policy_spec_ops(x->in.spec)->flags & FRAG_POLICY_STACK)
-		return 0;
-	if (pins.row)
-		FRAG_TRY(without_row(t, &pins, pins.row->non_releasable_bytes,
-				     "freeing the blocks of ", " that they pin", err));
-	if (!most.row || most.row == pins.row)
-		return 0;
-	return without_row(t, &most, most.row->allocated_bytes, "freeing the blocks of ", " live",
-			   err);
+	FRAG_TRY(without_row(t, (struct frag_explain_edit){ .row = pins },
+			     pins ? pins->non_releasable_bytes : 0, "freeing the blocks of ",
+			     " that they pin", err));
+	return most == pins
+		       ? 0
+		       : without_row(t, (struct frag_explain_edit){ .row = most },
+				     most->allocated_bytes, "freeing the blocks of ", " live", err);
 }
-
-/* ---- a smaller batch -------------------------------------------------------------------- */
 
 static int smaller_batch(const struct trial *t, struct frag_err *err)
 {
 	const struct frag_history *h = &t->x->in.history;
 	double low = SMALLEST_BATCH, high = 1, less; /* low serves, high does not */
-	struct change c = { .smaller = low };
-	enum outcome out, one;
-	uint64_t spare, unused;
+	struct change c = { .edit.smaller = low };
+	enum outcome out;
 
-	if (t->x->in.events.path || h->from == FRAG_STEPS_NONE || h->from == FRAG_STEPS_WINDOWS ||
+	if (h->from == FRAG_STEPS_NONE || h->from == FRAG_STEPS_WINDOWS ||
 	    t->x->m.event > SHRINK_EVENTS / SHRINK_ROUNDS)
 		return 0;
-	FRAG_TRY(try_change(t, &c, &out, &spare, err));
+	FRAG_TRY(try_change(t, &c, err));
+	out = c.out;
 	for (unsigned i = 0; out == SERVED && i < SHRINK_ROUNDS; i++) {
-		c.smaller = (low + high) / 2;
-		FRAG_TRY(try_change(t, &c, &one, &unused, err));
-		*(one == SERVED ? &low : &high) = c.smaller;
+		c.edit.smaller = (low + high) / 2;
+		FRAG_TRY(try_change(t, &c, err));
+		*(c.out == SERVED ? &low : &high) = c.edit.smaller;
 	}
 	less = ceil(100 * (1 - low)) / 100; /* whole percent: that much is enough */
 	add(t, out,
@@ -369,9 +282,7 @@ static int smaller_batch(const struct trial *t, struct frag_err *err)
 	return 0;
 }
 
-/* ---- the next card ---------------------------------------------------------------------- */
-
-/* The smallest one that leaves a process more than this. */
+/* The smallest card that leaves a process more than this. */
 static const struct frag_gpu *next_larger(uint64_t bytes)
 {
 	const struct frag_gpu *next = NULL, *all;
@@ -387,27 +298,27 @@ static const struct frag_gpu *next_larger(uint64_t bytes)
 
 static int next_card(const struct trial *t, struct frag_err *err)
 {
-	const struct frag_case *c = &t->x->in;
+	const struct frag_case *in = &t->x->in;
 	const struct frag_gpu *gpu;
 	uint64_t least =
-		c->limit_bytes == UINT64_MAX ? t->x->refused.reserved_bytes : c->limit_bytes;
-	enum outcome out = REFUSED;
-	uint64_t spare = 0;
+		in->limit_bytes == UINT64_MAX ? t->x->refused.reserved_bytes : in->limit_bytes;
+	struct change c = { 0 };
 
-	for (unsigned tried = 0; !out && tried < CARDS_TRIED && (gpu = next_larger(least));
+	for (unsigned tried = 0; !c.out && tried < CARDS_TRIED && (gpu = next_larger(least));
 	     tried++) {
-		struct frag_sim_config card = c->target.card;
+		struct frag_sim_config card = in->target.card;
 
 		card.total_bytes = gpu->total_bytes;
 		card.context_bytes = gpu->context_bytes;
-		FRAG_TRY(try_change(t, &(struct change){ .card = &card }, &out, &spare, err));
+		c.card = &card;
+		FRAG_TRY(try_change(t, &c, err));
 		least = gpu->total_bytes - gpu->context_bytes;
 	}
-	if (out)
-		add(t, out, "a larger card: %s or more, with all of its memory", gpu->label)
-			->steps_count = steps_of(t, spare);
+	if (c.out)
+		add(t, c.out, "a larger card: %s or more, with all of its memory", gpu->label)
+			->steps_count = steps_of(t, c.spare);
 	else
-		add(t, out, "a larger card: no known card serves it");
+		add(t, REFUSED, "a larger card: no known card serves it");
 	return 0;
 }
 
@@ -463,6 +374,11 @@ static int find_leak(struct trial *t, struct frag_err *err)
 
 int frag_explain_oom(struct frag_explained *x, struct frag_err *err)
 {
+	/* what can be done at once comes first */
+	static int (*const remedies[])(const struct trial *t, struct frag_err *err) = {
+		setting,     smaller_batch, checkpointing, raise_limit,
+		empty_cache, top_holders,   next_card,
+	};
 	struct trial t = { .x = x,
 			   .request = &x->refusal->r,
 			   .limits = { x->in.limit_bytes },
@@ -474,11 +390,7 @@ int frag_explain_oom(struct frag_explained *x, struct frag_err *err)
 	}
 	fill(x);
 	FRAG_TRY(find_leak(&t, err));
-	FRAG_TRY(setting(&t, err));
-	FRAG_TRY(smaller_batch(&t, err));
-	FRAG_TRY(checkpointing(&t, err));
-	FRAG_TRY(raise_limit(&t, err));
-	FRAG_TRY(empty_cache(&t, err));
-	FRAG_TRY(top_holders(&t, err));
-	return next_card(&t, err);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(remedies); i++)
+		FRAG_TRY(remedies[i](&t, err));
+	return 0;
 }

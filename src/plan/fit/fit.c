@@ -106,19 +106,6 @@ static int bisect(struct search *s, uint64_t fails, uint64_t *border)
 	return 0;
 }
 
-/* Replays on a card of 1 TiB; if it fails there, on halves of it, since a policy that reserves
- * addresses by the size of the card runs out of them on large cards: expandable segments with
- * hundreds of streams. *pages: of the last of them. */
-static int probe_ample(struct search *s, struct frag_probe *out, uint64_t *pages)
-{
-	for (*pages = AMPLE_PAGES; *pages >= LEAST_AMPLE_PAGES; *pages /= 2) {
-		FRAG_TRY(probe_card(s, capacity_of(s, *pages), s->context, out));
-		if (out->completed)
-			break;
-	}
-	return 0;
-}
-
 /* A capacity at which it completes: the peak of the ample run, or more if the policy depends on the
  * size of the card: s->upper. Not possible: it completes nowhere. */
 static int find_upper(struct search *s)
@@ -127,7 +114,13 @@ static int find_upper(struct search *s)
 	uint64_t ample, upper;
 	bool completed = false;
 
-	FRAG_TRY(probe_ample(s, &p, &ample));
+	/* if it fails there, on halves of it, since a policy that reserves addresses by the size of
+	 * the card runs out of them on large cards: expandable segments with hundreds of streams */
+	for (ample = AMPLE_PAGES; ample >= LEAST_AMPLE_PAGES; ample /= 2) {
+		FRAG_TRY(probe_card(s, capacity_of(s, ample), s->context, &p));
+		if (p.completed)
+			break;
+	}
 	s->task->fit.possible = p.completed;
 	if (!p.completed)
 		return 0;
@@ -167,18 +160,6 @@ static int look_around(struct search *s, uint64_t lowest, uint64_t at, uint64_t 
 	for (unsigned i = 1; i < EVEN_PROBES && upper > lowest && may_look(s); i++)
 		FRAG_TRY(try_pages(s, lowest + (upper - lowest) * i / EVEN_PROBES, &completed));
 	return 0;
-}
-
-/* The smallest completion seen, and the largest failure below it. */
-static uint64_t smallest_completed(const struct search *s, uint64_t lowest, uint64_t *fails)
-{
-	*fails = lowest - 1;
-	for (size_t i = 0; i < s->count; i++) {
-		if (s->tried[i].completed)
-			return s->tried[i].pages;
-		*fails = FRAG_MAX(*fails, s->tried[i].pages);
-	}
-	FRAG_BUG("nothing completed");
 }
 
 /* Failures above the minimum as gaps; *safe: the first completion above the last of them. */
@@ -243,13 +224,16 @@ static int search_border(struct search *s)
 
 	FRAG_TRY(bisect(s, lowest - 1, &min));
 	for (unsigned i = 0; i < DESCENTS_MAX; i++) {
-		uint64_t now;
+		uint64_t before = min;
+		size_t k = 0;
 
 		FRAG_TRY(look_around(s, lowest, min, s->upper));
-		now = smallest_completed(s, lowest, &fails);
-		if (now == min)
+		/* the smallest completion seen, and the largest failure below it */
+		for (fails = lowest - 1; !s->tried[k].completed; k++)
+			fails = FRAG_MAX(fails, s->tried[k].pages);
+		min = s->tried[k].pages;
+		if (min == before)
 			break;
-		min = now;
 		FRAG_TRY(bisect(s, fails, &min));
 	}
 	return close_gaps(s, min);
@@ -284,17 +268,6 @@ struct fit_crew {
 	struct frag_ticks ticks;
 };
 
-static int fit_one(struct search *s, const struct fit_crew *c)
-{
-	FRAG_TRY(find_upper(s));
-	if (s->task->fit.possible) {
-		FRAG_TRY(search_border(s));
-		FRAG_TRY(try_gpus(s, c->gpus, c->gpus_count));
-	}
-	s->task->fit.complete = true;
-	return 0;
-}
-
 static void run_task(void *ctx, size_t i)
 {
 	struct fit_crew *c = ctx;
@@ -308,7 +281,10 @@ static void run_task(void *ctx, size_t i)
 	*s = (struct search){
 		.env = c->env, .task = t, .context = c->env->card.context_bytes, .ticks = &c->ticks
 	};
-	t->rc = fit_one(s, c);
+	t->rc = find_upper(s);
+	if (!t->rc && t->fit.possible)
+		t->rc = search_border(s) ?: try_gpus(s, c->gpus, c->gpus_count);
+	t->fit.complete = !t->rc;
 	frag_host_free(s);
 	if (t->rc == FRAG_EINTR)
 		t->rc = 0; /* see t->fit.complete */

@@ -30,15 +30,6 @@ int frag_fit_policies(struct frag_policy_texts *policies, struct frag_err *err)
 
 /* ---- rows: one policy on all traces ---------------------------------------------- */
 
-/* Does row b ask for the same replays as row a? */
-static bool same_row(const struct frag_fit_row *a, const struct frag_fit_row *b, size_t units)
-{
-	for (size_t i = 0; i < units; i++)
-		if (strcmp(frag_policy_spec_echo(a->specs[i]), frag_policy_spec_echo(b->specs[i])))
-			return false;
-	return true;
-}
-
 static void row_release(struct frag_fit_row *row, size_t units)
 {
 	for (size_t i = 0; row->specs && i < units; i++)
@@ -47,28 +38,33 @@ static void row_release(struct frag_fit_row *row, size_t units)
 	*row = (struct frag_fit_row){ 0 };
 }
 
-/* A row unless it repeats one, or a trace does not say what it was recorded with. */
+/* A row unless it asks for the same replays as another one, or a trace does not say what it was
+ * recorded with. */
 static int add_row(struct frag_fit_cards *f, const char *text, struct frag_err *err)
 {
-	struct frag_fit_row *row = &f->rows[f->rows_count];
+	struct frag_fit_row *row = &f->rows[f->rows_count++];
 	size_t units = f->units.units_count;
 	bool known = true;
-	int rc = 0;
 
 	row->text = text;
-	row->specs = frag_host_calloc(units, sizeof(struct frag_policy_spec *));
-	FRAG_CHECK_ALLOC(row->specs, "policies", err);
-	for (size_t i = 0; !rc && known && i < units; i++) {
-		rc = frag_recording_spec(f->units.units[i].trace, text, &row->specs[i], err);
+	FRAG_TRY_CALLOC(row->specs, units, "policies", err);
+	for (size_t i = 0; known && i < units; i++) {
+		FRAG_TRY(frag_recording_spec(f->units.units[i].trace, text, &row->specs[i], err));
 		known = row->specs[i] != NULL;
 	}
-	for (size_t i = 0; !rc && known && i < f->rows_count; i++)
-		known = !same_row(&f->rows[i], row, units);
-	if (rc || !known)
+	for (const struct frag_fit_row *x = f->rows; known && x < row; x++) {
+		size_t same = 0;
+
+		while (same < units && !strcmp(frag_policy_spec_echo(x->specs[same]),
+					       frag_policy_spec_echo(row->specs[same])))
+			same++;
+		known = same < units;
+	}
+	if (!known) {
 		row_release(row, units);
-	else
-		f->rows_count++;
-	return rc;
+		f->rows_count--;
+	}
+	return 0;
 }
 
 static int make_rows(struct frag_fit_cards *f, const struct frag_policy_texts *policies,
@@ -77,24 +73,15 @@ static int make_rows(struct frag_fit_cards *f, const struct frag_policy_texts *p
 	FRAG_TRY_CALLOC(f->rows, policies->count, "policies", err);
 	for (size_t i = 0; i < policies->count; i++)
 		FRAG_TRY(add_row(f, policies->text[i], err));
-	for (size_t i = 0; !f->rows_count && i < f->units.units_count; i++)
+	if (f->rows_count)
+		return 0;
+	for (size_t i = 0; i < f->units.units_count; i++)
 		FRAG_TRY(frag_recorded_invalid(f->units.units[i].trace, err));
-	if (!f->rows_count)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "no policy to try: no trace holds the settings that it was "
-				 "recorded with");
-	return 0;
+	return frag_fail(err, FRAG_EUSAGE,
+			 "no policy to try: no trace holds the settings that it was recorded with");
 }
 
 /* ---- the search ------------------------------------------------------------------ */
-
-/* Does the policy spend 1 % of the recorded time in the driver, on a card that is large enough? */
-static bool is_costly(const struct frag_unit *unit, const struct frag_fit *fit)
-{
-	uint64_t us = last_us(unit);
-
-	return us && (double)fit->driver_ns / 1e3 >= COSTLY_RATIO * (double)us;
-}
 
 /* The worst unit decides. */
 static void sum_row(struct frag_fit_cards *f, struct frag_fit_row *row)
@@ -104,12 +91,13 @@ static void sum_row(struct frag_fit_cards *f, struct frag_fit_row *row)
 	for (size_t i = 0; i < f->units.units_count; i++) {
 		const struct frag_fit *fit = &row->tasks[i].fit;
 		bool possible = row->possible;
+		uint64_t us = last_us(&f->units.units[i]);
 
 		row->complete &= fit->complete;
 		row->possible &= fit->possible;
 		row->gpus &= row->tasks[i].gpus;
 		row->probes += fit->probes_count;
-		row->costly |= is_costly(&f->units.units[i], fit);
+		row->costly |= us && (double)fit->driver_ns / 1e3 >= COSTLY_RATIO * (double)us;
 		/* one that never completes is worse than any other */
 		if (possible && (!fit->possible || fit->min_capacity_bytes > row->min_bytes)) {
 			row->min_bytes = fit->min_capacity_bytes;
@@ -122,19 +110,6 @@ static void sum_row(struct frag_fit_cards *f, struct frag_fit_row *row)
 	f->interrupted += !row->complete;
 	if (!row->complete || !row->possible)
 		row->gpus = 0;
-}
-
-/* The first error in the order of the tasks. */
-static int first_error(const struct frag_fit_task *tasks, size_t count, struct frag_err *err)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (tasks[i].rc) {
-			*err = tasks[i].err;
-			return frag_err_prefix(err, "policy '%s'",
-					       frag_policy_spec_text(tasks[i].spec));
-		}
-	}
-	return 0;
 }
 
 static int search(struct frag_fit_cards *f, unsigned threads, struct frag_err *err)
@@ -159,8 +134,13 @@ static int search(struct frag_fit_cards *f, unsigned threads, struct frag_err *e
 	env.watch = progress.watch;
 	rc = frag_fit_run(&env, f->catalog.cards, f->catalog.count, f->tasks, count, err);
 	frag_progress_end(&progress);
-	if (!rc)
-		rc = first_error(f->tasks, count, err);
+	/* the first error in the order of the tasks */
+	for (size_t i = 0; !rc && i < count; i++)
+		if (f->tasks[i].rc) {
+			*err = f->tasks[i].err;
+			rc = frag_err_prefix(err, "policy '%s'",
+					     frag_policy_spec_text(f->tasks[i].spec));
+		}
 	for (size_t r = 0; !rc && r < f->rows_count; r++)
 		sum_row(f, &f->rows[r]);
 	return rc;
@@ -236,30 +216,24 @@ bool frag_fit_roomy(const struct frag_fit_cards *f, const struct frag_fit_row *r
 	       frag_fit_room(f, g, &f->headroom) >= frag_fit_peak(f, row);
 }
 
-/* Those that do not cost time come first, then what reserves least. */
-static bool better(const struct frag_fit_cards *f, size_t a, size_t b)
-{
-	const struct frag_fit_row *x = &f->rows[a], *y = &f->rows[b];
-
-	if (x->costly != y->costly)
-		return y->costly;
-	return x->ample_bytes < y->ample_bytes;
-}
-
 size_t frag_fit_best_row(const struct frag_fit_cards *f, size_t g)
 {
-	size_t best = SIZE_MAX;
+	const struct frag_fit_row *best = NULL;
 
-	for (size_t r = 0; r < f->rows_count; r++) {
-		bool now = best != SIZE_MAX && frag_fit_roomy(f, &f->rows[best], g);
+	/* those that do not cost time come first, then what reserves least */
+	for (const struct frag_fit_row *x = f->rows; x < f->rows + f->rows_count; x++) {
+		int order = 0;
 
-		if (!(f->rows[r].gpus >> g & 1) || (now && !frag_fit_roomy(f, &f->rows[r], g)))
+		if (!(x->gpus >> g & 1))
 			continue;
-		if (best == SIZE_MAX || (!now && frag_fit_roomy(f, &f->rows[r], g)) ||
-		    better(f, r, best))
-			best = r;
+		if (best)
+			order = FRAG_ORDER(frag_fit_roomy(f, best, g), frag_fit_roomy(f, x, g))
+					?: FRAG_ORDER(x->costly, best->costly)
+					?: FRAG_ORDER(x->ample_bytes, best->ample_bytes);
+		if (!best || order < 0)
+			best = x;
 	}
-	return best;
+	return best ? (size_t)(best - f->rows) : SIZE_MAX;
 }
 
 size_t frag_fit_card(const struct frag_fit_cards *f, size_t row, bool others)

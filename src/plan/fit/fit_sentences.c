@@ -48,18 +48,6 @@ void frag_fit_remarks(const struct frag_fit_cards *f, struct frag_answer *a)
 				   (unsigned long long)refused);
 }
 
-/* What no card helps against. */
-static void say_never(const struct frag_fit_cards *f, const struct frag_fit_row *row,
-		      struct frag_answer *a)
-{
-	const char *limit = f->target->limit.text;
-
-	if (row->complete && !row->possible)
-		frag_answer_say(a, "never: %s fails on %s even with 1 TiB%s%s",
-				frag_fit_row_name(row), f->units.units[row->worst].label,
-				limit ? ", because of --limit " : "", limit ? limit : "");
-}
-
 static void say_gaps(const struct frag_fit_row *row, const struct frag_unit *unit,
 		     const struct frag_fit *fit, struct frag_answer *a)
 {
@@ -84,26 +72,26 @@ static void say_gaps(const struct frag_fit_row *row, const struct frag_unit *uni
 			(unsigned long long)fit->safe_capacity_bytes);
 }
 
-static void say_search(const struct frag_fit_cards *f, const struct frag_fit_row *row,
-		       struct frag_answer *a)
+void frag_fit_say_rows(const struct frag_fit_cards *f, struct frag_answer *a)
 {
-	for (size_t i = 0; row->possible && i < f->units.units_count; i++) {
-		const struct frag_fit *fit = &row->tasks[i].fit;
+	const char *limit = f->target->limit.text;
 
-		if (fit->complete && fit->narrow)
+	for (const struct frag_fit_row *r = f->rows; r < f->rows + f->rows_count; r++)
+		if (r->complete && !r->possible) /* what no card helps against */
+			frag_answer_say(a, "never: %s fails on %s even with 1 TiB%s%s",
+					frag_fit_row_name(r), f->units.units[r->worst].label,
+					limit ? ", because of --limit " : "", limit ? limit : "");
+	for (size_t k = 0; k < f->rows_count * f->units.units_count; k++) {
+		const struct frag_fit_row *row = &f->rows[k / f->units.units_count];
+		const struct frag_unit *unit = &f->units.units[k % f->units.units_count];
+		const struct frag_fit *fit = &row->tasks[k % f->units.units_count].fit;
+
+		if (row->possible && fit->complete && fit->narrow)
 			frag_answer_say(a,
 					"larger cards on which %s might fail on %s were not "
 					"searched for: a replay makes too many driver calls",
-					frag_fit_row_name(row), f->units.units[i].label);
-		if (fit->complete && fit->gaps_seen)
-			say_gaps(row, &f->units.units[i], fit, a);
+					frag_fit_row_name(row), unit->label);
+		if (row->possible && fit->complete && fit->gaps_seen)
+			say_gaps(row, unit, fit, a);
 	}
-}
-
-void frag_fit_say_rows(const struct frag_fit_cards *f, struct frag_answer *a)
-{
-	for (size_t r = 0; r < f->rows_count; r++)
-		say_never(f, &f->rows[r], a);
-	for (size_t r = 0; r < f->rows_count; r++)
-		say_search(f, &f->rows[r], a);
 }

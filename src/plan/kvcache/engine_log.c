@@ -11,38 +11,43 @@
 #define LINE_MAX_BYTES 4096u
 #define GIB_MOST 1e6
 
-enum what { TOKENS, BLOCKS, WEIGHTS, PROFILE, GRAPHS, CACHE, CACHE_HALF, LISTENS, TOO_SMALL };
+/* What follows: a count of tokens or blocks; bytes, of which the most, the least, those of a half;
+ * nothing. */
+enum kind { TOKENS, BLOCKS, MOST, LEAST, HALF, IS };
+#define AT(member) offsetof(struct frag_engine_log, member)
 
 /* A line with `line` (NULL: any), then `before`, then the number. Both call GiB GB, too. */
 static const struct row {
 	const char *line, *before;
-	enum what what;
+	enum kind kind;
+	size_t at; /* of the member that takes it */
 } rows[] = {
-	{ NULL, "GPU KV cache size:", TOKENS },
-	{ NULL, "max_total_num_tokens=", TOKENS },
-	{ NULL, "# GPU blocks:", BLOCKS },
-	{ NULL, "# cuda blocks:", BLOCKS },
-	{ NULL, "# CUDA blocks:", BLOCKS },
-	{ NULL, "Model loading took ", WEIGHTS },
-	{ NULL, "Loading model weights took ", WEIGHTS },
-	{ "Load weight end", "mem usage=", WEIGHTS },
-	{ NULL, "activation peak memory takes ", PROFILE },
-	{ "Graph capturing finished", ", took ", GRAPHS },
-	{ "Capture cuda graph end", "mem usage=", GRAPHS },
-	{ "CUDA graph end", "mem usage=", GRAPHS },
-	{ NULL, "Available KV cache memory:", CACHE },
-	{ NULL, "reserved for KV Cache is ", CACHE },
-	{ "KV Cache is allocated", ", K size:", CACHE_HALF },
-	{ "KV Cache is allocated", ", KV size:", CACHE },
-	{ NULL, "Application startup complete", LISTENS },
-	{ NULL, "Uvicorn running on", LISTENS },
-	{ NULL, "No available memory for the cache blocks", TOO_SMALL },
-	{ NULL, "larger than the maximum number of tokens that can be stored in KV cache",
-	  TOO_SMALL },
-	{ NULL, "larger than the available KV cache memory", TOO_SMALL },
-	{ NULL, "is less than desired GPU memory utilization", TOO_SMALL },
-	{ NULL, "Not enough memory. Please try to increase --mem-fraction-static", TOO_SMALL },
-	{ NULL, "Loaded weights leave no GPU memory for the KV cache", TOO_SMALL },
+	{ NULL, "GPU KV cache size:", TOKENS, AT(tokens) },
+	{ NULL, "max_total_num_tokens=", TOKENS, AT(tokens) },
+	{ NULL, "# GPU blocks:", BLOCKS, AT(tokens) },
+	{ NULL, "# cuda blocks:", BLOCKS, AT(tokens) },
+	{ NULL, "# CUDA blocks:", BLOCKS, AT(tokens) },
+	{ NULL, "Model loading took ", MOST, AT(weights_bytes) },
+	{ NULL, "Loading model weights took ", MOST, AT(weights_bytes) },
+	{ "Load weight end", "mem usage=", MOST, AT(weights_bytes) },
+	{ NULL, "activation peak memory takes ", MOST, AT(profile_bytes) },
+	{ "Graph capturing finished", ", took ", MOST, AT(graphs_bytes) },
+	{ "Capture cuda graph end", "mem usage=", MOST, AT(graphs_bytes) },
+	{ "CUDA graph end", "mem usage=", MOST, AT(graphs_bytes) },
+	{ NULL, "Available KV cache memory:", LEAST, AT(cache_bytes) },
+	{ NULL, "reserved for KV Cache is ", LEAST, AT(cache_bytes) },
+	{ "KV Cache is allocated", ", K size:", HALF, AT(cache_bytes) },
+	{ "KV Cache is allocated", ", KV size:", LEAST, AT(cache_bytes) },
+	{ NULL, "Application startup complete", IS, AT(listens) },
+	{ NULL, "Uvicorn running on", IS, AT(listens) },
+	{ NULL, "No available memory for the cache blocks", IS, AT(too_small) },
+	{ NULL, "larger than the maximum number of tokens that can be stored in KV cache", IS,
+	  AT(too_small) },
+	{ NULL, "larger than the available KV cache memory", IS, AT(too_small) },
+	{ NULL, "is less than desired GPU memory utilization", IS, AT(too_small) },
+	{ NULL, "Not enough memory. Please try to increase --mem-fraction-static", IS,
+	  AT(too_small) },
+	{ NULL, "Loaded weights leave no GPU memory for the KV cache", IS, AT(too_small) },
 };
 
 /* "444,864 tokens", "444864"; 0: no number. */
@@ -69,44 +74,22 @@ static uint64_t bytes_at(const char *at)
 	return gib > 0 && gib < GIB_MOST ? (uint64_t)(gib * (double)FRAG_GIB) : 0;
 }
 
-static void keep_least(uint64_t *to, uint64_t n)
+static void take(struct frag_engine_log *out, const struct row *r, const char *at, uint64_t block)
 {
-	if (n && (!*to || n < *to))
-		*to = n;
-}
+	void *member = (char *)out + r->at;
+	uint64_t *to;
+	uint64_t n = r->kind <= BLOCKS ? count_at(at) : bytes_at(at);
 
-static void take(struct frag_engine_log *out, enum what what, const char *at, uint64_t block)
-{
-	uint64_t n = count_at(at);
-
-	switch (what) {
-	case TOKENS:
-		keep_least(&out->tokens, n);
-		break;
-	case BLOCKS:
-		keep_least(&out->tokens, n <= FRAG_KVCACHE_TOKENS_MAX / block ? n * block : 0);
-		break;
-	case WEIGHTS:
-		out->weights_bytes = FRAG_MAX(out->weights_bytes, bytes_at(at));
-		break;
-	case PROFILE:
-		out->profile_bytes = FRAG_MAX(out->profile_bytes, bytes_at(at));
-		break;
-	case GRAPHS:
-		out->graphs_bytes = FRAG_MAX(out->graphs_bytes, bytes_at(at));
-		break;
-	case CACHE:
-		keep_least(&out->cache_bytes, bytes_at(at));
-		break;
-	case CACHE_HALF:
-		keep_least(&out->cache_bytes, 2 * bytes_at(at));
-		break;
-	case LISTENS:
-		out->listens = true;
-		break;
-	case TOO_SMALL:
-		out->too_small = true;
+	if (r->kind == IS) {
+		*(bool *)member = true;
+		return;
 	}
+	to = member;
+	if (r->kind == BLOCKS)
+		n = n <= FRAG_KVCACHE_TOKENS_MAX / block ? n * block : 0;
+	n *= r->kind == HALF ? 2 : 1;
+	if (n && (!*to || (r->kind == MOST ? n > *to : n < *to)))
+		*to = n;
 }
 
 int frag_engine_log_read(const char *path, uint64_t block, struct frag_engine_log *out,
@@ -126,7 +109,7 @@ int frag_engine_log_read(const char *path, uint64_t block, struct frag_engine_lo
 
 			at = at ? strstr(at, rows[r].before) : NULL;
 			if (at)
-				take(out, rows[r].what, at + strlen(rows[r].before), block);
+				take(out, &rows[r], at + strlen(rows[r].before), block);
 		}
 	failed = ferror(f);
 	fclose(f);

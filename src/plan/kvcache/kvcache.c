@@ -180,34 +180,6 @@ static void note(struct replay *r)
 	k->preemptions += r->preempted_now;
 }
 
-static int replay(struct replay *r, struct frag_err *err)
-{
-	struct frag_kvcache *k = r->k;
-
-	for (uint64_t steps = 0;; steps++) {
-		if (!(steps & 1023) && frag_interrupted())
-			return frag_fail(err, FRAG_EINTR, "interrupted");
-		arrive(r);
-		if (!r->running_count && r->first == NONE) {
-			if (r->arrived == k->count)
-				break;
-			r->now_us = k->list[r->arrived].arrival_us;
-			continue;
-		}
-		r->preempted_now = 0;
-		r->least_free = UINT64_MAX;
-		r->budget = k->batched_tokens ?: UINT64_MAX;
-		grow(r);
-		if (!r->preempted_now)
-			begin(r);
-		note(r);
-		make_tokens(r);
-		r->now_us += k->step_us;
-		k->end_us = r->now_us;
-	}
-	return 0;
-}
-
 int frag_kvcache_replay(struct frag_kvcache *k, struct frag_err *err)
 {
 	struct replay r = {
@@ -219,5 +191,26 @@ int frag_kvcache_replay(struct frag_kvcache *k, struct frag_err *err)
 	k->first_preemption_us = UINT64_MAX;
 	FRAG_TRY_CALLOC(running, k->count, "requests", err);
 	r.running = running;
-	return replay(&r, err);
+	for (uint64_t steps = 0;; steps++) {
+		if (!(steps & 1023) && frag_interrupted())
+			return frag_fail(err, FRAG_EINTR, "interrupted");
+		arrive(&r);
+		if (!r.running_count && r.first == NONE) {
+			if (r.arrived == k->count)
+				break;
+			r.now_us = k->list[r.arrived].arrival_us;
+			continue;
+		}
+		r.preempted_now = 0;
+		r.least_free = UINT64_MAX;
+		r.budget = k->batched_tokens ?: UINT64_MAX;
+		grow(&r);
+		if (!r.preempted_now)
+			begin(&r);
+		note(&r);
+		make_tokens(&r);
+		r.now_us += k->step_us;
+		k->end_us = r.now_us;
+	}
+	return 0;
 }

@@ -36,16 +36,6 @@ static int fail(const struct reader *r, const char *what, struct frag_err *err)
 	return frag_log_fail(err, "line", r->lines.line, "expected %s", what);
 }
 
-/* Cuts up the line. */
-static void split(struct reader *r)
-{
-	char *at = r->lines.text, *field;
-
-	r->fields_count = 0;
-	while (r->fields_count < FIELDS_MAX && (field = frag_log_next_field(&at)))
-		r->fields[r->fields_count++] = field;
-}
-
 /* A first line of names says which columns they are, if it has all three, else the first three. */
 static void read_names(struct reader *r)
 {
@@ -108,8 +98,11 @@ static int read_seconds(const struct reader *r, double *out, struct frag_err *er
 static int read_request(struct reader *r, struct frag_err *err)
 {
 	struct seconds q = { .request.next = (uint32_t)r->count };
+	char *at = r->lines.text, *field;
 
-	split(r);
+	r->fields_count = 0;
+	while (r->fields_count < FIELDS_MAX && (field = frag_log_next_field(&at)))
+		r->fields[r->fields_count++] = field;
 	if (r->lines.line == 1 && isalpha((unsigned char)*r->fields[0])) {
 		read_names(r);
 		return 0;

@@ -29,15 +29,6 @@ FRAG_COMPARE(compare_keys, struct key, FRAG_ORDER(y->first, x->first),
 	     FRAG_ORDER(y->second, x->second), FRAG_ORDER(x->lower, y->lower),
 	     FRAG_ORDER(x->index, y->index))
 
-/* Number of entries of the sorted list that are below x. */
-static size_t count_below(const uint64_t *list, size_t n, uint64_t x)
-{
-	size_t at;
-
-	FRAG_BISECT(at, 0, n, list[at] < x);
-	return at;
-}
-
 /* Others live at the same time: all, minus those that end before, minus those that begin after. */
 static int count_conflicts(const struct frag_buffers *b, struct key *keys, struct frag_err *err)
 {
@@ -54,19 +45,14 @@ static int count_conflicts(const struct frag_buffers *b, struct key *keys, struc
 	qsort(lowers, n, sizeof(*lowers), frag_compare_u64);
 	qsort(uppers, n, sizeof(*uppers), frag_compare_u64);
 	for (size_t i = 0; i < n; i++) {
-		size_t begun = count_below(lowers, n, b->list[i].upper);
-		size_t ended = count_below(uppers, n, b->list[i].lower + 1);
+		size_t begun, ended;
 
+		FRAG_BISECT(begun, 0, n, lowers[begun] < b->list[i].upper);
+		FRAG_BISECT(ended, 0, n, uppers[ended] <= b->list[i].lower);
 		keys[i].first = (double)(begun - ended);
 		keys[i].second = (double)b->list[i].bytes;
 	}
 	return 0;
-}
-
-/* 1, or with a state a random number between 1 and 4/3. */
-static double blur(uint64_t *state)
-{
-	return state ? 1.0 + (double)(frag_random(state) >> 40) / (double)(1 << 24) / 3.0 : 1;
 }
 
 int frag_place_order(const struct frag_buffers *b, enum frag_order order, uint64_t *random,
@@ -91,7 +77,9 @@ int frag_place_order(const struct frag_buffers *b, enum frag_order order, uint64
 	if (order == FRAG_ORDER_CONFLICTS)
 		rc = count_conflicts(b, keys, err);
 	for (size_t i = 0; i < b->count; i++)
-		keys[i].first *= blur(random);
+		if (random) /* a random number between 1 and 4/3 */
+			keys[i].first *=
+				1.0 + (double)(frag_random(random) >> 40) / (double)(1 << 24) / 3.0;
 	qsort(keys, b->count, sizeof(*keys), compare_keys);
 	for (size_t i = 0; i < b->count; i++)
 		out[i] = keys[i].index;
@@ -155,41 +143,6 @@ struct climb {
 	uint64_t height, target, begin_ns, rng;
 };
 
-static bool over(const struct climb *c)
-{
-	const struct frag_watch *w = c->opt->watch;
-	uint64_t past = frag_clock_ns() - c->begin_ns;
-
-	if (w && w->progress)
-		w->progress(w->ctx, past / 1000000, c->opt->budget_ns / 1000000);
-	return c->height <= c->target || past >= c->opt->budget_ns || frag_watch_stopped(w);
-}
-
-/* What was just placed is the best so far if it is lower than `limit`. */
-static void keep_below(struct climb *c, uint64_t limit)
-{
-	uint64_t height = frag_place_height(c->b, c->now);
-
-	if (height >= limit)
-		return;
-	c->height = height;
-	memcpy(c->best, c->now, c->b->count * sizeof(*c->now));
-	memcpy(c->order, c->tried, c->b->count * sizeof(*c->order));
-}
-
-/* Tries every order with every rule that fills gaps; keeps the best. */
-static int try_greedy(struct climb *c, struct frag_err *err)
-{
-	for (unsigned k = 0; k < FRAG_ORDER_COUNT * FRAG_GAP_TOP; k++) {
-		if (k && over(c))
-			return 0;
-		FRAG_TRY(frag_place_order(c->b, k / FRAG_GAP_TOP, NULL, c->tried, err));
-		FRAG_TRY(place_in_order(&c->p, c->tried, k % FRAG_GAP_TOP, NULL, err));
-		keep_below(c, c->height);
-	}
-	return 0;
-}
-
 /* Moves order[at] to order[to], to <= at. */
 static void promote(uint32_t *order, size_t at, size_t to)
 {
@@ -222,13 +175,32 @@ static void vary(struct climb *c)
 	}
 }
 
+/* Every order with every rule that fills gaps; then from the best one, changes of the order. */
 static int climb(struct climb *c, struct frag_err *err)
 {
-	FRAG_TRY(try_greedy(c, err));
-	for (unsigned round = 0; round < c->opt->rounds_max && !over(c); round++) {
-		vary(c);
-		FRAG_TRY(place_in_order(&c->p, c->tried, round % FRAG_GAP_TOP, NULL, err));
-		keep_below(c, c->height + 1); /* equal results, too, because plateaus are wide */
+	const unsigned greedy = FRAG_ORDER_COUNT * FRAG_GAP_TOP;
+	const struct frag_watch *w = c->opt->watch;
+
+	for (unsigned k = 0; k < greedy + c->opt->rounds_max; k++) {
+		uint64_t past = frag_clock_ns() - c->begin_ns, height;
+
+		if (k && w && w->progress)
+			w->progress(w->ctx, past / 1000000, c->opt->budget_ns / 1000000);
+		if (k &&
+		    (c->height <= c->target || past >= c->opt->budget_ns || frag_watch_stopped(w)))
+			break;
+		if (k < greedy)
+			FRAG_TRY(frag_place_order(c->b, k / FRAG_GAP_TOP, NULL, c->tried, err));
+		else
+			vary(c);
+		FRAG_TRY(place_in_order(&c->p, c->tried, k % FRAG_GAP_TOP, NULL, err));
+		height = frag_place_height(c->b, c->now);
+		/* later equal results are kept, too, because plateaus are wide */
+		if (height < c->height || (height == c->height && k >= greedy)) {
+			c->height = height;
+			memcpy(c->best, c->now, c->b->count * sizeof(*c->now));
+			memcpy(c->order, c->tried, c->b->count * sizeof(*c->order));
+		}
 	}
 	return 0;
 }

@@ -29,18 +29,6 @@
 
 /* ---- the problem ----------------------------------------------------------------- */
 
-/* Only sections that no neighbour contains count: the moment of the last beginning before an end. */
-static uint32_t find_cuts(const struct frag_buffers *b, struct frag_edge *edges, uint64_t *cuts)
-{
-	uint32_t count = 0;
-
-	frag_edges_sort(b, edges);
-	for (size_t i = 0; i + 1 < 2 * b->count; i++)
-		if (edges[i].begins && !edges[i + 1].begins)
-			cuts[count++] = edges[i].when;
-	return count;
-}
-
 /* Number of the first cut at or after a moment. */
 static uint32_t cut_of(const uint64_t *cuts, uint32_t count, uint64_t when)
 {
@@ -81,7 +69,12 @@ int tree_problem_init(struct tree_problem *p, const struct frag_buffers *b, stru
 	p->items = frag_host_calloc(n + 1, sizeof(*p->items));
 	p->totals = frag_host_calloc(n + 1, sizeof(*p->totals));
 	FRAG_CHECK_ALLOC(edges && cuts && p->items && p->totals, "placement search", err);
-	p->sections_count = find_cuts(b, edges, cuts);
+	/* Only sections that no neighbour contains count: the moment of the last beginning before
+	 * an end. */
+	frag_edges_sort(b, edges);
+	for (size_t i = 0; i + 1 < 2 * n; i++)
+		if (edges[i].begins && !edges[i + 1].begins)
+			cuts[p->sections_count++] = edges[i].when;
 	for (size_t i = 0; i < n; i++) {
 		const struct frag_buffer *x = &b->list[i];
 		struct tree_item *it = &p->items[i];
@@ -140,12 +133,6 @@ static void set(struct tree *t, uint64_t *at, uint64_t n)
 		return;
 	t->undo[t->undo_count++] = (struct change){ at, *at };
 	*at = n;
-}
-
-static void undo_to(struct tree *t, size_t mark)
-{
-	for (; t->undo_count > mark; t->undo_count--)
-		*t->undo[t->undo_count - 1].at = t->undo[t->undo_count - 1].old;
 }
 
 /* Most of the time is spent here. */
@@ -305,7 +292,8 @@ static enum tree_outcome descend(struct tree *t, size_t placed, size_t depth, si
 	mark = t->undo_count;
 	/* each of them lies there, or none does */
 	for (size_t k = 0; o == TREE_IMPOSSIBLE && k <= n; k++) {
-		undo_to(t, mark);
+		for (; t->undo_count > mark; t->undo_count--)
+			*t->undo[t->undo_count - 1].at = t->undo[t->undo_count - 1].old;
 		if (!spend_node(t, depth))
 			return TREE_GAVE_UP;
 		if (k < n ? put(t, t->choices[base + k]) : waste(t, section))
@@ -314,15 +302,11 @@ static enum tree_outcome descend(struct tree *t, size_t placed, size_t depth, si
 	return o;
 }
 
-static void tree_release(struct tree *t)
-{
-	FRAG_FREE(t->rank, t->ground, t->floor, t->left, t->undo, t->choices);
-}
-
 int tree_attempt(const struct tree_problem *p, struct tree_attempt *a, struct frag_err *err)
 {
-	FRAG_AUTO(tree_release) struct tree t = { .p = p, .a = a };
+	struct tree t = { .p = p, .a = a };
 	size_t n = p->b->count + 1, sections = (size_t)p->sections_count + 1;
+	int rc;
 
 	a->outcome = TREE_IMPOSSIBLE;
 	for (uint32_t c = 0; c < p->sections_count; c++)
@@ -333,10 +317,12 @@ int tree_attempt(const struct tree_problem *p, struct tree_attempt *a, struct fr
 	t.floor = frag_host_calloc(sections, sizeof(*t.floor));
 	t.left = frag_host_calloc(sections, sizeof(*t.left));
 	a->offsets = frag_host_calloc(n, sizeof(*a->offsets));
-	FRAG_CHECK_ALLOC(t.rank && t.ground && t.floor && t.left && a->offsets, "placement search",
-			 err);
-	FRAG_TRY(make_rank(p, a, t.rank, err));
-	memcpy(t.left, p->totals, p->sections_count * sizeof(*t.left));
-	a->outcome = descend(&t, 0, 0, 0);
-	return t.out_of_memory ? frag_fail_nomem(err, "placement search") : 0;
+	t.out_of_memory = !t.rank || !t.ground || !t.floor || !t.left || !a->offsets;
+	rc = t.out_of_memory ? 0 : make_rank(p, a, t.rank, err);
+	if (!t.out_of_memory && !rc) {
+		memcpy(t.left, p->totals, p->sections_count * sizeof(*t.left));
+		a->outcome = descend(&t, 0, 0, 0);
+	}
+	FRAG_FREE(t.rank, t.ground, t.floor, t.left, t.undo, t.choices);
+	return t.out_of_memory ? frag_fail_nomem(err, "placement search") : rc;
 }

@@ -86,36 +86,25 @@ struct measured {
 	uint64_t requested, reserved;
 };
 
-static int add_device(const struct frag_prediction *s, const struct frag_policy_spec *spec,
-		      const struct frag_trace_dev *dev, bool on_card, struct measured *m,
-		      struct frag_err *err)
-{
-	struct frag_plan_env env;
-	struct frag_sim_config card = s->target->card;
-	struct frag_probe probe;
-
-	frag_plan_env_init(&env, s->target, 1);
-	if (!on_card) {
-		card.total_bytes = LARGE + card.context_bytes;
-		env.run.limit_bytes = UINT64_MAX;
-	}
-	FRAG_TRY(frag_probe_run(&env, spec, &card, dev, &probe, err));
-	m->completed &= probe.completed;
-	m->reserved = FRAG_MAX(m->reserved, probe.peak_reserved_bytes);
-	m->requested = FRAG_MAX(m->requested, peak_requested(dev));
-	return 0;
-}
-
 /* One value under one policy. */
 static int measure(struct frag_prediction *s, uint64_t value, const struct frag_policy_spec *spec,
 		   enum frag_scaling_bound bound, bool on_card, struct measured *m,
 		   struct frag_err *err)
 {
+	struct frag_sim_config card = s->target->card;
+	struct frag_plan_env env;
+
 	*m = (struct measured){ .completed = true };
+	frag_plan_env_init(&env, s->target, 1);
+	if (!on_card) {
+		card.total_bytes = LARGE + card.context_bytes;
+		env.run.limit_bytes = UINT64_MAX;
+	}
 	for (uint32_t d = 0; d < s->devices; d++) {
 		const struct frag_scaling *sc;
 		struct frag_trace_dev dev;
 		struct frag_err why = { 0 };
+		struct frag_probe probe;
 		int rc;
 
 		FRAG_TRY(frag_prediction_scaling(s, value, d, &sc, err));
@@ -125,7 +114,12 @@ static int measure(struct frag_prediction *s, uint64_t value, const struct frag_
 			return 0;
 		}
 		if (!rc)
-			rc = add_device(s, spec, &dev, on_card, m, &why);
+			rc = frag_probe_run(&env, spec, &card, &dev, &probe, &why);
+		if (!rc) {
+			m->completed &= probe.completed;
+			m->reserved = FRAG_MAX(m->reserved, probe.peak_reserved_bytes);
+			m->requested = FRAG_MAX(m->requested, peak_requested(&dev));
+		}
 		frag_scaling_dev_release(&dev);
 		if (rc) {
 			*err = why;
@@ -184,23 +178,15 @@ static int fill_cell(struct frag_prediction *s, uint64_t value, const struct fra
 	return 0;
 }
 
-static int fill_cells(struct frag_prediction *s, struct frag_err *err)
-{
-	FRAG_TRY_CALLOC(s->cells, s->values_count * s->specs_count + 1, "table", err);
-	for (size_t i = 0; i < s->values_count * s->specs_count; i++)
-		FRAG_TRY(fill_cell(s, s->values[i / s->specs_count], s->specs[i % s->specs_count],
-				   &s->cells[i], err));
-	return 0;
-}
-
 /* ---- the greatest value --------------------------------------------------------------------- */
 
 /* Doubling from the largest recording, then bisection: what completes with a value is taken to
  * complete with all smaller ones. *out 0: nothing does, UINT64_MAX: all up to `most` do. */
 static int find_largest(struct frag_prediction *s, size_t p, enum frag_scaling_bound bound,
-			uint64_t most, uint64_t *out, struct frag_err *err)
+			uint64_t *out, struct frag_err *err)
 {
-	uint64_t low = 0, high = 0, at = FRAG_MIN(s->parts[s->parts_count - 1].value, most);
+	uint64_t low = 0, high = 0, most = s->most;
+	uint64_t at = FRAG_MIN(s->parts[s->parts_count - 1].value, most);
 	struct measured m;
 
 	while (!high || high - low > 1) {
@@ -219,17 +205,15 @@ static int find_largest(struct frag_prediction *s, size_t p, enum frag_scaling_b
 	return 0;
 }
 
-static int fill_largest(struct frag_prediction *s, uint64_t most, struct frag_err *err)
+static int fill_largest(struct frag_prediction *s, struct frag_err *err)
 {
-	s->largest_low = frag_host_calloc(s->specs_count + 1, sizeof(*s->largest_low));
-	s->largest_high = frag_host_calloc(s->specs_count + 1, sizeof(*s->largest_high));
-	FRAG_CHECK_ALLOC(s->largest_low && s->largest_high, "table", err);
+	FRAG_TRY_CALLOC(s->largest_low, s->specs_count + 1, "table", err);
+	FRAG_TRY_CALLOC(s->largest_high, s->specs_count + 1, "table", err);
 	for (size_t p = 0; p < s->specs_count; p++) {
-		FRAG_TRY(find_largest(s, p, FRAG_SCALING_LOW, most, &s->largest_high[p], err));
+		FRAG_TRY(find_largest(s, p, FRAG_SCALING_LOW, &s->largest_high[p], err));
 		s->largest_low[p] = s->largest_high[p];
 		if (bounds_differ(s, UINT32_MAX))
-			FRAG_TRY(find_largest(s, p, FRAG_SCALING_HIGH, most, &s->largest_low[p],
-					      err));
+			FRAG_TRY(find_largest(s, p, FRAG_SCALING_HIGH, &s->largest_low[p], err));
 	}
 	return 0;
 }
@@ -272,20 +256,13 @@ static void add_value(struct frag_prediction *s, uint64_t n)
 	s->values_count++;
 }
 
-/* The greatest value of any policy that was found; an open end counts as none. */
-static uint64_t greatest(const struct frag_prediction *s)
-{
-	uint64_t most = 0;
-
-	for (size_t p = 0; p < s->specs_count; p++)
-		most = FRAG_MAX(most, FRAG_MIN(s->largest_low[p], s->most));
-	return most;
-}
-
 static void choose_values(struct frag_prediction *s, const uint64_t *to, size_t to_count)
 {
-	uint64_t last = s->parts[s->parts_count - 1].value, most = greatest(s);
+	uint64_t last = s->parts[s->parts_count - 1].value, most = 0;
 
+	/* of any policy; an open end counts as none */
+	for (size_t p = 0; p < s->specs_count; p++)
+		most = FRAG_MAX(most, FRAG_MIN(s->largest_low[p], s->most));
 	for (size_t i = 0; i < s->parts_count; i++)
 		add_value(s, s->parts[i].value);
 	for (size_t i = 0; i < to_count; i++)
@@ -342,9 +319,12 @@ int frag_prediction_make(struct frag_prediction *s, const struct frag_policy_tex
 	while (s->specs[s->specs_count])
 		s->specs_count++;
 	s->most = most;
-	FRAG_TRY(fill_largest(s, most, err));
+	FRAG_TRY(fill_largest(s, err));
 	choose_values(s, to, to_count);
-	FRAG_TRY(fill_cells(s, err));
+	FRAG_TRY_CALLOC(s->cells, s->values_count * s->specs_count + 1, "table", err);
+	for (size_t i = 0; i < s->values_count * s->specs_count; i++)
+		FRAG_TRY(fill_cell(s, s->values[i / s->specs_count], s->specs[i % s->specs_count],
+				   &s->cells[i], err));
 	return check_last(s, err);
 }
 

@@ -236,14 +236,6 @@ static void conclude(const struct frag_prediction *p, const char *card, struct f
 
 /* ---- tables and chart ------------------------------------------------------------ */
 
-static struct cell cell_of(struct frag_prediction *p, size_t i, size_t k, struct frag_answer *a)
-{
-	const struct frag_prediction_cell *c = &p->cells[i * p->specs_count + k];
-	uint64_t none = c->completed ? 0 : UINT64_MAX;
-
-	return FRAG_ROW_VALUES(cell, CELL);
-}
-
 /* The curve, and in the title what the first policy reserves at the greatest value. */
 static void chart(const struct frag_prediction *p, const struct scale *out, struct frag_answer *a)
 {
@@ -311,8 +303,13 @@ static int fill(struct frag_prediction *p, struct scale *out, struct frag_answer
 	bool grows = p->values_count > 1 && first->completed && last->completed && first->low_bytes;
 
 	FRAG_CHECK_ALLOC(cells && largest && parts && laws, "answer", err);
-	for (size_t i = 0; i < count; i++)
-		cells[i] = cell_of(p, i / p->specs_count, i % p->specs_count, a);
+	for (size_t n = 0; n < count; n++) {
+		const struct frag_prediction_cell *c = &p->cells[n];
+		size_t i = n / p->specs_count, k = n % p->specs_count;
+		uint64_t none = c->completed ? 0 : UINT64_MAX;
+
+		cells[n] = FRAG_ROW_VALUES(cell, CELL);
+	}
 	for (size_t i = 0; i < p->specs_count; i++)
 		largest[i] = (struct largest){ frag_policy_spec_echo(p->specs[i]),
 					       p->largest_low[i], p->largest_high[i] };

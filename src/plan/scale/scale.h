@@ -75,25 +75,6 @@ int frag_scaling_dev(const struct frag_scaling *s, uint64_t value, enum frag_sca
 		     struct frag_trace_dev *out, struct frag_err *err);
 void frag_scaling_dev_release(struct frag_trace_dev *dev);
 
-/* ---- inside: requests of two recordings, matched (scale_match.c), and the law of one ---- */
-
-struct frag_scale_item {
-	uint64_t bytes;
-	uint16_t pool, stream;
-};
-struct frag_scale_list { /* the requests of a device, in order */
-	struct frag_scale_item *items;
-	size_t count;
-};
-int frag_scale_list_make(const struct frag_trace_dev *dev, struct frag_scale_list *out,
-			 struct frag_err *err);
-void frag_scale_list_release(struct frag_scale_list *l);
-
-/* match[i]: the request of `other` that matches request i of base, SIZE_MAX = none; ascending. */
-int frag_scale_match(const struct frag_scale_list *base, uint64_t base_value,
-		     const struct frag_scale_list *other, uint64_t value, size_t *match,
-		     struct frag_err *err);
-
 /* The size of one request at `value` (scale_law.c); sizes as in struct frag_scaling. Rounds
  * fractions up. UINT64_MAX: too large. */
 uint64_t frag_scaling_size(const uint64_t *values, const uint64_t *sizes, size_t count, size_t base,

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 
 #include "base/outfile.h"
-#include "step_plan.h"
+#include "lib/bisect.h"
 
 #define SIMILAR 0.98 /* steps that share this part of their requests count as the same */
 #define REPEATS 0.5  /* below this, steps do not repeat */
@@ -30,103 +30,99 @@
 #define STEPS_MIN 3u /* a step, its repetition, and how lifetimes continue after it */
 #define WINDOWS 16u  /* of equal numbers of requests, if steps are not marked */
 #define WINDOWS_MAX (1u << 20)
+#define ROUNDS_MAX 64u /* of the placement */
+#define STEP_UNIT 512u /* sizes and offsets are multiples of this */
+
+struct step_maker {
+	struct frag_buffers b; /* all allocations of the device */
+	uint32_t *cut;	       /* [steps]: requests before the mark; later including the skip */
+	uint32_t *marks;       /* [steps]: marks up to and including this step */
+	uint32_t steps, trained, period;
+	bool windows; /* steps are not marked: windows of requests or of time */
+	uint64_t *scratch;
+};
+
+/* Events at the beginning and end of the period, and at the end of the trained steps. */
+struct step_window {
+	uint32_t first, end; /* requests */
+	uint64_t begins, ends, seen;
+};
 
 /* ---- steps ----------------------------------------------------------------------- */
 
-/* A step ends at the end of its mark. */
-static void cut_at_marks(struct step_maker *m, const struct frag_trace_dev *dev)
+static bool ends_step(const struct frag_event *e)
 {
-	uint32_t requests = 0, marks = 0;
+	return e->kind == FRAG_EV_MARK && e->flags & FRAG_EVF_STEP && e->flags & FRAG_EVF_END;
+}
 
+/* Steps end at the end of their marks, windows after so many requests or so much time. */
+static int find_steps(struct step_maker *m, const struct frag_trace_dev *dev,
+		      const struct frag_step_options *opt, struct frag_err *err)
+{
+	uint64_t each = opt->window_requests, us = opt->window_us;
+	uint64_t begin = dev->events_count ? dev->events[0].time_us : 0;
+	uint32_t requests = 0, marks = 0, marked = 0;
+
+	for (size_t i = 0; i < dev->events_count; i++)
+		marked += ends_step(&dev->events[i]);
+	m->windows = each || us || marked < STEPS_MIN;
+	if (!each)
+		each = FRAG_MAX((m->b.count + WINDOWS - 1) / WINDOWS, 1u);
+	FRAG_TRY_CALLOC(m->cut, FRAG_MAX(marked, WINDOWS_MAX) + 1, "plan", err);
+	FRAG_TRY_CALLOC(m->marks, FRAG_MAX(marked, WINDOWS_MAX) + 1, "plan", err);
 	for (size_t i = 0; i < dev->events_count; i++) {
 		const struct frag_event *e = &dev->events[i];
+		uint64_t now = FRAG_MAX(e->time_us, begin) - begin;
 
+		for (; us && now / us > m->steps && m->steps < WINDOWS_MAX; m->steps++)
+			m->cut[m->steps] = requests;
+		if (m->windows && m->steps == WINDOWS_MAX)
+			return frag_fail(err, FRAG_EUSAGE,
+					 "windows are too short: there would be over %u of them",
+					 WINDOWS_MAX);
 		requests += e->kind == FRAG_EV_ALLOC;
 		marks += e->kind == FRAG_EV_MARK;
-		if (e->kind == FRAG_EV_MARK && e->flags & FRAG_EVF_STEP &&
-		    e->flags & FRAG_EVF_END) {
+		if (!m->windows ? ends_step(e)
+				: !us && e->kind == FRAG_EV_ALLOC && requests % each == 0) {
 			m->cut[m->steps] = requests;
 			m->marks[m->steps++] = marks;
 		}
 	}
-}
-
-/* Windows of `each` requests; the last one may be shorter. */
-static void cut_by_requests(struct step_maker *m, uint64_t each)
-{
-	for (uint64_t at = 0; at < m->b.count; m->steps++) {
-		at = FRAG_MIN(at + each, (uint64_t)m->b.count);
-		m->cut[m->steps] = (uint32_t)at;
-	}
-}
-
-/* Windows of `each` microseconds from the first event on. */
-static void cut_by_time(struct step_maker *m, const struct frag_trace_dev *dev, uint64_t each)
-{
-	uint64_t begin = dev->events_count ? dev->events[0].time_us : 0;
-	uint32_t requests = 0;
-
-	for (size_t i = 0; i < dev->events_count; i++) {
-		uint64_t now = FRAG_MAX(dev->events[i].time_us, begin) - begin;
-
-		for (; now / each > m->steps; m->steps++)
-			m->cut[m->steps] = requests;
-		requests += dev->events[i].kind == FRAG_EV_ALLOC;
-	}
-	m->cut[m->steps++] = requests;
-}
-
-static uint64_t span_us(const struct frag_trace_dev *dev)
-{
-	uint64_t last = 0;
-
-	for (size_t i = 0; i < dev->events_count; i++)
-		last = FRAG_MAX(last, dev->events[i].time_us);
-	return dev->events_count ? last - FRAG_MIN(last, dev->events[0].time_us) : 0;
-}
-
-static int find_steps(struct step_maker *m, const struct frag_trace_dev *dev,
-		      const struct frag_step_options *opt, struct frag_err *err)
-{
-	uint64_t each = opt->window_requests, span = opt->window_us ? span_us(dev) : 0;
-	size_t count = 0, marked = 0, windows;
-
-	for (size_t i = 0; i < dev->events_count; i++) {
-		const struct frag_event *e = &dev->events[i];
-
-		count += e->kind == FRAG_EV_MARK;
-		marked += e->kind == FRAG_EV_MARK && e->flags & FRAG_EVF_STEP &&
-			  e->flags & FRAG_EVF_END;
-	}
-	m->windows = each || opt->window_us || marked < STEPS_MIN;
-	if (!each)
-		each = FRAG_MAX((m->b.count + WINDOWS - 1) / WINDOWS, 1u);
-	windows = opt->window_us ? span / opt->window_us + 1 : m->b.count / each + 1;
-	if (windows > WINDOWS_MAX)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "windows are too short: there would be %zu of them", windows);
-	count = FRAG_MAX(count, windows);
-	m->cut = frag_host_calloc(count + 1, sizeof(*m->cut));
-	m->marks = frag_host_calloc(count + 1, sizeof(*m->marks));
-	FRAG_CHECK_ALLOC(m->cut && m->marks, "plan", err);
-	if (!m->windows)
-		cut_at_marks(m, dev);
-	else if (opt->window_us)
-		cut_by_time(m, dev, opt->window_us);
-	else
-		cut_by_requests(m, each);
+	if (m->windows && (us || requests % each))
+		m->cut[m->steps++] = requests;
 	return 0;
+}
+
+static struct step_window step_window_of(const struct step_maker *m)
+{
+	uint32_t seen = m->cut[m->trained - 1];
+	uint32_t end = m->period ? m->cut[m->trained - 2] : seen;
+	struct step_window w = { .first = m->period ? m->cut[m->trained - 2 - m->period] : end,
+				 .end = end };
+
+	w.begins = w.first < m->b.count ? m->b.list[w.first].lower : UINT64_MAX - 1;
+	w.ends = end < m->b.count ? m->b.list[end].lower : UINT64_MAX - 1;
+	w.seen = seen < m->b.count ? m->b.list[seen].lower : UINT64_MAX - 1;
+	return w;
+}
+
+/* Does a lifetime that crosses the end reach its own beginning again? */
+static bool step_is_too_long(const struct step_window *w, const struct frag_buffer *x)
+{
+	return x->upper > w->seen || w->begins + (x->upper - w->ends) > x->lower;
 }
 
 /* ---- period ---------------------------------------------------------------------- */
 
-/* Sorted sizes of the requests between the cuts k - 1 and k. */
-static size_t step_sizes(const struct step_maker *m, uint32_t k, uint64_t *out)
+/* Sorted sizes of the requests between the cuts k - 1 and k; adds them up. */
+static size_t step_sizes(const struct step_maker *m, uint32_t k, uint64_t *out, double *sum)
 {
 	size_t n = 0;
 
-	for (uint32_t i = m->cut[k - 1]; i < m->cut[k]; i++)
+	for (uint32_t i = m->cut[k - 1]; i < m->cut[k]; i++) {
+		*sum += (double)m->b.list[i].bytes;
 		out[n++] = m->b.list[i].bytes;
+	}
 	qsort(out, n, sizeof(*out), frag_compare_u64);
 	return n;
 }
@@ -135,22 +131,15 @@ static size_t step_sizes(const struct step_maker *m, uint32_t k, uint64_t *out)
 static double similarity(const struct step_maker *m, uint32_t k, uint32_t l)
 {
 	uint64_t *a = m->scratch, *b = m->scratch + m->b.count;
-	size_t na = step_sizes(m, k, a), nb = step_sizes(m, l, b), i = 0, j = 0;
 	double common = 0, all_a = 0, all_b = 0;
+	size_t na = step_sizes(m, k, a, &all_a), nb = step_sizes(m, l, b, &all_b), i = 0, j = 0;
 
-	for (size_t x = 0; x < na; x++)
-		all_a += (double)a[x];
-	for (size_t x = 0; x < nb; x++)
-		all_b += (double)b[x];
 	while (i < na && j < nb) {
-		if (a[i] == b[j]) {
-			common += (double)a[i];
-			i++, j++;
-		} else if (a[i] < b[j]) {
-			i++;
-		} else {
-			j++;
-		}
+		bool same = a[i] == b[j], first = a[i] <= b[j];
+
+		common += same ? (double)a[i] : 0;
+		i += first;
+		j += same || !first;
 	}
 	return all_a + all_b > 0 ? common / FRAG_MAX(all_a, all_b) : 1;
 }
@@ -201,19 +190,6 @@ static uint32_t find_skip(const struct step_maker *m, const struct frag_trace_de
 	return best - from;
 }
 
-/* Doubles the period if that gives every lifetime its place and there are enough steps. */
-static void choose_period(struct step_maker *m)
-{
-	struct step_window w = step_window_of(m);
-	bool too_long = false;
-
-	for (uint32_t i = w.first; i < w.end && !too_long; i++)
-		too_long = m->b.list[i].upper > w.ends && m->b.list[i].upper <= w.seen &&
-			   step_is_too_long(&w, &m->b.list[i]);
-	if (too_long && 2 * m->period + 2 <= m->trained)
-		m->period *= 2;
-}
-
 static int fill_phases(const struct step_maker *m, struct frag_step_plan *out, struct frag_err *err)
 {
 	uint32_t first = m->trained - (m->period ? 2 : 1) - m->period;
@@ -252,6 +228,9 @@ static int choose_trained(struct step_maker *m, uint32_t train, struct frag_err 
 static int find_pattern(struct step_maker *m, const struct frag_trace_dev *dev,
 			struct frag_step_plan *out, struct frag_err *err)
 {
+	struct step_window w;
+	bool too_long = false;
+
 	if (m->trained >= STEPS_MIN)
 		find_period(m, &out->similarity);
 	out->similarity = FRAG_MAX(out->similarity, 0.0);
@@ -268,7 +247,129 @@ static int find_pattern(struct step_maker *m, const struct frag_trace_dev *dev,
 	if (m->cut[m->trained - 2] >= m->b.count ||
 	    m->cut[m->trained - 3] >= m->cut[m->trained - 2])
 		return frag_fail(err, FRAG_EINPUT, "the steps of the trace have no requests");
-	choose_period(m);
+	/* twice as long where that gives every lifetime its place and there are enough steps */
+	w = step_window_of(m);
+	for (uint32_t i = w.first; i < w.end && !too_long; i++)
+		too_long = m->b.list[i].upper > w.ends && m->b.list[i].upper <= w.seen &&
+			   step_is_too_long(&w, &m->b.list[i]);
+	if (too_long && 2 * m->period + 2 <= m->trained)
+		m->period *= 2;
+	return 0;
+}
+
+/* ---- the placement: time folded, so that the end of the period is its beginning ---- */
+
+/* Requests of the beginning that live into the period, by end and size. */
+struct entrant {
+	uint64_t upper, bytes;
+	uint32_t request;
+};
+
+FRAG_COMPARE(compare_entrants, struct entrant, FRAG_ORDER(x->upper, y->upper),
+	     FRAG_ORDER(x->bytes, y->bytes), FRAG_ORDER(x->request, y->request))
+
+/* Takes one with this end and size; UINT32_MAX if none is left. */
+static uint32_t take_entrant(struct entrant *list, size_t n, uint64_t upper, uint64_t bytes)
+{
+	struct entrant key = { upper, bytes, 0 };
+	uint32_t request = UINT32_MAX;
+	size_t lo;
+
+	FRAG_BISECT(lo, 0, n, compare_entrants(&list[lo], &key) < 0);
+	for (;
+	     lo < n && request == UINT32_MAX && list[lo].upper == upper && list[lo].bytes == bytes;
+	     lo++) {
+		request = list[lo].request;
+		list[lo].request = UINT32_MAX;
+	}
+	return request;
+}
+
+/*
+ * The lifetime x of request i crosses the end. Its second part is at the beginning of the period.
+ * In the first period, a request of the beginning has that role: if it is found, both get the same
+ * place; else the part is a separate buffer.
+ */
+static void add_twin(struct frag_buffers *b, const struct step_window *w, uint32_t i,
+		     const struct frag_buffer *x, struct entrant *entrants, size_t n)
+{
+	uint64_t upper = w->begins + (x->upper - w->ends);
+	uint32_t twin = take_entrant(entrants, n, upper, x->bytes);
+
+	if (twin == UINT32_MAX) {
+		twin = (uint32_t)b->count;
+		b->list[b->count++] = (struct frag_buffer){ w->begins, upper, x->bytes };
+	}
+	b->twins[i] = twin;
+	b->twins[twin] = i;
+}
+
+/* Lifetimes in the time of the placement: b->list[0 .. end) are the requests, followed by second
+ * parts. Requests that cannot be planned have 0 bytes in `out` and a tiny part here. */
+static int fold(const struct step_maker *m, const struct step_window *w, struct frag_buffers *b,
+		struct frag_step_plan *out, struct frag_err *err)
+{
+	FRAG_AUTO_FREE struct entrant *entrants =
+		frag_host_calloc((size_t)w->first + 1, sizeof(*entrants));
+	size_t n = 0;
+
+	b->list = frag_host_calloc(2 * (size_t)w->end + 1, sizeof(*b->list));
+	b->twins = frag_host_calloc(2 * (size_t)w->end + 1, sizeof(*b->twins));
+	FRAG_CHECK_ALLOC(entrants && b->list && b->twins, "plan", err);
+	for (uint32_t i = 0; i < w->first; i++) {
+		const struct frag_buffer *x = &m->b.list[i];
+
+		if (x->upper > w->begins && x->upper <= w->ends)
+			entrants[n++] = (struct entrant){ x->upper, x->bytes, i };
+	}
+	qsort(entrants, n, sizeof(*entrants), compare_entrants);
+	b->count = w->end;
+	for (uint32_t i = 0; i < w->end; i++)
+		b->twins[i] = i;
+	for (uint32_t i = 0; i < w->end; i++) {
+		struct frag_buffer x = m->b.list[i];
+
+		out->bytes[i] = x.bytes;
+		if (x.upper > w->ends && i >= w->first && step_is_too_long(w, &x)) {
+			out->bytes[i] = 0;
+			x = (struct frag_buffer){ x.lower, x.lower + 1, STEP_UNIT };
+		} else if (x.upper > w->ends && i >= w->first) {
+			add_twin(b, w, i, &x, entrants, n);
+		}
+		x.upper = FRAG_MIN(x.upper, w->ends);
+		b->list[i] = x;
+	}
+	return 0;
+}
+
+/* Fills out->bytes, offsets, requests_count, height and bound; checks the placement. */
+static int step_place(const struct step_maker *m, const struct frag_step_options *opt,
+		      struct frag_step_plan *out, struct frag_err *err)
+{
+	struct step_window w = step_window_of(m);
+	FRAG_AUTO(frag_buffers_release) struct frag_buffers b = { 0 };
+	struct frag_improve_options improve = { .budget_ns = opt->budget_ns,
+						.rounds_max = ROUNDS_MAX,
+						.watch = opt->watch };
+
+	out->requests_count = w.end;
+	out->bytes = frag_host_calloc((size_t)w.end + 1, sizeof(*out->bytes));
+	out->offsets = frag_host_calloc(2 * (size_t)w.end + 1, sizeof(*out->offsets));
+	FRAG_CHECK_ALLOC(out->bytes && out->offsets, "plan", err);
+	FRAG_TRY(fold(m, &w, &b, out, err));
+	FRAG_TRY(frag_load_bound(&b, &out->bound_bytes, NULL, err));
+	/* If other requests will follow, long-lived buffers go together at the bottom. */
+	if (out->period)
+		FRAG_TRY(frag_place_improve(&b, &improve, out->offsets, &out->height_bytes, err));
+	else
+		FRAG_TRY(frag_place_greedy(&b, FRAG_ORDER_LIFE, FRAG_GAP_LOWEST, opt->watch,
+					   out->offsets, &out->height_bytes, err));
+	FRAG_TRY(frag_place_check(&b, out->offsets, STEP_UNIT, out->height_bytes, err));
+	for (uint32_t i = 0; i < w.end; i++)
+		if (!out->bytes[i]) {
+			out->bytes[i] = m->b.list[i].bytes;
+			out->offsets[i] = UINT64_MAX;
+		}
 	return 0;
 }
 
@@ -286,7 +387,7 @@ static int make(struct step_maker *m, const struct frag_trace_dev *dev,
 	out->trained_count = m->trained;
 	out->period = m->period;
 	FRAG_TRY(fill_phases(m, out, err));
-	return step_place(m, opt->budget_ns, opt->watch, out, err);
+	return step_place(m, opt, out, err);
 }
 
 int frag_step_plan_make(const struct frag_trace_dev *dev, const struct frag_step_options *opt,

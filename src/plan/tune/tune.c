@@ -34,7 +34,6 @@ struct entry {
 struct tune {
 	const struct frag_plan_env *env;
 	const struct frag_trace_dev *const *units;
-	uint64_t *bounds; /* per unit */
 	size_t units_count;
 	const struct frag_tune_options *opt;
 	struct entry *list;
@@ -48,64 +47,41 @@ struct tune {
 
 /* ---- known settings -------------------------------------------------------------- */
 
-/* One after the other: next to the replay of a setting that is nothing. */
-static size_t find(const struct tune *t, const char *params)
-{
-	for (size_t i = 0; i < t->count; i++)
-		if (!strcmp(t->list[i].t.params, params))
-			return i;
-	return NONE;
-}
-
 static void entry_release(struct entry *e)
 {
 	FRAG_FREE(e->t.text, e->t.params, e->t.conf);
 	frag_policy_spec_destroy(e->spec);
 }
 
-static int fill_entry(struct entry *e, char *text, unsigned changed, struct frag_err *err)
-{
-	const char *conf = frag_policy_spec_conf(e->spec);
-
-	e->t.text = text;
-	e->t.changed_count = changed;
-	e->t.params = frag_host_strdup(frag_policy_spec_echo(e->spec));
-	if (e->t.params && conf) {
-		e->t.conf = frag_host_strdup(conf);
-		FRAG_CHECK_ALLOC(e->t.conf, "tune", err);
-	}
-	return e->t.params ? 0 : frag_fail_nomem(err, "tune");
-}
-
 /* Takes ownership of the text and inserts it, unless it is known. *at: its index; NONE if the
  * options contradict each other or the budget is used up. */
 static int enter(struct tune *t, char *text, unsigned changed, size_t *at, struct frag_err *err)
 {
-	struct entry e = { 0 };
-	int rc = text ? 0 : frag_fail_nomem(err, "tune");
+	FRAG_AUTO(entry_release)
+	struct entry e = { .t = { .text = text, .changed_count = changed } };
+	const char *conf;
 
 	*at = NONE;
-	if (!rc)
-		rc = FRAG_GROW(t->list, t->count, t->cap, "tune", err);
-	if (rc || frag_policy_spec_parse(text, &e.spec, NULL)) {
-		frag_host_free(text);
-		return rc;
-	}
-	if (t->count && !frag_tune_is_known(e.spec, t->opt->release)) {
-		frag_policy_spec_destroy(e.spec);
-		frag_host_free(text);
+	FRAG_CHECK_ALLOC(text, "tune", err);
+	FRAG_TRY(FRAG_GROW(t->list, t->count, t->cap, "tune", err));
+	if (frag_policy_spec_parse(text, &e.spec, NULL) ||
+	    (t->count && !frag_tune_is_known(e.spec, t->opt->release)))
 		return 0;
-	}
-	rc = fill_entry(&e, text, changed, err);
-	*at = rc ? NONE : find(t, e.t.params);
-	if (!rc && *at == NONE && t->budget_left) {
+	conf = frag_policy_spec_conf(e.spec);
+	e.t.params = frag_host_strdup(frag_policy_spec_echo(e.spec));
+	e.t.conf = conf ? frag_host_strdup(conf) : NULL;
+	FRAG_CHECK_ALLOC(e.t.params && (e.t.conf || !conf), "tune", err);
+	/* one after the other: next to the replay of a setting that is nothing */
+	for (size_t i = 0; i < t->count && *at == NONE; i++)
+		if (!strcmp(t->list[i].t.params, e.t.params))
+			*at = i;
+	if (*at == NONE && t->budget_left) {
 		t->budget_left--;
 		*at = t->count;
 		t->list[t->count++] = e;
-		return 0;
+		e = (struct entry){ 0 };
 	}
-	entry_release(&e);
-	return rc;
+	return 0;
 }
 
 static int enter_code(struct tune *t, const struct frag_tune_space *s, uint64_t code, size_t *at,
@@ -123,7 +99,7 @@ static int enter_code(struct tune *t, const struct frag_tune_space *s, uint64_t 
 static int bisect_card(struct tune *t, const struct frag_policy_spec *spec, size_t unit,
 		       uint64_t peak, uint64_t *capacity, struct frag_err *err)
 {
-	uint64_t fails = t->bounds[unit] / FRAG_PAGE;
+	uint64_t fails = frag_probe_peak_live(t->units[unit], 512) / FRAG_PAGE;
 	uint64_t fits = FRAG_MAX((peak + FRAG_PAGE - 1) / FRAG_PAGE, fails + 1);
 	struct frag_sim_config card = t->env->card;
 
@@ -209,33 +185,19 @@ static int evaluate(struct tune *t, struct frag_err *err)
 static int compare(const struct frag_tune_try *a, const struct frag_tune_try *b,
 		   enum frag_tune_objective objective)
 {
-	int c = (int)b->completed - (int)a->completed;
+	int of_card = objective == FRAG_TUNE_CARD, of_time = objective == FRAG_TUNE_TIME;
 
-	if (!c)
-		c = FRAG_ORDER(a->refused_count, b->refused_count);
-	if (!c && objective == FRAG_TUNE_CARD)
-		c = FRAG_ORDER(a->capacity_bytes, b->capacity_bytes);
-	if (!c && objective == FRAG_TUNE_TIME)
-		c = FRAG_ORDER(a->driver_ns, b->driver_ns);
-	if (!c)
-		c = FRAG_ORDER(a->peak_reserved_bytes, b->peak_reserved_bytes);
-	if (!c && a->changed_count != b->changed_count)
-		c = a->changed_count < b->changed_count ? -1 : 1;
-	if (!c)
-		c = FRAG_ORDER(a->driver_ns, b->driver_ns);
-	return c ? c : strcmp(a->params, b->params);
+	return (int)b->completed - (int)a->completed
+		       ?: FRAG_ORDER(a->refused_count, b->refused_count)
+		       ?: of_card * FRAG_ORDER(a->capacity_bytes, b->capacity_bytes)
+		       ?: of_time * FRAG_ORDER(a->driver_ns, b->driver_ns)
+		       ?: FRAG_ORDER(a->peak_reserved_bytes, b->peak_reserved_bytes)
+		       ?: FRAG_ORDER(a->changed_count, b->changed_count)
+		       ?: FRAG_ORDER(a->driver_ns, b->driver_ns)
+		       ?: strcmp(a->params, b->params);
 }
 
 /* ---- search ---------------------------------------------------------------------- */
-
-static int exhaust(struct tune *t, const struct frag_tune_space *s, struct frag_err *err)
-{
-	size_t at;
-
-	for (uint64_t code = 0; code < s->size; code++)
-		FRAG_TRY(enter_code(t, s, code, &at, err));
-	return evaluate(t, err);
-}
 
 /* Moves `code` to its best neighbour, if that is better. */
 static int step(struct tune *t, const struct frag_tune_space *s, uint64_t *code, bool *moved,
@@ -246,26 +208,22 @@ static int step(struct tune *t, const struct frag_tune_space *s, uint64_t *code,
 
 	*moved = false;
 	FRAG_TRY(enter_code(t, s, from, &best, err));
-	for (unsigned d = 0; d < s->dims_count; d++)
-		for (unsigned v = 0; v <= s->dims[d].count; v++)
-			FRAG_TRY(enter_code(t, s, frag_tune_with(s, from, d, v), &at, err));
-	FRAG_TRY(evaluate(t, err));
-	if (t->stopped)
-		return 0;
-	for (unsigned d = 0; d < s->dims_count; d++) {
-		for (unsigned v = 0; v <= s->dims[d].count; v++) {
-			uint64_t other = frag_tune_with(s, from, d, v);
+	/* first all of them are tried, then the best one is looked for */
+	for (unsigned look = 0; look < 2 && !t->stopped; look++) {
+		for (unsigned d = 0; d < s->dims_count; d++)
+			for (unsigned v = 0; v <= s->dims[d].count; v++) {
+				uint64_t other = frag_tune_with(s, from, d, v);
 
-			FRAG_TRY(enter_code(t, s, other, &at, err));
-			if (at == NONE || !t->list[at].done || at == best)
-				continue;
-			if (best != NONE &&
-			    compare(&t->list[at].t, &t->list[best].t, t->opt->objective) > 0)
-				continue;
-			best = at;
-			*code = other;
-			*moved = true;
-		}
+				FRAG_TRY(enter_code(t, s, other, &at, err));
+				if (!look || at == NONE || !t->list[at].done || at == best ||
+				    (best != NONE && compare(&t->list[at].t, &t->list[best].t,
+							     t->opt->objective) > 0))
+					continue;
+				best = at;
+				*code = other;
+				*moved = true;
+			}
+		FRAG_TRY(evaluate(t, err));
 	}
 	return 0;
 }
@@ -285,17 +243,6 @@ static int climb(struct tune *t, const struct frag_tune_space *s, struct frag_er
 		code = frag_random(&t->rng) % s->size;
 	}
 	return 0;
-}
-
-static int search_space(struct tune *t, const struct frag_tune_space *s, struct frag_tune *out,
-			struct frag_err *err)
-{
-	out->space_count += s->size;
-	t->budget_left = out->budget;
-	if (s->size <= out->budget)
-		return exhaust(t, s, err);
-	out->exhaustive = false;
-	return climb(t, s, err);
 }
 
 static int search(struct tune *t, struct frag_tune *out, struct frag_err *err)
@@ -322,8 +269,13 @@ static int search(struct tune *t, struct frag_tune *out, struct frag_err *err)
 		struct frag_tune_space s;
 
 		rc = frag_tune_space_init(&s, t->opt->spaces[i], limited, t->opt->release, err);
+		out->space_count += s.size;
+		out->exhaustive &= s.size <= out->budget;
+		t->budget_left = out->budget;
+		for (uint64_t code = 0; !rc && s.size <= out->budget && code < s.size; code++)
+			rc = enter_code(t, &s, code, &at, err);
 		if (!rc)
-			rc = search_space(t, &s, out, err);
+			rc = s.size <= out->budget ? evaluate(t, err) : climb(t, &s, err);
 		frag_tune_space_release(&s);
 	}
 	return rc;
@@ -388,7 +340,7 @@ static void tune_close(struct tune *t)
 {
 	for (size_t i = 0; i < t->count; i++)
 		entry_release(&t->list[i]);
-	FRAG_FREE(t->list, t->bounds);
+	frag_host_free(t->list);
 }
 
 int frag_tune_run(const struct frag_plan_env *env, const struct frag_trace_dev *const *units,
@@ -403,9 +355,6 @@ int frag_tune_run(const struct frag_plan_env *env, const struct frag_trace_dev *
 	*out = (struct frag_tune){ 0 };
 	t.ticks.total = opt->budget * opt->spaces_count * units_count *
 			(opt->objective == FRAG_TUNE_CARD ? CARD_PROBES : 1);
-	FRAG_TRY_CALLOC(t.bounds, units_count, "tune", err);
-	for (size_t u = 0; u < units_count; u++)
-		t.bounds[u] = frag_probe_peak_live(units[u], 512);
 	return search(&t, out, err) ?: take_results(&t, out, err);
 }
 

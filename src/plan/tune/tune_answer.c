@@ -41,18 +41,6 @@
 	F(S, BOOL, front, front, NULL, "no other setting reserves less and takes less driver time")
 FRAG_VALUED_ROW(setting, "setting", SETTING, "one setting that was tried");
 
-static struct setting setting_of(const struct frag_tuning *t, size_t i, struct frag_answer *a)
-{
-	const struct frag_tune_try *x = &t->found.tries[i];
-	const struct frag_tune_try *base = &t->found.tries[t->found.baseline];
-	uint64_t none = x->completed ? 0 : UINT64_MAX;
-	bool front = false;
-
-	for (size_t k = 0; k < t->found.front_count; k++)
-		front |= t->found.front[k] == i;
-	return FRAG_ROW_VALUES(setting, SETTING);
-}
-
 /* ---- all of it ------------------------------------------------------------------- */
 
 #define TUNE_ROW(F, P, S) \
@@ -78,7 +66,7 @@ static struct setting setting_of(const struct frag_tuning *t, size_t i, struct f
 	F(S, OBJECT, simpler, simpler == SIZE_MAX ? NULL : &rows[simpler], NULL, \
 	  "the fewest options within 1 % of the best; null: the best itself", \
 	  .of = &setting_shape) \
-	F(S, LIST, front, FRAG_ROWS(front, f->front_count), NULL, \
+	F(S, LIST, front, FRAG_ROWS(fronts, f->front_count), NULL, \
 	  "settings that no other beats in both reserved memory and driver time", \
 	  .of = &setting_shape) \
 	F(S, LIST, tried, FRAG_ROWS(rows, f->tries_count), NULL, "all settings, the best first", \
@@ -113,15 +101,22 @@ static int fill(const struct frag_tuning *t, struct tune *out, struct frag_answe
 	static const char *const objectives[] = { "peak", "card", "time" };
 	const struct frag_tune *f = &t->found;
 	struct setting *rows = frag_answer_new(a, f->tries_count, sizeof(*rows));
-	struct setting *front = frag_answer_new(a, f->front_count, sizeof(*front));
+	struct setting *fronts = frag_answer_new(a, f->front_count, sizeof(*fronts));
 	bool any = f->tries_count > 0;
 	size_t simpler = any ? find_simpler(t) : SIZE_MAX;
 
-	FRAG_CHECK_ALLOC(rows && front, "answer", err);
-	for (size_t i = 0; i < f->tries_count; i++)
-		rows[i] = setting_of(t, i, a);
+	FRAG_CHECK_ALLOC(rows && fronts, "answer", err);
+	for (size_t i = 0; i < f->tries_count; i++) {
+		const struct frag_tune_try *x = &f->tries[i], *base = &f->tries[f->baseline];
+		uint64_t none = x->completed ? 0 : UINT64_MAX;
+		bool front = false;
+
+		for (size_t k = 0; k < f->front_count; k++)
+			front |= f->front[k] == i;
+		rows[i] = FRAG_ROW_VALUES(setting, SETTING);
+	}
 	for (size_t i = 0; i < f->front_count; i++)
-		front[i] = rows[f->front[i]];
+		fronts[i] = rows[f->front[i]];
 	*out = FRAG_ROW_VALUES(tune, TUNE_ROW);
 	frag_answer_data(a, &frag_tune_shape, out);
 	frag_answer_csv(a, &setting_shape, rows, f->tries_count);
@@ -260,17 +255,6 @@ static void say_export(const struct frag_tuning *t, const struct tune *out, stru
 
 /* ---- tables and chart ------------------------------------------------------------ */
 
-/* Does an earlier setting do the same to the byte and nanosecond? Then this one adds nothing. */
-static bool repeats(const struct frag_tune *f, size_t i)
-{
-	for (size_t k = 0; k < i; k++)
-		if (f->tries[k].completed == f->tries[i].completed &&
-		    f->tries[k].peak_reserved_bytes == f->tries[i].peak_reserved_bytes &&
-		    f->tries[k].driver_ns == f->tries[i].driver_ns)
-			return true;
-	return false;
-}
-
 /* The first `top` that differ, and the baseline. */
 static struct frag_rows best_rows(const struct frag_tuning *t, const struct tune *out, size_t top,
 				  struct frag_answer *a)
@@ -281,7 +265,15 @@ static struct frag_rows best_rows(const struct frag_tuning *t, const struct tune
 	bool base = false;
 
 	for (size_t i = 0; rows && i < out->tried.count && n < top; i++) {
-		if (repeats(&t->found, i) && i != t->found.baseline)
+		const struct frag_tune_try *x = t->found.tries;
+		bool repeats = false;
+
+		/* an earlier one does the same to the byte and nanosecond: nothing new */
+		for (size_t k = 0; k < i && i != t->found.baseline; k++)
+			repeats |= x[k].completed == x[i].completed &&
+				   x[k].peak_reserved_bytes == x[i].peak_reserved_bytes &&
+				   x[k].driver_ns == x[i].driver_ns;
+		if (repeats)
 			continue;
 		rows[n++] = all[i];
 		base |= i == t->found.baseline;
@@ -300,49 +292,42 @@ static struct frag_rows best_rows(const struct frag_tuning *t, const struct tune
 	F(S, NS, driver_ns, NULL, "modelled driver time") \
 	F(S, BYTES, lower_bound_bytes, NULL, "0 = not drawn")
 FRAG_ROW(point, "point", POINT, "one setting of the chart");
-static const char *pareto_figures(struct frag_answer *a, const struct point *points, size_t n)
-{
-	struct frag_plot_point *list = frag_answer_new(a, n, sizeof(*list));
-	struct frag_text out = { 0 };
-
-	for (size_t i = 0; list && i < n; i++)
-		list[i] = (struct frag_plot_point){ (double)points[i].driver_ns,
-						    (double)points[i].peak_reserved_bytes, true };
-	frag_plot_pareto(list, list ? n : 0, 0, false, &out);
-	return frag_answer_take(a, &out);
-}
-
 /* Those of the table and of the front. */
 static void chart(const struct frag_rows *shown, const struct tune *out, struct frag_answer *a)
 {
 	const struct setting *table = shown->rows, *front = out->front.rows, *best = out->pick;
-	struct point *points = frag_answer_new(a, shown->count + out->front.count, sizeof(*points));
-	size_t n = 0;
+	size_t most = shown->count + out->front.count, n = 0;
+	struct point *points = frag_answer_new(a, most, sizeof(*points));
+	struct frag_plot_point *places = frag_answer_new(a, most, sizeof(*places));
+	struct frag_text figures = { 0 };
 
-	for (size_t i = 0; points && i < shown->count + out->front.count; i++) {
+	for (size_t i = 0; points && places && i < most; i++) {
 		const struct setting *s = i < shown->count ? &table[i] : &front[i - shown->count];
 
 		if (s->completed && (i < shown->count ? !s->front : true)) {
 			points[n] = (struct point){
 				n, s->shown, 1, s->front, s->peak_reserved_bytes, s->modelled_ns, 0
 			};
-			n++;
+			places[n++] =
+				(struct frag_plot_point){ (double)s->modelled_ns,
+							  (double)s->peak_reserved_bytes, true };
 		}
 	}
-	if (n)
-		frag_answer_chart(
-			a,
-			&(struct frag_answer_chart){
-				.script = "pareto",
-				.base = "tune",
-				.extra = pareto_figures(a, points, n),
-				.title = frag_answer_print(a, "%s reserves %s", best->params,
-							   FRAG_BYTES(best->peak_reserved_bytes)),
-				.caption = "Peak reserved memory against driver time: the best "
-					   "settings, the baseline, and in circles those that no "
-					   "other setting beats in both.",
-				.shape = &point_shape,
-				.rows = { points, n } });
+	if (!n)
+		return;
+	frag_plot_pareto(places, n, 0, false, &figures);
+	frag_answer_chart(a,
+			  &(struct frag_answer_chart){
+				  .script = "pareto",
+				  .base = "tune",
+				  .extra = frag_answer_take(a, &figures),
+				  .title = frag_answer_print(a, "%s reserves %s", best->params,
+							     FRAG_BYTES(best->peak_reserved_bytes)),
+				  .caption = "Peak reserved memory against driver time: the best "
+					     "settings, the baseline, and in circles those that no "
+					     "other setting beats in both.",
+				  .shape = &point_shape,
+				  .rows = { points, n } });
 }
 
 int frag_tuning_answer(const struct frag_tuning *t, size_t top, struct frag_answer *a,

@@ -52,49 +52,41 @@ static void find_releases(struct frag_tuning *t)
 	}
 }
 
-static int run(struct frag_tuning *t, struct frag_tune_options *opt, unsigned threads,
-	       struct frag_err *err)
+int frag_tuning_search(struct frag_tuning *t, unsigned threads, struct frag_err *err)
 {
 	const struct frag_recordings *u = &t->units;
 	FRAG_AUTO_FREE const struct frag_trace_dev **devs =
 		frag_host_calloc(u->units_count, sizeof(*devs));
 	FRAG_AUTO_FREE uint64_t *limits = frag_host_calloc(u->units_count, sizeof(*limits));
 	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
+	struct frag_tune_options opt = t->options;
+	FRAG_AUTO_FREE char *baseline = NULL;
 	struct frag_plan_env env;
 	char label[128];
 
 	snprintf(label, sizeof(label), "tuning %.80s", u->units[0].label);
 	frag_progress_begin(&progress, label);
 	FRAG_CHECK_ALLOC(devs && limits, "tune", err);
-	for (size_t i = 0; i < u->units_count; i++) {
-		devs[i] = u->units[i].dev;
-		limits[i] = frag_target_limit_for(t->target, u->units[i].dev);
-	}
-	/* the search for the smallest card goes without it */
-	if (opt->objective != FRAG_TUNE_CARD)
-		opt->limits = limits;
-	frag_plan_env_init(&env, t->target, threads);
-	if (t->cap_bytes)
-		env.run.limit_bytes = FRAG_MIN(env.run.limit_bytes, t->cap_bytes);
-	env.watch = progress.watch;
-	return frag_tune_run(&env, devs, u->units_count, opt, &t->found, err);
-}
-
-int frag_tuning_search(struct frag_tuning *t, unsigned threads, struct frag_err *err)
-{
-	struct frag_tune_options opt = t->options;
-	FRAG_AUTO_FREE char *baseline = NULL;
-
 	find_releases(t);
 	if (frag_policy_is_recorded(opt.baseline)) {
-		FRAG_TRY(find_baseline(&t->units, &baseline, err));
+		FRAG_TRY(find_baseline(u, &baseline, err));
 		opt.baseline = baseline;
 	}
 	opt.calls_max = opt.budget ? 0 : CALLS_MAX;
 	opt.budget = opt.budget ? opt.budget : BUDGET;
 	opt.seed = t->target->seed;
 	opt.release = t->first_release;
-	return run(t, &opt, threads, err);
+	for (size_t i = 0; i < u->units_count; i++) {
+		devs[i] = u->units[i].dev;
+		limits[i] = frag_target_limit_for(t->target, u->units[i].dev);
+	}
+	/* the search for the smallest card goes without it */
+	opt.limits = opt.objective == FRAG_TUNE_CARD ? NULL : limits;
+	frag_plan_env_init(&env, t->target, threads);
+	if (t->cap_bytes)
+		env.run.limit_bytes = FRAG_MIN(env.run.limit_bytes, t->cap_bytes);
+	env.watch = progress.watch;
+	return frag_tune_run(&env, devs, u->units_count, &opt, &t->found, err);
 }
 
 int frag_tune_settings(const struct frag_plan_env *env, const struct frag_trace_dev *dev,

@@ -2,8 +2,9 @@
 /* Settings as numbers; see tune_space.h. */
 #include "tune_space.h"
 
-#include <stdio.h>
 #include <string.h>
+
+#include "answer/textbuf.h"
 
 /* Is `key` set in the text? Then it stays fixed. */
 static bool is_fixed(const char *base, const char *key)
@@ -64,17 +65,6 @@ static void keep_known(struct frag_tune_space *s, struct frag_tune_dim *d, unsig
 	d->count = kept;
 }
 
-static void add_values(struct frag_tune_dim *d, const char *list)
-{
-	while (*list && d->count < FRAG_TUNE_VALUES) {
-		const char *end = frag_opt_item_end(list);
-
-		d->value[d->count] = list;
-		d->length[d->count++] = (size_t)(end - list);
-		list = end + (*end == ',');
-	}
-}
-
 int frag_tune_space_init(struct frag_tune_space *s, const char *base, bool limited,
 			 unsigned release, struct frag_err *err)
 {
@@ -92,7 +82,12 @@ int frag_tune_space_init(struct frag_tune_space *s, const char *base, bool limit
 		if (o->tune_limited && !limited)
 			continue;
 		d->key = o->key;
-		add_values(d, o->tune);
+		for (const char *at = o->tune, *end; *at && d->count < FRAG_TUNE_VALUES;
+		     at = end + (*end == ',')) {
+			end = frag_opt_item_end(at);
+			d->value[d->count] = at;
+			d->length[d->count++] = (size_t)(end - at);
+		}
 		if (release)
 			keep_known(s, d, release);
 		s->size *= d->count + 1;
@@ -125,31 +120,20 @@ uint64_t frag_tune_with(const struct frag_tune_space *s, uint64_t code, unsigned
 
 char *frag_tune_text(const struct frag_tune_space *s, uint64_t code, unsigned *changed)
 {
-	size_t room = strlen(s->base) + 2, n;
-	bool first = strchr(s->base, ':') == NULL;
-	char *text;
+	FRAG_AUTO(frag_text_release) struct frag_text text = { 0 };
+	const char *sign = strchr(s->base, ':') ? "," : ":";
 
 	*changed = 0;
-	for (unsigned d = 0; d < s->dims_count; d++) {
-		unsigned v = digit_of(s, code, d);
-
-		if (v)
-			room += strlen(s->dims[d].key) + s->dims[d].length[v - 1] + 2;
-	}
-	text = frag_host_alloc(room);
-	if (!text)
-		return NULL;
-	n = (size_t)snprintf(text, room, "%s", s->base);
+	frag_text_add(&text, s->base);
 	for (unsigned d = 0; d < s->dims_count; d++) {
 		unsigned v = digit_of(s, code, d);
 
 		if (!v)
 			continue;
-		n += (size_t)snprintf(text + n, room - n, "%c%s%c%.*s", first ? ':' : ',',
-				      s->dims[d].key, s->conf ? ':' : '=',
-				      (int)s->dims[d].length[v - 1], s->dims[d].value[v - 1]);
-		first = false;
+		frag_text_addf(&text, "%s%s%c%.*s", sign, s->dims[d].key, s->conf ? ':' : '=',
+			       (int)s->dims[d].length[v - 1], s->dims[d].value[v - 1]);
+		sign = ",";
 		++*changed;
 	}
-	return text;
+	return text.failed ? NULL : FRAG_GIVE(text.s);
 }

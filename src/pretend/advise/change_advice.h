@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What to change in a program, with what it saves: tried on a pretended card, or estimated by an edited recording.
- *
- * Ownership: an advice owns its texts: frag_advices_release. Bytes.
+ * What to change in a program, with what it saves: tried on a pretended card, or estimated by an edited recording. Bytes. The answer
+ * owns the texts (trial_measure.c).
  */
 #ifndef FRAG_ADVISE_CHANGE_ADVICE_H
 #define FRAG_ADVISE_CHANGE_ADVICE_H
@@ -25,7 +24,7 @@ struct frag_advice_cost {
 	double seconds; /* modelled time of both, by a roofline of the card */
 };
 
-/* Memory over time of one run, downsampled to the maxima of windows (change_advice.c). */
+/* Memory over time of one run, downsampled to the maxima of windows. */
 #define FRAG_CURVE_POINTS 256u
 struct frag_curve_sample {
 	uint64_t time_us, requested, active, reserved;
@@ -37,6 +36,7 @@ struct frag_curve {
 struct frag_series;
 void frag_curve_take(struct frag_curve *c, const struct frag_series *s);
 
+struct frag_answer;
 struct frag_advice {
 	const char *change;   /* name of the plug-in */
 	const char *what;     /* a sentence: what to change */
@@ -56,10 +56,10 @@ struct frag_advice {
 	struct frag_curve curve; /* with the better setting; edited: only for the best */
 };
 
-/* Replaces its texts, which may be NULL, by copies that are safe to show. Errors: FRAG_ENOMEM. */
-int frag_advice_own(struct frag_advice *x, struct frag_err *err);
-void frag_advice_leave_out(struct frag_advice *x, const char *why);
-void frag_advices_release(struct frag_advice *list, size_t n);
+/* A copy that is safe to show, and that the answer owns; NULL: "". */
+const char *frag_advice_text(struct frag_answer *texts, const char *text);
+/* The same for all its texts. */
+void frag_advice_keep(struct frag_advice *x, struct frag_answer *texts);
 
 /* Reserved bytes with the better of both settings. */
 static inline uint64_t frag_advice_need(const struct frag_advice_peaks *p)

@@ -3,10 +3,7 @@
  * Estimates what a change in a program would save from its recording: edits the lifetimes of its blocks as the change would, and
  * replays the result. The sentence of each estimate names its assumptions.
  *
- * A change is a file edit_NAME.c with the function frag_edit_NAME (below); make lists it.
- *
- *	static int edit(p, e, o, err)	frag_edit_end(e, life, event, err); frag_edit_add(e, life, from, to, err); …
- *	int frag_edit_NAME(p, err)	return frag_plan_try(p, edit, (struct frag_proposal){ … }, err);
+ * A change is a file edit_NAME.c with frag_edit_NAME, a list of proposals (below); make lists it.
  */
 #ifndef FRAG_ADVISE_EDIT_H
 #define FRAG_ADVISE_EDIT_H
@@ -14,7 +11,8 @@
 #include <frag/plan.h>
 
 #include "change_advice.h"
-#include "answer/textbuf.h"
+#include "answer/answer.h"
+#include "explain/life_edit.h"
 #include "recording/recording.h"
 #include "recording/sites.h"
 
@@ -36,7 +34,6 @@
  *
  * Ownership: a story borrows the recording and owns its arrays. 60 bytes per request.
  */
-#define FRAG_NEVER UINT64_MAX
 #define FRAG_NO_LIFE UINT32_MAX
 
 enum frag_phase { FRAG_PHASE_FORWARD, FRAG_PHASE_BACKWARD, FRAG_PHASE_OPTIMIZER };
@@ -125,65 +122,20 @@ char *frag_loop_line(const struct frag_story *s, const struct frag_loop *loop);
 const struct frag_instance *frag_loops_instance(const struct frag_loops *l, uint64_t event,
 						const struct frag_loop **of);
 
-/* ---- all estimates (edits.c) ---------------------------------------------------------- */
+/* ---- proposals (edits.c) ------------------------------------------------------------- */
 
 /*
  * Advice from a recording, the largest saving first. Changes that save less than 1 % of a peak are
  * dropped. Of several devices the one with the highest peak is used. pre: the events are in memory
- * (FRAG_EUSAGE). The caller releases (*out)[*n] with frag_advices_release. Errors: FRAG_ENOMEM,
- * FRAG_EINPUT, those of replays; FRAG_EINTR.
+ * (FRAG_EUSAGE). settings: only other settings and allocators, whose replay is exact. The caller
+ * frees *out; `texts` own what it points to. Errors: FRAG_ENOMEM, FRAG_EINPUT, those of replays; FRAG_EINTR.
  */
-int frag_advise_edits(const struct frag_recording *rec, struct frag_advice **out, size_t *n,
-		      struct frag_err *err);
-/* Only other settings and allocators, whose replay is exact. */
-int frag_advise_settings(const struct frag_recording *rec, struct frag_advice **out, size_t *n,
-			 struct frag_err *err);
-
-/* ---- one edit ------------------------------------------------------------------------- */
-
-/* An added request or free. */
-struct frag_insert {
-	uint64_t at; /* before this event */
-	uint32_t seq, life;
-	uint32_t id; /* of a new block; FRAG_RECORDED: frees the recorded block */
-	bool alloc;
-};
-#define FRAG_RECORDED UINT32_MAX
-
-struct frag_edit {
-	const struct frag_story *story;
-	uint8_t *how;	/* [lives]: edit of the recorded block */
-	uint64_t *size; /* [lives]: new size in bytes, 0 = unchanged */
-	struct frag_insert *list;
-	size_t count, cap;
-	uint32_t ids;
-	uint64_t edited_bytes; /* of all lives that were edited */
-};
-
-int frag_edit_init(struct frag_edit *e, const struct frag_story *s, struct frag_err *err);
-void frag_edit_release(struct frag_edit *e);
-/* Removes the block. */
-void frag_edit_remove(struct frag_edit *e, size_t life);
-/* Changes its size. pre: bytes > 0 */
-void frag_edit_resize(struct frag_edit *e, size_t life, uint64_t bytes);
-/* Frees it before event `at`, if that is earlier than recorded. */
-int frag_edit_end(struct frag_edit *e, size_t life, uint64_t at, struct frag_err *err);
-/* Adds a block of the same size, requested before event `from` and freed before event `to` (FRAG_NEVER: never). Additions at one
- * event keep the order of the calls. Nothing is added behind the last event. */
-int frag_edit_add(struct frag_edit *e, size_t life, uint64_t from, uint64_t to,
-		  struct frag_err *err);
-/* The two halves of frag_edit_add. */
-int frag_edit_request(struct frag_edit *e, size_t life, uint64_t at, uint32_t *id,
-		      struct frag_err *err);
-int frag_edit_free(struct frag_edit *e, size_t life, uint32_t id, uint64_t at,
-		   struct frag_err *err);
-/* A copy of the device with the edited events; the caller frees only these (frag_host_free). */
-int frag_edit_apply(struct frag_edit *e, struct frag_trace_dev *out, struct frag_err *err);
-
-/* ---- the context of a change ---------------------------------------------------------- */
+int frag_advise_edits(const struct frag_recording *rec, bool settings, struct frag_answer *texts,
+		      struct frag_advice **out, size_t *n, struct frag_err *err);
 
 struct frag_advice_plan {
 	const struct frag_story *story;
+	struct frag_answer *texts;
 	struct frag_loops loops;
 	struct frag_plan_env env;
 	struct frag_catalog catalog;
@@ -196,32 +148,22 @@ struct frag_advice_plan {
 
 struct frag_proposal {
 	const char *change;
-	const char *what;     /* a sentence; NULL: text */
+	const char *what;     /* a sentence, which the edit may write */
 	const char *numerics; /* NULL: none */
-	bool trains;	      /* it is about a backward pass, which may only be assumed */
-	int way;	      /* for the edit */
+	/* Edits e, and completes the proposal. */
+	int (*edit)(const struct frag_advice_plan *p, struct frag_edit *e, struct frag_proposal *o,
+		    struct frag_err *err);
+	bool trains; /* it is about a backward pass, which may only be assumed */
+	int way;     /* for the edit */
 	/* from the edit */
-	uint32_t stack;	       /* of which the line is shown; FRAG_NO_STACK: none */
-	char *line;	       /* shown in its place */
-	struct frag_text text; /* released with the line */
+	const char *left_out; /* why there is no estimate */
+	uint32_t stack;	      /* of which the line is shown; FRAG_NO_STACK: none */
+	char *line;	      /* shown in its place */
 	struct frag_advice_cost cost;
 };
 
-/* Edits e, and completes the proposal. */
-typedef int frag_edit_fn(const struct frag_advice_plan *p, struct frag_edit *e,
-			 struct frag_proposal *o, struct frag_err *err);
-/* Replays the edit, and adds it to the list if it saves enough. */
-int frag_plan_try(struct frag_advice_plan *p, frag_edit_fn *edit, struct frag_proposal o,
-		  struct frag_err *err);
-/* Adds a row that says why there is no estimate. */
-int frag_plan_leave_out(struct frag_advice_plan *p, const char *change, const char *why,
-			struct frag_err *err);
-/* Replays the unchanged recording under another policy or setting. */
-int frag_plan_try_policy(struct frag_advice_plan *p, const char *policy, const char *change,
-			 const char *what, struct frag_err *err);
-
-/* Each proposes what it has. */
-#define FRAG_ENTRY(name) int frag_edit_##name(struct frag_advice_plan *p, struct frag_err *err);
+/* The last one of a list has no edit. */
+#define FRAG_ENTRY(name) extern const struct frag_proposal frag_edit_##name[];
 #include "edit_list.inc"
 #undef FRAG_ENTRY
 

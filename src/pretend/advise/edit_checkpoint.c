@@ -37,13 +37,12 @@ static bool is_output(const struct frag_story *s, const struct block *b, size_t 
 }
 
 /* Recomputes the forward pass before event `at`. */
-static int again(struct frag_edit *e, const struct block *b, size_t last, uint64_t at,
-		 struct frag_err *err)
+static int again(const struct frag_story *s, struct frag_edit *e, const struct block *b,
+		 size_t last, uint64_t at, struct frag_err *err)
 {
-	const struct frag_story *s = e->story;
-	FRAG_AUTO_FREE uint32_t *ids = NULL;
+	FRAG_AUTO_FREE uint32_t *slots = NULL;
 
-	FRAG_TRY_CALLOC(ids, last - b->first + 1, "advice", err);
+	FRAG_TRY_CALLOC(slots, last - b->first + 1, "advice", err);
 	for (uint64_t event = b->at->first; event < b->at->end; event++) {
 		const size_t i = s->of[event];
 		const struct frag_life *l;
@@ -53,12 +52,14 @@ static int again(struct frag_edit *e, const struct block *b, size_t last, uint64
 		l = &s->lives[i];
 		if (is_saved(l) && !is_output(s, b, i)) {
 			if (event == l->born)
-				FRAG_TRY(frag_edit_add(e, i, at, l->died, err));
+				FRAG_TRY(frag_edit_add(e, event, at, l->died, err));
 		} else if (l->died < b->at->end) {
 			if (event == l->born)
-				FRAG_TRY(frag_edit_request(e, i, at, &ids[i - b->first], err));
+				FRAG_TRY(frag_edit_half(e, event, FRAG_EV_ALLOC,
+							slots[i - b->first] = e->slots++, at, err));
 			else if (event == l->died)
-				FRAG_TRY(frag_edit_free(e, i, ids[i - b->first], at, err));
+				FRAG_TRY(frag_edit_half(e, l->born, FRAG_EV_FREE,
+							slots[i - b->first], at, err));
 		}
 	}
 	return 0;
@@ -69,14 +70,15 @@ static int again(struct frag_edit *e, const struct block *b, size_t last, uint64
  * block converts it first) stays as the input of the next block. Otherwise the first operator of
  * this block's backward pass has saved it too (an in-place ReLU): it stays, and is also recomputed.
  */
-static int keep_output(struct frag_edit *e, struct block *b, struct frag_err *err)
+static int keep_output(const struct frag_story *s, struct frag_edit *e, struct block *b,
+		       struct frag_err *err)
 {
-	const struct frag_life *lives = e->story->lives;
+	const struct frag_life *lives = s->lives;
 	size_t unsaved = SIZE_MAX, first = SIZE_MAX;
 
 	for (size_t i = b->first; b->next_back && i < b->end; i++) {
 		if (is_saved(&lives[i])) {
-			if (is_output(e->story, b, i))
+			if (is_output(s, b, i))
 				return 0;
 			if (first == SIZE_MAX || lives[i].back < lives[first].back ||
 			    (lives[i].back == lives[first].back &&
@@ -88,32 +90,34 @@ static int keep_output(struct frag_edit *e, struct block *b, struct frag_err *er
 		}
 	}
 	if (unsaved != SIZE_MAX)
-		return frag_edit_add(e, unsaved, lives[unsaved].died, b->next_back, err);
+		return frag_edit_add(e, lives[unsaved].born, lives[unsaved].died, b->next_back,
+				     err);
 	b->twice = first;
 	return 0;
 }
 
-static int one_block(struct frag_edit *e, struct block *b, uint64_t *calls, struct frag_err *err)
+static int one_block(const struct frag_story *s, struct frag_edit *e, struct block *b,
+		     uint64_t *calls, struct frag_err *err)
 {
 	uint64_t back = FRAG_NEVER;
 	size_t last = SIZE_MAX;
 
-	FRAG_TRY(keep_output(e, b, err));
+	FRAG_TRY(keep_output(s, e, b, err));
 	for (size_t i = b->first; i < b->end; i++) {
-		const struct frag_life *l = &e->story->lives[i];
+		const struct frag_life *l = &s->lives[i];
 
-		if (!is_saved(l) || is_output(e->story, b, i))
+		if (!is_saved(l) || is_output(s, b, i))
 			continue;
 		back = FRAG_MIN(back, l->back);
 		last = i;
 		if (i != b->twice)
-			FRAG_TRY(frag_edit_end(e, i, frag_life_consumed(e->story, i, b->at->end),
-					       err));
+			FRAG_TRY(frag_edit_end(e, l->born, l->died,
+					       frag_life_consumed(s, i, b->at->end), err));
 	}
-	if (last == SIZE_MAX || back >= e->story->dev->events_count)
+	if (last == SIZE_MAX || back >= s->dev->events_count)
 		return 0;
 	*calls += last - b->first + 1;
-	return again(e, b, last, back, err);
+	return again(s, e, b, last, back, err);
 }
 
 static struct block block_of(const struct frag_story *s, const struct frag_loop *loop, size_t i)
@@ -136,38 +140,36 @@ static struct block block_of(const struct frag_story *s, const struct frag_loop 
 static int edit(const struct frag_advice_plan *p, struct frag_edit *e, struct frag_proposal *o,
 		struct frag_err *err)
 {
+	const struct frag_story *s = p->story;
 	const struct frag_loop *largest = p->loops.list;
+	const char *more = "";
 
+	if (s->steps && s->count && !s->stacks)
+		o->left_out = "the recording has no stacks (cufrag record --frames, or "
+			      "_record_memory_history with stacks)";
 	for (size_t i = 0; i < p->loops.count; i++) {
 		const struct frag_loop *loop = &p->loops.list[i];
 
 		largest = loop->saved_bytes > largest->saved_bytes ? loop : largest;
 		for (size_t k = 0; k < loop->count; k++) {
-			struct block b = block_of(e->story, loop, k);
+			struct block b = block_of(s, loop, k);
 
-			FRAG_TRY(one_block(e, &b, &o->cost.calls, err));
+			FRAG_TRY(one_block(s, e, &b, &o->cost.calls, err));
 		}
 	}
-	o->line = frag_loop_line(p->story, largest);
-	frag_text_add(&o->text, "activation checkpointing of the blocks called here");
+	o->line = largest ? frag_loop_line(s, largest) : NULL;
 	if (p->loops.count > 1)
-		frag_text_addf(&o->text, " and at %zu more lines", p->loops.count - 1);
-	frag_text_add(&o->text,
-		      " (torch.utils.checkpoint, use_reentrant=False); assumed: a block keeps only "
-		      "its input, and is computed again as a whole in the backward pass");
+		more = frag_answer_print(p->texts, " and at %zu more lines", p->loops.count - 1);
+	o->what = frag_answer_print(
+		p->texts,
+		"activation checkpointing of the blocks called here%s (torch.utils.checkpoint, "
+		"use_reentrant=False); assumed: a block keeps only its input, and is computed "
+		"again as a whole in the backward pass",
+		more);
 	return 0;
 }
 
-int frag_edit_checkpoint(struct frag_advice_plan *p, struct frag_err *err)
-{
-	if (p->story->steps && p->story->count && !p->story->stacks)
-		return frag_plan_leave_out(p, "checkpoint",
-					   "the recording has no stacks (cufrag record --frames, "
-					   "or _record_memory_history with stacks)",
-					   err);
-	return p->loops.count ? frag_plan_try(p, edit,
-					      (struct frag_proposal){ .change = "checkpoint",
-								      .trains = true },
-					      err)
-			      : 0;
-}
+const struct frag_proposal frag_edit_checkpoint[] = {
+	{ .change = "checkpoint", .edit = edit, .trains = true },
+	{ 0 },
+};

@@ -62,20 +62,18 @@ static int edit(const struct frag_advice_plan *p, struct frag_edit *e, struct fr
 		for (size_t l = from; l < end; l++)
 			if (frag_life_span(s, &s->lives[l])->phase != FRAG_PHASE_OPTIMIZER &&
 			    alike(s->lives[l].bytes, s->lives[most].bytes))
-				frag_edit_resize(e, l, (s->lives[l].bytes + PIECES - 1) / PIECES);
+				FRAG_TRY(frag_edit_resize(e, s->lives[l].born,
+							  (s->lives[l].bytes + PIECES - 1) / PIECES,
+							  err));
 	}
 	return 0;
 }
 
-int frag_edit_logits(struct frag_advice_plan *p, struct frag_err *err)
-{
-	return frag_plan_try(
-		p, edit,
-		(struct frag_proposal){ .change = "chunked loss",
-					.what = "logits and loss for an eighth of the tokens at a "
-						"time (a fused linear cross-entropy, or a loop "
-						"with torch.utils.checkpoint); assumed: blocks of "
-						"the size of the logits are these, their copies "
-						"and gradients" },
-		err);
-}
+const struct frag_proposal frag_edit_logits[] = {
+	{ .change = "chunked loss",
+	  .edit = edit,
+	  .what = "logits and loss for an eighth of the tokens at a time (a fused linear "
+		  "cross-entropy, or a loop with torch.utils.checkpoint); assumed: blocks of the "
+		  "size of the logits are these, their copies and gradients" },
+	{ 0 },
+};

@@ -88,21 +88,20 @@ static int edit(const struct frag_advice_plan *p, struct frag_edit *e, struct fr
 			continue;
 		o->cost.moved += 2 * l->bytes;
 		o->cost.calls += 2;
-		FRAG_TRY(frag_edit_end(e, i, away, err));
-		FRAG_TRY(frag_edit_add(e, i, l->back, l->died, err));
+		FRAG_TRY(frag_edit_end(e, l->born, l->died, away, err));
+		FRAG_TRY(frag_edit_add(e, l->born, l->back, l->died, err));
 	}
-	frag_text_addf(&o->text,
-		       "all that the forward pass saves on the host "
-		       "(torch.autograd.graph.save_on_cpu); assumed: it leaves %s, and is back "
-		       "when the backward pass needs it",
-		       s->stacks ? "when its function returns"
-				 : "256 requests later, and the forward pass ends at the peak of "
-				   "its step (no stacks)");
+	o->what = frag_answer_print(
+		p->texts,
+		"all that the forward pass saves on the host (torch.autograd.graph.save_on_cpu); "
+		"assumed: it leaves %s, and is back when the backward pass needs it",
+		s->stacks ? "when its function returns"
+			  : "256 requests later, and the forward pass ends at the peak of its "
+			    "step (no stacks)");
 	return 0;
 }
 
-int frag_edit_offload(struct frag_advice_plan *p, struct frag_err *err)
-{
-	return frag_plan_try(
-		p, edit, (struct frag_proposal){ .change = "save_on_cpu", .trains = true }, err);
-}
+const struct frag_proposal frag_edit_offload[] = {
+	{ .change = "save_on_cpu", .edit = edit, .trains = true },
+	{ 0 },
+};

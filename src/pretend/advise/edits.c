@@ -12,9 +12,7 @@
 #define AMPLE_BYTES (1ull << 40) /* more than any card has */
 #define LEAST_PART 0.01		 /* of a peak; smaller savings are dropped */
 
-typedef int propose_fn(struct frag_advice_plan *p, struct frag_err *err);
-
-static propose_fn *const kinds[] = {
+static const struct frag_proposal *const lists[] = {
 #define FRAG_ENTRY(name) frag_edit_##name,
 #include "edit_list.inc"
 #undef FRAG_ENTRY
@@ -63,14 +61,6 @@ static int draw(const struct frag_advice_plan *p, const struct frag_policy_spec 
 
 /* ---- proposals ------------------------------------------------------------------------- */
 
-static int add(struct frag_advice_plan *p, struct frag_advice a, struct frag_err *err)
-{
-	FRAG_TRY(FRAG_GROW(p->list, p->count, p->cap, "advice", err));
-	a.before = p->before;
-	p->list[p->count] = a;
-	return frag_advice_own(&p->list[p->count++], err);
-}
-
 /* Adds the advice, if it saves enough. dev: with the change, replayed under `spec`. */
 static int take(struct frag_advice_plan *p, struct frag_advice a,
 		const struct frag_policy_spec *spec, const struct frag_trace_dev *dev,
@@ -79,31 +69,42 @@ static int take(struct frag_advice_plan *p, struct frag_advice a,
 	const uint64_t need = frag_advice_need(&a.after);
 	const struct frag_gpu *card = frag_catalog_pick(&p->catalog, need, &p->headroom);
 
-	if (!falls(frag_advice_need(&p->before), need))
+	if (!a.left_out && !falls(frag_advice_need(&p->before), need))
 		return 0;
-	a.card = card ? card->name : NULL;
-	FRAG_TRY(add(p, a, err));
-	return draw(p, spec, dev, &p->list[p->count - 1], err);
+	a.card = card && !a.left_out ? card->name : NULL;
+	a.before = p->before;
+	frag_advice_keep(&a, p->texts);
+	FRAG_TRY(FRAG_GROW(p->list, p->count, p->cap, "advice", err));
+	p->list[p->count++] = a;
+	return a.left_out[0] ? 0 : draw(p, spec, dev, &p->list[p->count - 1], err);
 }
 
-static void release_events(struct frag_trace_dev *edited)
-{
-	frag_host_free(edited->events);
-}
-
+/* Replays the edit, and adds it to the list if it saves enough. */
 static int replay(struct frag_advice_plan *p, struct frag_edit *e, const struct frag_proposal *o,
 		  struct frag_err *err)
 {
-	FRAG_AUTO(release_events) struct frag_trace_dev dev = { 0 };
+	struct frag_trace_dev dev = *p->story->dev;
+	FRAG_AUTO_FREE struct frag_event *events = NULL;
 	FRAG_AUTO_FREE char *line = frag_sites_line(&p->story->sites, o->stack);
+	bool assumed = o->trains && p->story->may_train;
 	struct frag_advice a = { .change = o->change,
-				 .what = o->what ? o->what : frag_text_str(&o->text),
+				 .what = frag_answer_print(p->texts, "%s%s", o->what,
+							   assumed ? " (it ended before any; that "
+								     "it trains is assumed)"
+								   : ""),
 				 .where = o->line ? o->line : line,
 				 .numerics = o->numerics,
 				 .cost = o->cost };
 	const struct frag_advice_peaks *after = &a.after;
 
-	FRAG_TRY(frag_edit_apply(e, &dev, err));
+	FRAG_TRY(frag_edit_apply(e, &events, &dev.events_count, err));
+	dev.events = events;
+	dev.slots_count = e->slots;
+	dev.has_evidence = false;
+	dev.addrs = NULL;
+	dev.seen = NULL;
+	dev.seen_count = dev.final_segments_count = dev.final_blocks_count = 0;
+	dev.initial = (struct frag_initial_state){ 0 };
 	if (!falls(p->before.requested, frag_probe_peak_live(&dev, 1)))
 		return 0;
 	FRAG_TRY(measure(p, &dev, &a.after, err));
@@ -111,24 +112,29 @@ static int replay(struct frag_advice_plan *p, struct frag_edit *e, const struct 
 		    err);
 }
 
-int frag_plan_try(struct frag_advice_plan *p, frag_edit_fn *edit, struct frag_proposal o,
-		  struct frag_err *err)
+static int propose(struct frag_advice_plan *p, struct frag_proposal o, struct frag_err *err)
 {
-	FRAG_AUTO(frag_edit_release) struct frag_edit e = { 0 };
-	int rc = frag_edit_init(&e, p->story, err) ?: edit(p, &e, &o, err);
+	const struct frag_trace_dev *dev = p->story->dev;
+	FRAG_AUTO(frag_edit_release)
+	struct frag_edit e = { .events = dev->events,
+			       .count = dev->events_count,
+			       .slots = dev->slots_count };
+	int rc = o.edit(p, &e, &o, err);
 
-	if (o.trains && p->story->may_train)
-		frag_text_add(&o.text, " (it ended before any; that it trains is assumed)");
-	rc = rc ?: frag_text_check(&o.text, err);
-	if (!rc && e.edited_bytes)
+	if (!rc && o.left_out)
+		rc = take(p,
+			  (struct frag_advice){
+				  .change = o.change, .left_out = o.left_out, .after = p->before },
+			  NULL, NULL, err);
+	else if (!rc && e.edited)
 		rc = replay(p, &e, &o, err);
 	frag_host_free(o.line);
-	frag_text_release(&o.text);
 	return rc;
 }
 
-int frag_plan_try_policy(struct frag_advice_plan *p, const char *policy, const char *change,
-			 const char *what, struct frag_err *err)
+/* Replays the unchanged recording under another policy or setting. */
+static int try_policy(struct frag_advice_plan *p, const char *policy, const char *change,
+		      const char *what, struct frag_err *err)
 {
 	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 	struct frag_advice a = {
@@ -140,11 +146,23 @@ int frag_plan_try_policy(struct frag_advice_plan *p, const char *policy, const c
 	return take(p, a, spec, p->story->dev, err);
 }
 
-int frag_plan_leave_out(struct frag_advice_plan *p, const char *change, const char *why,
-			struct frag_err *err)
+/* Settings of the allocator, and another allocator: only an environment variable changes. */
+static int try_settings(struct frag_advice_plan *p, struct frag_err *err)
 {
-	return add(p, (struct frag_advice){ .change = change, .left_out = why, .after = p->before },
-		   err);
+	FRAG_AUTO(frag_tune_release) struct frag_tune tune = { 0 };
+	const struct frag_tune_try *best;
+
+	FRAG_TRY(frag_tune_settings(&p->env, p->story->dev, 0, &tune, err));
+	best = tune.tries_count ? &tune.tries[0] : NULL;
+	if (best && best->conf && best->completed)
+		FRAG_TRY(try_policy(
+			p, best->text, "settings",
+			frag_answer_print(p->texts, "PYTORCH_CUDA_ALLOC_CONF=%s", best->conf),
+			err));
+	return try_policy(p, "vmm", "vmm",
+			  "cufrag's own allocator vmm in place of PyTorch's (cufrag run --policy "
+			  "vmm)",
+			  err);
 }
 
 /* ---- all of them ------------------------------------------------------------------------- */
@@ -174,7 +192,7 @@ static void close_plan(struct frag_advice_plan *p)
 	frag_policy_spec_destroy(p->expandable);
 	frag_loops_release(&p->loops);
 	frag_catalog_release(&p->catalog);
-	frag_advices_release(p->list, p->count);
+	frag_host_free(p->list);
 }
 
 /* The device with the highest peak. */
@@ -194,11 +212,11 @@ static const struct frag_unit *fullest(const struct frag_recording *rec)
 	return best;
 }
 
-static int propose_all(const struct frag_recording *rec, propose_fn *only, struct frag_advice **out,
-		       size_t *n, struct frag_err *err)
+int frag_advise_edits(const struct frag_recording *rec, bool settings, struct frag_answer *texts,
+		      struct frag_advice **out, size_t *n, struct frag_err *err)
 {
 	FRAG_AUTO(frag_story_release) struct frag_story story = { 0 };
-	FRAG_AUTO(close_plan) struct frag_advice_plan p = { 0 };
+	FRAG_AUTO(close_plan) struct frag_advice_plan p = { .texts = texts };
 	FRAG_AUTO(frag_progress_end) struct frag_progress progress = { 0 };
 	const struct frag_unit *unit;
 
@@ -213,25 +231,13 @@ static int propose_all(const struct frag_recording *rec, propose_fn *only, struc
 	p.env.watch = progress.watch;
 	FRAG_TRY(frag_story_make(&story, unit, err));
 	FRAG_TRY(open_plan(&p, &story, err));
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(kinds); i++)
-		if (!only || kinds[i] == only)
-			FRAG_TRY(kinds[i](&p, err));
+	for (size_t i = 0; !settings && i < FRAG_ARRAY_LEN(lists); i++)
+		for (const struct frag_proposal *o = lists[i]; o->edit; o++)
+			FRAG_TRY(propose(&p, *o, err));
+	FRAG_TRY(try_settings(&p, err));
 	if (p.count)
 		qsort(p.list, p.count, sizeof(*p.list), by_need);
 	*out = FRAG_GIVE(p.list);
 	*n = p.count;
-	p.count = 0;
-	return 0;
-}
-
-int frag_advise_edits(const struct frag_recording *rec, struct frag_advice **out, size_t *n,
-		      struct frag_err *err)
-{
-	return propose_all(rec, NULL, out, n, err);
-}
-
-int frag_advise_settings(const struct frag_recording *rec, struct frag_advice **out, size_t *n,
-			 struct frag_err *err)
-{
-	return propose_all(rec, frag_edit_settings, out, n, err);
+	return texts->failed ? frag_fail_nomem(err, "advice") : 0;
 }

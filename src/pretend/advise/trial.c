@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Changes that are tried; see trial.h. */
-#include "trial_internal.h"
+#include "trial.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include <frag/clock.h>
 
 #include "pretend/advise/edit.h"
-#include "pretend/start/fork_server.h"
+#include "pretend/start/child.h"
 
 #define DAY 86400u
 
@@ -61,19 +61,11 @@ static void end_runs(struct frag_advising *a)
 }
 /* ---- settings -------------------------------------------------------------------------------- */
 
-static int add_one(struct frag_advising *a, struct frag_advice x, struct frag_err *err)
-{
-	x.group = "allocator";
-	a->list[a->count] = x;
-	return frag_advice_own(&a->list[a->count++], err);
-}
-
 /* Settings and another allocator: replays the recording of the unchanged program. */
 static int add_replayed(struct frag_advising *a, struct frag_err *err)
 {
 	FRAG_AUTO(frag_recording_release) struct frag_recording r = { 0 };
-	struct frag_trace *base = a->base;
-	struct frag_advice *list = NULL;
+	FRAG_AUTO_FREE struct frag_advice *list = NULL;
 	unsigned number;
 	bool settings = frag_offer_asked(a->only, "settings", &number);
 	size_t n = 0;
@@ -81,21 +73,23 @@ static int add_replayed(struct frag_advising *a, struct frag_err *err)
 
 	if (!settings && !frag_offer_asked(a->only, "vmm", &number))
 		return 0;
-	a->base = NULL;
-	rc = frag_recording_take(&r, base, &a->program.target, 0, err)
-		     ?: frag_advise_settings(&r, &list, &n, err);
-	if (rc && rc != FRAG_EINTR && rc != FRAG_ENOMEM) {
-		const struct frag_advice x = { .change = settings ? "settings" : "vmm",
-					       .left_out = err->msg,
-					       .before = a->first.peaks };
-
-		return add_one(a, x, err);
+	rc = frag_recording_take(&r, FRAG_GIVE(a->base), &a->program.target, 0, err)
+		     ?: frag_advise_edits(&r, true, a->texts, &list, &n, err);
+	if (rc == FRAG_EINTR || rc == FRAG_ENOMEM)
+		return rc;
+	if (rc) {
+		a->list[a->count] = (struct frag_advice){ .change = settings ? "settings" : "vmm",
+							  .left_out = err->msg,
+							  .group = "allocator",
+							  .before = a->first.peaks };
+		frag_advice_keep(&a->list[a->count++], a->texts);
 	}
-	for (size_t i = 0; !rc && i < n && i < FRAG_TRIAL_REPLAYED; i++)
+	for (size_t i = 0; !rc && i < n && i < FRAG_TRIAL_REPLAYED; i++) {
+		list[i].group = "allocator";
 		if (frag_offer_asked(a->only, list[i].change, &number))
-			rc = add_one(a, list[i], err);
-	frag_advices_release(list, n);
-	return rc;
+			a->list[a->count++] = list[i];
+	}
+	return 0;
 }
 
 /* ---- the best together ---------------------------------------------------------------------- */
@@ -313,7 +307,7 @@ int frag_advise_recording(struct frag_advising *a, const struct frag_recording *
 
 	snprintf(a->name, sizeof(a->name), "%s", r->trace->name);
 	FRAG_TRY(frag_trial_measure(a, r->trace, &a->first, err));
-	FRAG_TRY(frag_advise_edits(r, &a->list, &a->count, err));
+	FRAG_TRY(frag_advise_edits(r, false, a->texts, &a->list, &a->count, err));
 	a->took_ns = frag_clock_ns() - begun;
 	return 0;
 }
@@ -322,6 +316,6 @@ void frag_advising_release(struct frag_advising *a)
 {
 	end_runs(a);
 	frag_trace_destroy(a->base);
-	frag_advices_release(a->list, a->count);
+	frag_host_free(a->list);
 	frag_catalog_release(&a->catalog);
 }

@@ -33,7 +33,7 @@ struct frag_trials {
 	struct frag_launch launch;
 	char folder[3000]; /* "": none */
 	unsigned count;
-	pid_t server;	  /* from which runs are forked (start/fork_server.h); 0 = none */
+	pid_t server;	  /* from which runs are forked (start/child.h); 0 = none */
 	int status;	  /* of the run as it is, */
 	uint64_t took_ns; /* and its time */
 };
@@ -41,6 +41,7 @@ struct frag_trials {
 struct frag_advising {
 	struct frag_program program;
 	const struct frag_pretend *pretend;
+	struct frag_answer *texts; /* owns those of the list */
 	struct frag_catalog catalog;
 	struct frag_headroom headroom;
 	struct frag_gpu card; /* the given card, or the pretended one */
@@ -87,5 +88,43 @@ void frag_advising_release(struct frag_advising *a);
 
 extern const struct frag_shape frag_advise_shape;
 int frag_advise_answer(const struct frag_advising *v, struct frag_answer *a, struct frag_err *err);
+
+/* ---- parts: one run measured, and what the program offers (trial_measure.c); runs (trial_runs.c) ---- */
+
+#define FRAG_TRIAL_LARGE (1ull << 40) /* more than any card has */
+#define FRAG_TRIAL_REPLAYED 4u	      /* replayed changes, at most */
+#define FRAG_TRIAL_UNTRIED "could not be tried: "
+
+/* Path of a file or folder of run n. */
+void frag_trials_path(const struct frag_advising *a, unsigned n, const char *name, char *path,
+		      size_t room);
+/* Makes the folder of a new run; path[4096]. */
+int frag_trials_folder(struct frag_advising *a, unsigned *n, char *path, struct frag_err *err);
+
+int frag_trial_measure(const struct frag_advising *a, const struct frag_trace *trace,
+		       struct frag_trial *t, struct frag_err *err);
+/* Reads the recording of run n. *out_of_memory: a request was refused. Errors: there is none. */
+int frag_trial_collect(struct frag_advising *a, unsigned n, int status, struct frag_trial *t,
+		       bool *out_of_memory, struct frag_err *err);
+
+/* Is the name in the list (NULL: all)? *number: of "name=number", or 0. */
+bool frag_offer_asked(const char *only, const char *name, unsigned *number);
+void frag_offer_number(struct frag_advising *a, struct frag_advice *x, const char *name,
+		       unsigned n);
+int frag_trial_offers(struct frag_advising *a, struct frag_err *err);
+
+/* Runs the program with these changes, as "checkpoint+fused", and waits for its end. What the run as it is had imported is loaded
+ * once, in a server from which these are forked. */
+int frag_trial_alone(struct frag_advising *a, const char *names, struct frag_trial *t,
+		     struct frag_err *err);
+/* Runs the program with each change of the list, several at a time. */
+int frag_trial_each(struct frag_advising *a, struct frag_err *err);
+/* Finds the smallest number of each numbered change with which the program fits. */
+int frag_trial_numbers(struct frag_advising *a, struct frag_err *err);
+
+static inline bool frag_trial_fits(const struct frag_advising *a, const struct frag_advice_peaks *p)
+{
+	return frag_advice_need(p) <= frag_advising_room(a, true);
+}
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One run of a program: its recording replayed, the untrusted reports of its processes, and the changes that they offer. */
-#include "trial_internal.h"
+#include "trial.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -8,9 +8,44 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <frag/metrics.h>
+
 #include <jansson.h>
 
+#include "base/clean.h"
+
 #define CHANGES_MAX 64u
+
+/* ---- texts, curves ------------------------------------------------------------------------ */
+
+const char *frag_advice_text(struct frag_answer *texts, const char *text)
+{
+	const size_t len = text ? strlen(text) : 0;
+	char *copy = frag_answer_copy(texts, text ? text : "", len + 1);
+
+	return copy ? frag_clean_text(copy, len) : "";
+}
+
+void frag_advice_keep(struct frag_advice *x, struct frag_answer *texts)
+{
+	const char **all[] = { &x->change,   &x->what,	&x->where,  &x->numerics,
+			       &x->left_out, &x->group, &x->pattern };
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(all); i++)
+		*all[i] = frag_advice_text(texts, *all[i]);
+}
+
+/* A point has the maximum up to the next point, so no peak is lost. */
+void frag_curve_take(struct frag_curve *c, const struct frag_series *s)
+{
+	c->count = 0;
+	for (size_t i = 0; i < s->count && c->count < FRAG_CURVE_POINTS; i++)
+		c->points[c->count++] =
+			(struct frag_curve_sample){ .time_us = s->windows[i].first_us,
+						    .requested = s->windows[i].requested_max,
+						    .active = s->windows[i].active_max,
+						    .reserved = s->windows[i].reserved_max };
+}
 
 /* ---- folders -------------------------------------------------------------------------- */
 
@@ -167,53 +202,38 @@ static bool is_name(const char *name)
 	       !name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")];
 }
 
-char *frag_offer_name(const char *name, unsigned n)
+/* The change with a number: "name=4", and its sentence with {n}; for n = 0 the name alone. */
+void frag_offer_number(struct frag_advising *a, struct frag_advice *x, const char *name, unsigned n)
 {
-	char text[80];
+	const char *at = strstr(x->pattern, "{n}");
 
-	if (!n)
-		return frag_host_strdup(name);
-	snprintf(text, sizeof(text), "%s=%u", name, n);
-	return frag_host_strdup(text);
+	x->change = n ? frag_answer_print(a->texts, "%s=%u", name, n) : name;
+	x->what = at ? frag_answer_print(a->texts, "%.*s%u%s", (int)(at - x->pattern), x->pattern,
+					 n ? n : 2, at + 3)
+		     : x->pattern;
 }
 
-char *frag_offer_sentence(const char *pattern, unsigned n)
+static void add_offer(struct frag_advising *a, const json_t *row)
 {
-	const char *at = strstr(pattern, "{n}");
-	const size_t room = strlen(pattern) + 16;
-	char *text = at ? frag_host_calloc(room, 1) : frag_host_strdup(pattern);
-
-	if (at && text)
-		snprintf(text, room, "%.*s%u%s", (int)(at - pattern), pattern, n, at + 3);
-	return text;
-}
-
-static int add_offer(struct frag_advising *a, const json_t *row, struct frag_err *err)
-{
-	const char *name = text_of(row, "name"), *group = text_of(row, "group"),
-		   *pattern = text_of(row, "what");
+	const char *name = text_of(row, "name"), *group = text_of(row, "group");
 	unsigned most = (unsigned)FRAG_MIN(count_of(row, "most"), UINT16_MAX), number;
-	FRAG_AUTO_FREE char *change = NULL, *what = NULL;
+	struct frag_advice *x = &a->list[a->count];
 
 	if (!is_name(name) || !frag_offer_asked(a->only, name, &number))
-		return 0;
+		return;
 	number = most ? number : 0;
-	change = frag_offer_name(name, number);
-	what = frag_offer_sentence(pattern, number ? number : 2);
-	FRAG_CHECK_ALLOC(change && what, "advice", err);
-	a->list[a->count] =
-		(struct frag_advice){ .change = change,
-				      .what = what,
-				      .where = text_of(row, "where"),
-				      .numerics = text_of(row, "numerics"),
-				      .left_out = text_of(row, "left_out"),
-				      .group = most && !*group ? name : group,
-				      .pattern = pattern,
-				      .compiled = json_is_true(json_object_get(row, "compiled")),
-				      .most = number ? 0 : most,
-				      .untimed = json_is_true(json_object_get(row, "untimed")),
-				      .before = a->first.peaks };
-	return frag_advice_own(&a->list[a->count++], err);
+	*x = (struct frag_advice){ .where = text_of(row, "where"),
+				   .numerics = text_of(row, "numerics"),
+				   .left_out = text_of(row, "left_out"),
+				   .group = most && !*group ? name : group,
+				   .pattern = text_of(row, "what"),
+				   .compiled = json_is_true(json_object_get(row, "compiled")),
+				   .most = number ? 0 : most,
+				   .untimed = json_is_true(json_object_get(row, "untimed")),
+				   .before = a->first.peaks };
+	frag_offer_number(a, x, name, number);
+	frag_advice_keep(x, a->texts);
+	a->count++;
 }
 
 int frag_trial_offers(struct frag_advising *a, struct frag_err *err)
@@ -228,7 +248,7 @@ int frag_trial_offers(struct frag_advising *a, struct frag_err *err)
 		json_t *row = json_array_get(changes, i % n);
 
 		if (json_is_true(json_object_get(row, "untimed")) == (i < n))
-			FRAG_TRY(add_offer(a, row, err));
+			add_offer(a, row);
 	}
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs of a program with changes, as "checkpoint+fused", each in a child, several at a time. */
-#include "trial_internal.h"
+#include "trial.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -109,11 +109,9 @@ static void fill(struct frag_advising *a, struct frag_advice *x, const struct fr
 {
 	const struct frag_gpu *card;
 
-	if (!t->done) {
-		frag_advice_leave_out(x, t->why);
+	x->left_out = frag_advice_text(a->texts, t->done ? "" : t->why);
+	if (!t->done)
 		return;
-	}
-	frag_advice_leave_out(x, "");
 	x->tried = true;
 	x->after = t->peaks;
 	x->curve = t->curve;
@@ -178,23 +176,17 @@ int frag_trial_each(struct frag_advising *a, struct frag_err *err)
 /* ---- changes with a number ------------------------------------------------------ */
 
 /* Adds a row for change i with another number. */
-static int add_numbered(struct frag_advising *a, size_t i, unsigned n, const struct frag_trial *t,
-			struct frag_err *err)
+static void add_numbered(struct frag_advising *a, size_t i, unsigned n, const struct frag_trial *t)
 {
 	struct frag_advice *x = &a->list[a->count++];
-	FRAG_AUTO_FREE char *change = frag_offer_name(a->list[i].change, n),
-			    *what = frag_offer_sentence(a->list[i].pattern, n);
 
 	*x = a->list[i];
-	x->change = change;
-	x->what = what;
+	frag_offer_number(a, x, x->change, n);
 	x->most = 0;
 	x->tried = false;
-	FRAG_TRY(frag_advice_own(x, err));
 	fill(a, x, t);
 	if (a->progress)
 		a->progress(a->ctx, a, x);
-	return 0;
 }
 
 /* The smallest number with which it fits, by doubling and bisection, or else the largest. */
@@ -204,12 +196,9 @@ static int find_number(struct frag_advising *a, size_t i, struct frag_err *err)
 	unsigned low = 2, high = 0, n, found = 0;
 
 	while (high ? high - low > 1 : low < a->list[i].most) {
-		FRAG_AUTO_FREE char *name = NULL;
-
 		n = high ? low + (high - low) / 2 : FRAG_MIN(2 * low, a->list[i].most);
-		name = frag_offer_name(a->list[i].change, n);
-		FRAG_CHECK_ALLOC(name, "advice", err);
-		FRAG_TRY(frag_trial_alone(a, name, &t, err));
+		FRAG_TRY(frag_trial_alone(
+			a, frag_answer_print(a->texts, "%s=%u", a->list[i].change, n), &t, err));
 		if (a->interrupted)
 			return 0;
 		if (t.done && frag_trial_fits(a, &t.peaks))
@@ -221,7 +210,9 @@ static int find_number(struct frag_advising *a, size_t i, struct frag_err *err)
 			found = n;
 		}
 	}
-	return found ? add_numbered(a, i, found, &best, err) : 0;
+	if (found)
+		add_numbered(a, i, found, &best);
+	return 0;
 }
 
 int frag_trial_numbers(struct frag_advising *a, struct frag_err *err)

@@ -21,11 +21,11 @@
 
 #include <frag/device.h>
 
+/* Others: kernels_bytes, streams_bytes. */
 static const struct {
 	uint64_t first_bytes; /* once a card */
 	uint64_t each_bytes;
 } figures[PRETEND_BESIDE_COUNT] = {
-	[PRETEND_BESIDE_KERNELS] = { 0, 0 }, /* kernels_bytes */
 	/* the first matrix product takes 66 MiB, of which the handle has 64; cublasCreate reserves
 	 * their addresses */
 	[PRETEND_BESIDE_CUBLAS] = { 2 * FRAG_MIB, 0 }, /* handle_bytes */
@@ -33,7 +33,6 @@ static const struct {
 	[PRETEND_BESIDE_CUDNN] = { 2 * FRAG_MIB, 8 * FRAG_MIB },
 	[PRETEND_BESIDE_SOLVER] = { 96 * FRAG_MIB, 0 }, /* one handle of cuSOLVER */
 	[PRETEND_BESIDE_FFT] = { 8 * FRAG_MIB, 0 },
-	[PRETEND_BESIDE_STREAM] = { 0, 0 }, /* streams_bytes */
 	/* code of the kernels: for groups of one rank, the first took 494 MiB, the next two 390 and
 	 * 388 (beside_nccl.c). An RTX 3090 printed 484 (NVIDIA/nccl pull request 2366) */
 	[PRETEND_BESIDE_NCCL] = { PRETEND_NCCL_CODE_BYTES, 0 },

@@ -87,17 +87,14 @@ static bool is_fresh(const char *name)
 static void write_down(const char *name)
 {
 	const char *path = getenv(CUFRAG_PRETEND_CALLS);
-	char line[256];
-	int fd, len;
+	int fd;
 
 	if (!is_fresh(name) || !path)
 		return;
 	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return;
-	len = snprintf(line, sizeof(line), "%s\n", name);
-	/* best effort: if the list cannot be written, the program goes on */
-	(void)!write(fd, line, (size_t)FRAG_MIN(len, (int)sizeof(line) - 1));
+	dprintf(fd, "%s\n", name); /* if it cannot be written, the program goes on */
 	close(fd);
 }
 

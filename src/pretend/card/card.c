@@ -263,14 +263,9 @@ PRETEND_VALUE_OF(12, int, cudaGetDeviceProperties_v2, (void *out, int device),
 PRETEND_VALUE_OF(13, int, cudaGetDeviceProperties, (void *out, int device),
 		 fill_properties(out, PROPERTIES13_BYTES, true, device))
 
-bool frag_pretend_in_full(void)
-{
-	return frag_pretend_card()->in_full;
-}
-
 bool frag_pretend_copies(uint64_t bytes, uint64_t most)
 {
-	return bytes <= most || frag_pretend_in_full();
+	return bytes <= most || frag_pretend_card()->in_full;
 }
 
 /* ---- which devices ------------------------------------------------------------------ */
@@ -305,14 +300,6 @@ int frag_pretend_device_set(int device)
 		return PRETEND_INVALID_DEVICE;
 	}
 	current_device = device;
-	return PRETEND_OK;
-}
-PRETEND_ENTRY(int, cudaDeviceGetStreamPriorityRange, (int *least, int *greatest))
-{
-	if (least)
-		*least = 0;
-	if (greatest)
-		*greatest = -5;
 	return PRETEND_OK;
 }
 

@@ -49,10 +49,14 @@
 	{ \
 		__asm__("jmp frag_pretend_" #entry "@PLT"); \
 	}
-/* A call of the runtime and of the driver, which leaves the runtime's last error alone. */
-#define PRETEND_PAIR(runtime, driver, args, ...) \
-	PRETEND_VALUE(int, runtime, args, frag_pretend_error(__VA_ARGS__)) \
-	PRETEND_VALUE(int, driver, args, __VA_ARGS__)
+/* The runtime's name of a driver call with up to six arguments: also sets the last error. */
+#define PRETEND_RUNTIME(name, entry) \
+	__attribute__((visibility("default"), naked)) void frag_pretend_##name(void); \
+	void frag_pretend_##name(void) \
+	{ \
+		__asm__("sub $8, %rsp; call frag_pretend_" #entry "@PLT; add $8, %rsp; " \
+			"mov %eax, %edi; jmp frag_pretend_error@PLT"); \
+	}
 
 /* For one CUDA major, 12 or 13. */
 #define PRETEND_VALUE_OF(major, type, name, args, ...) \
@@ -87,8 +91,6 @@ enum pretend_error {
 #define PRETEND_UPLOAD_MAX (8 * FRAG_MIB) /* from the host: indices, but not weights */
 /* True up to `most` bytes, and always with --values computed. */
 bool frag_pretend_copies(uint64_t bytes, uint64_t most);
-/* --values computed: the card uses huge pages. */
-bool frag_pretend_in_full(void);
 
 /* The visible properties of a card, from CUFRAG_PRETEND, "key=value;…" (card.c). */
 struct pretend_card {
@@ -146,10 +148,10 @@ extern pthread_mutex_t frag_pretend_mutex;
 struct frag_device;
 /* The simulated device behind card `ordinal`. pre: locked. */
 struct frag_device *frag_pretend_sim(int ordinal);
-/* The same, for calls that only affect addresses; NULL: no memory, or no address space. pre: locked. */
+/* The same, for calls that only affect addresses; NULL: no memory or addresses. pre: locked. */
 struct frag_device *frag_pretend_places(int ordinal);
-/* The host's address space, as the driver of one card sees it (host_space.c); repeats new mappings and
- * unmappings in its simulated device. pre: locked. */
+/* The host's address space, as the driver of one card sees it (host_space.c); repeats new mappings
+ * and unmappings in its simulated device. pre: locked. */
 void *frag_pretend_host_space(int ordinal);
 void frag_pretend_host_begin(void *ctx, struct frag_device *sim);
 void frag_pretend_host_look(void *ctx);
@@ -268,8 +270,8 @@ void frag_pretend_origin_set(const void *p, uint64_t bytes, uint32_t origin, boo
 #define LENT_PAGE 4096u
 /* A sparse file for offsets below `room`. -1: none. */
 int lent_file(uint64_t room);
-/* Moves whole pages of this process, with their contents, into the file; the second, with the origins
- * of their values. */
+/* Moves whole pages of this process, with their contents, into the file; the second, with the
+ * origins of their values. */
 bool lent_give(void *p, uint64_t bytes, int fd, uint64_t offset);
 bool frag_pretend_lend(void *p, uint64_t bytes, int fd, uint64_t offset);
 /* Maps whole pages of another process's file; zeros if that fails. */
@@ -371,8 +373,7 @@ bool frag_pretend_loads(const void *function);
 __attribute__((visibility("default"))) bool frag_pretend_replace(void *function,
 								 const void *original, size_t bytes,
 								 const char *name, int major);
-/* Libraries loaded since the last call, possibly with others: lines "BASE PATH", valid until the
- * next call. One thread at a time. */
+/* Loaded libraries: lines "BASE PATH", valid until the next call. One thread at a time. */
 __attribute__((visibility("default"))) const char *frag_pretend_loaded(void);
 /* A library with these addresses has a static runtime and registered these source files with it.
  * One thread at a time. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Streams, events, captures, and the modelled clock. Where streams matter (in a process with streams of
- * its own or with other ranks), work takes time: the host's clock is at the work that it launches, a
- * stream's at the work that it has done, and an event is ready when its work is over; else at once. The
- * allocator holds back blocks that another stream still uses, which decides the peak of FSDP, pipelines
- * and prefetched batches. Captured work takes no time.
+ * Streams, events, captures, and the modelled clock. Where streams matter (in a process with
+ * streams of its own or with other ranks), work takes time: the host's clock is at the work that it
+ * launches, a stream's at the work that it has done, and an event is ready when its work is over;
+ * else at once. The allocator holds back blocks that another stream still uses, which decides the
+ * peak of FSDP, pipelines and prefetched batches. Captured work takes no time.
  *
- * Captures matter, too: while a stream is captured, the allocator uses a private pool and records its
- * events later. As on a card, waiting for captured work is refused and invalidates the capture.
+ * Captures matter, too: while a stream is captured, the allocator uses a private pool and records
+ * its events later. As on a card, waiting for captured work is refused and invalidates the capture.
  */
 #include "card.h"
 
@@ -124,8 +124,8 @@ uint64_t frag_pretend_done(void *stream)
 	return FRAG_MAX(host_ns, stream_of(stream)->busy_ns);
 }
 
-/* Bytes per ns measured on an H200 (results/pretend/durations.md); for pinned memory of older cards,
- * the rate of their PCIe. */
+/* Bytes per ns measured on an H200 (results/pretend/durations.md); for pinned memory of older
+ * cards, the rate of their PCIe. */
 static uint64_t copied_per_ns(bool to_card, bool pinned)
 {
 	int major = frag_pretend_card()->major;
@@ -177,14 +177,6 @@ static bool is_rank(void)
 	return world && strtoul(world, NULL, 10) > 1;
 }
 
-static void enlist(struct stream *s)
-{
-	PRETEND_LOCKED;
-
-	s->next = streams;
-	streams = s;
-}
-
 PRETEND_ENTRY(int, cudaStreamCreateWithPriority, (void **out, unsigned flags, int priority))
 {
 	/* the recording sorts streams by this address */
@@ -193,7 +185,12 @@ PRETEND_ENTRY(int, cudaStreamCreateWithPriority, (void **out, unsigned flags, in
 	if (!s)
 		return frag_pretend_error(PRETEND_OUT_OF_MEMORY);
 	s->priority = priority;
-	enlist(s);
+	{
+		PRETEND_LOCKED;
+
+		s->next = streams;
+		streams = s;
+	}
 	if (!is_rank())
 		frag_pretend_streams_begin();
 	frag_pretend_beside_take(PRETEND_BESIDE_STREAM, 0, NULL);

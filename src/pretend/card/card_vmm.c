@@ -111,7 +111,7 @@ PRETEND_ENTRY(int, cuMemCreate,
 	if (device < 0 || device >= frag_pretend_visible())
 		return PRETEND_INVALID_DEVICE;
 	if (prop->handle_types & FABRIC)
-		return PRETEND_NOT_SUPPORTED; /* as on a machine without IMEX: programs take files then */
+		return PRETEND_NOT_SUPPORTED; /* as without IMEX: programs take files then */
 	frag_pretend_mark_begun();
 	rc = answer(frag_dev_create(frag_pretend_sim(device), bytes, &handle, NULL));
 	if (rc)
@@ -252,17 +252,11 @@ static int own_file(void)
 	return file;
 }
 
-/* pre: locked. */
-static bool share(uint64_t low, uint64_t high)
-{
-	void *p = (void *)(uintptr_t)low;
-
-	return frag_pretend_lend(p, high - low, own_file(), frag_pretend_space_at(p));
-}
-
 PRETEND_ENTRY(int, cudaIpcGetMemHandle, (union handle * out, void *p))
 {
 	struct pretend_range r;
+	uint64_t low;
+	void *at;
 
 	memset(out, 0, sizeof(*out));
 	if (!frag_pretend_range(p, &r) || r.device < 0)
@@ -271,8 +265,10 @@ PRETEND_ENTRY(int, cudaIpcGetMemHandle, (union handle * out, void *p))
 	out->offset = frag_pretend_space_at((void *)(uintptr_t)r.base);
 	out->process = getpid();
 	PRETEND_LOCKED;
-	out->file = share(frag_round_down(r.base, LENT_PAGE),
-			  frag_round_up(r.base + r.bytes, LENT_PAGE))
+	low = frag_round_down(r.base, LENT_PAGE);
+	at = (void *)(uintptr_t)low;
+	out->file = frag_pretend_lend(at, frag_round_up(r.base + r.bytes, LENT_PAGE) - low,
+				      own_file(), frag_pretend_space_at(at))
 			    ? own_file()
 			    : -1;
 	return PRETEND_OK;

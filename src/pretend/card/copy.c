@@ -100,19 +100,13 @@ static void copy_out(char *to, const char *from, size_t bytes)
 	}
 }
 
-static bool is_pinned(const void *p)
-{
-	struct pretend_range r;
-
-	return frag_pretend_range(p, &r);
-}
-
 PRETEND_ENTRY(int, cudaMemcpyAsync,
 	      (void *to, const void *from, size_t bytes, int kind, void *stream))
 {
 	static const uint64_t found[] = { 1, 0 };
 	bool to_card = frag_pretend_owner(to) >= 0, from_card = frag_pretend_owner(from) >= 0;
 	bool asked = answering && from_card && !to_card;
+	struct pretend_range pinned;
 
 	if (asked && (bytes == 4 || bytes == 8)) {
 		memcpy(to, &answer, bytes); /* little endian: the low part */
@@ -132,7 +126,8 @@ PRETEND_ENTRY(int, cudaMemcpyAsync,
 			frag_pretend_arrived(to, NULL, bytes);
 	}
 	if (*frag_pretend_streams() && to_card != from_card)
-		frag_pretend_copied(stream, bytes, to_card, is_pinned(to_card ? from : to));
+		frag_pretend_copied(stream, bytes, to_card,
+				    frag_pretend_range(to_card ? from : to, &pinned));
 	return PRETEND_OK;
 }
 PRETEND_ENTRY(int, cudaMemcpy2DAsync,

@@ -7,9 +7,9 @@
  * register count, 0x11 its frame in bytes ("REG" and "STACK" of cuobjdump -res-usage). All kernels
  * of a file get those of the largest.
  *
- * Kernels compiled at run time, as by torch.jit: the image only holds a pointer to the source. They do
- * nothing, and bypass the dispatcher, so what they store must be marked unknown: stale memory would
- * pass for computed values. The source shows what they store: NAME[...] = .
+ * Kernels compiled at run time, as by torch.jit: the image only holds a pointer to the source. They
+ * do nothing, and bypass the dispatcher, so what they store must be marked unknown: stale memory
+ * would pass for computed values. The source shows what they store: NAME[...] = .
  */
 #include "card.h"
 

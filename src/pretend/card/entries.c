@@ -65,12 +65,18 @@ static int kernel_attribute(int which, const void *kernel)
 					  : 0;
 }
 
+/* NULL: not asked for. */
+static void give(int *out, int value)
+{
+	if (out)
+		*out = value;
+}
+
 /* cudaDriverEntryPointQueryResult: 0 found, 1 not found */
 static void find_entry(const char *name, void **out, int *status)
 {
 	*out = frag_pretend_find(name);
-	if (status)
-		*status = *out ? 0 : 1;
+	give(status, !*out);
 }
 
 static int nvml_number(const void *handle)
@@ -125,14 +131,6 @@ PRETEND_ENTRY(int, cuCtxPopCurrent_v2, (void **out))
 		*out = PRETEND_CONTEXT(frag_pretend_device());
 	return frag_pretend_device_set(pushed[--pushed_count]);
 }
-PRETEND_ENTRY(int, cuDevicePrimaryCtxGetState, (int device, unsigned *flags, int *active))
-{
-	if (flags)
-		*flags = 0;
-	if (active)
-		*active = 1;
-	return PRETEND_OK;
-}
 /* CUpointer_attribute: 1 = context, 2 = memory type, 9 = device ordinal, 11 and 12 = start and size
  * of the allocation; all others are 0. */
 PRETEND_ENTRY(int, cuPointerGetAttribute, (void *out, int which, const void *p))
@@ -162,19 +160,17 @@ PRETEND_ENTRY(int, cuPointerGetAttribute, (void *out, int which, const void *p))
 struct dim3 {
 	unsigned x, y, z;
 };
-static _Thread_local struct {
+struct launch {
 	struct dim3 grid, block;
 	size_t shared_bytes;
 	void *stream;
-} launch;
+};
+static _Thread_local struct launch launch;
 
 PRETEND_ENTRY(unsigned, __cudaPushCallConfiguration,
 	      (struct dim3 grid, struct dim3 block, size_t shared_bytes, void *stream))
 {
-	launch.grid = grid;
-	launch.block = block;
-	launch.shared_bytes = shared_bytes;
-	launch.stream = stream;
+	launch = (struct launch){ grid, block, shared_bytes, stream };
 	return 0;
 }
 PRETEND_ENTRY(int, __cudaPopCallConfiguration,

@@ -8,10 +8,10 @@
  *
  * Only the list of architectures, as nvcc 12 and 13 write it, and the names of kernels are read.
  *
- * How many blocks of a kernel a multiprocessor runs at once: Transformer Engine sizes a workspace by it
- * in the backward pass of each norm. The rules of CUDA's occupancy calculator; they agree with all 279
- * answers of an H200 from which norm_registers.def comes. For kernels of other libraries, the registers
- * are unknown.
+ * How many blocks of a kernel a multiprocessor runs at once: Transformer Engine sizes a workspace
+ * by it in the backward pass of each norm. The rules of CUDA's occupancy calculator; they agree
+ * with all 279 answers of an H200 from which norm_registers.def comes. For kernels of other
+ * libraries, the registers are unknown.
  */
 #include "card.h"
 
@@ -79,8 +79,12 @@ int frag_pretend_arch_of(const struct frag_pretend_fatbin *f)
  * registered before the next file. */
 static void *handles[FRAG_PRETEND_ARCHS][2];
 static _Atomic size_t files;
-/* Launching function -> architecture + FRAG_PRETEND_ARCHS * file, and -> the kernel's name. */
-static struct frag_addr_map functions, names;
+struct function {
+	int arch;
+	size_t file;
+	const char *kernel; /* its name */
+};
+static struct frag_addr_map functions; /* -> struct function */
 
 PRETEND_ENTRY(void **, __cudaRegisterFatBinary, (void *fatbin))
 {
@@ -88,47 +92,42 @@ PRETEND_ENTRY(void **, __cudaRegisterFatBinary, (void *fatbin))
 	return handles[frag_pretend_arch_of(fatbin)];
 }
 
-/* A new entry replaces an old one, whose library was unloaded. */
-static void keep(struct frag_addr_map *m, const void *function, uint64_t value)
-{
-	struct frag_addr_cell *cell = frag_addr_map_find(m, (uintptr_t)function);
-
-	if (cell)
-		cell->value = value;
-	else if (!frag_addr_map_reserve(m))
-		frag_addr_map_add(m, (uintptr_t)function, value);
-}
-
-/* 0: not registered. */
-static uint64_t kept(const struct frag_addr_map *m, const void *function)
+/* Zeros: not registered. */
+static struct function function_of(const void *launched)
 {
 	PRETEND_LOCKED;
-	const struct frag_addr_cell *cell = frag_addr_map_find(m, (uintptr_t)function);
+	const struct frag_addr_cell *cell = frag_addr_map_find(&functions, (uintptr_t)launched);
 
-	return cell ? cell->value : 0;
+	return cell ? *(struct function *)(uintptr_t)cell->value : (struct function){ 0 };
 }
 
+/* A new entry replaces an old one, whose library was unloaded. */
 PRETEND_ENTRY(void, __cudaRegisterFunction,
 	      (void **handle, const void *function, const char *mangled, const char *name))
 {
 	PRETEND_LOCKED;
 	size_t arch = (size_t)((void *(*)[2])handle - handles);
+	const struct frag_addr_cell *cell = frag_addr_map_find(&functions, (uintptr_t)function);
+	struct function *f;
 
-	if (!arch || arch >= FRAG_PRETEND_ARCHS)
+	if (!arch || arch >= FRAG_PRETEND_ARCHS || (!cell && frag_addr_map_reserve(&functions)))
 		return;
-	keep(&functions, function, arch + FRAG_PRETEND_ARCHS * files);
-	keep(&names, function, (uintptr_t)name);
+	f = cell ? (struct function *)(uintptr_t)cell->value : frag_host_calloc(1, sizeof(*f));
+	if (f && !cell)
+		frag_addr_map_add(&functions, (uintptr_t)function, (uintptr_t)f);
+	if (f)
+		*f = (struct function){ (int)arch, files, name };
 }
 
 const char *frag_pretend_name_of(const void *function)
 {
-	return (const char *)(uintptr_t)kept(&names, function);
+	return function_of(function).kernel;
 }
 
 bool frag_pretend_loads(const void *function)
 {
 	static _Atomic bool loaded[1 << 14]; /* later files count as not loaded */
-	uint64_t file = kept(&functions, function) / FRAG_PRETEND_ARCHS;
+	size_t file = function_of(function).file;
 
 	return file && file < FRAG_ARRAY_LEN(loaded) && !loaded[file] &&
 	       !atomic_exchange(&loaded[file], true);
@@ -163,24 +162,20 @@ void frag_pretend_adopt(uint64_t first, uint64_t end, const struct frag_pretend_
 	adopted_count = n + 1;
 }
 
-static int adopted_arch(const void *function)
-{
-	for (size_t i = adopted_count; i-- > 0;)
-		if ((uint64_t)function >= adopted[i].first && (uint64_t)function < adopted[i].end)
-			return adopted[i].arch;
-	return 0;
-}
-
 /* ---- attributes ---------------------------------------------------------------------------- */
 
 /* cudaFuncAttributes, the part that every version has: three sizes, then int
  * maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, cacheModeCA, maxDynamicShared. */
 PRETEND_ENTRY(int, cudaFuncGetAttributes, (void *out, const void *function))
 {
-	/* unregistered functions were compiled for the card */
-	int arch = (int)(kept(&functions, function) % FRAG_PRETEND_ARCHS)
-			   ?: adopted_arch(function) ?: capability();
 	const int registers = frag_pretend_registers_by_name(frag_pretend_name_of(function));
+	int arch = function_of(function).arch;
+
+	for (size_t i = adopted_count; !arch && i-- > 0;)
+		if ((uint64_t)function >= adopted[i].first && (uint64_t)function < adopted[i].end)
+			arch = adopted[i].arch;
+	if (!arch) /* unregistered functions were compiled for the card */
+		arch = capability();
 	const int values[] = { 1024, registers, arch, arch, 0, 49152 };
 
 	memset(out, 0, 56);
@@ -206,7 +201,7 @@ static const struct norm {
 
 static bool norms_answered;
 
-/* For cufrag_card.py: the release of Transformer Engine whose registers answered, "2.13"; NULL: none did. */
+/* For cufrag_card.py: the release of Transformer Engine that answered, "2.13"; NULL: none did. */
 __attribute__((visibility("default"))) const char *frag_pretend_norms_release(void);
 const char *frag_pretend_norms_release(void)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of a card that several processes share, by cudaIpc and by exported handles (card_vmm.c). Its
- * pages come from an unnamed file that each of them maps:
+ * Memory of a card that several processes share, by cudaIpc and by exported handles (card_vmm.c).
+ * Its pages come from an unnamed file that each of them maps:
  *
  *	fd = lent_file(room)					frag_pretend_lend(p, bytes, fd, offset)
  *	... another process gets the file ...
  *	lent_take(to, bytes, fd, offset)			`to` and p share their pages
  *
- * A file has its pages, one byte per GRAIN bytes of them with the origin of the values (enum Origin of
- * values/values.h), then a struct tail.
+ * A file has its pages, one byte per GRAIN bytes of them with the origin of the values (enum Origin
+ * of values/values.h), then a struct tail.
  */
 #include <fcntl.h>
 #include <pthread.h>

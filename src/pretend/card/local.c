@@ -5,10 +5,10 @@
  * (sim_place.c).
  *
  * Measured on H100 (driver 580.159.04, CUDA 13.0, PyTorch 2.11.0, NCCL 2.28.9, 2026-11-27;
- * results/pretend/local_memory.md). A thread takes its stack, 1,024 bytes at first, and 576 more; if
- * any kernel of the same source file can fail an assertion or print, another 352. Names tell which
- * of PyTorch's can: not those that draw random numbers, concatenate, count or work on lists of
- * tensors, but most others. A kernel with a larger stack raises it for all; the few that do
+ * results/pretend/local_memory.md). A thread takes its stack, 1,024 bytes at first, and 576 more;
+ * if any kernel of the same source file can fail an assertion or print, another 352. Names tell
+ * which of PyTorch's can: not those that draw random numbers, concatenate, count or work on lists
+ * of tensors, but most others. A kernel with a larger stack raises it for all; the few that do
  * (igamma) are ignored.
  *
  * Kernels loaded by the driver (Triton, CuPy) and those of CUDA's libraries are assumed to need

@@ -59,8 +59,9 @@ PRETEND_VALUE(int, cudaMalloc, (void **out, size_t bytes),
 /* The driver's calls leave the runtime's last error alone. */
 PRETEND_VALUE(int, cuMemAlloc_v2, (void **out, size_t bytes),
 	      allocate(out, bytes, false, PRETEND_INVALID_VALUE))
-PRETEND_PAIR(cudaMallocManaged, cuMemAllocManaged, (void **out, size_t bytes, unsigned flags),
-	     allocate(out, bytes, true, PRETEND_INVALID_VALUE))
+PRETEND_VALUE(int, cuMemAllocManaged, (void **out, size_t bytes, unsigned flags),
+	      allocate(out, bytes, true, PRETEND_INVALID_VALUE))
+PRETEND_RUNTIME(cudaMallocManaged, cuMemAllocManaged)
 
 PRETEND_ENTRY(int, cudaFree, (void *p))
 {

@@ -131,60 +131,39 @@ static int allocate(struct pool *own, void **out, uint64_t bytes, void *stream)
 	return take(own ? own : current_of(frag_pretend_device()), out, bytes, stream);
 }
 
-PRETEND_PAIR(cudaMallocAsync, cuMemAllocAsync, (void **out, size_t bytes, void *stream),
-	     allocate(NULL, out, bytes, stream))
-PRETEND_PAIR(cudaMallocFromPoolAsync, cuMemAllocFromPoolAsync,
-	     (void **out, size_t bytes, void *pool, void *stream),
-	     allocate(pool, out, bytes, stream))
-
-static int give(void *p, void *stream)
+PRETEND_VALUE(int, cuMemAllocAsync, (void **out, size_t bytes, void *stream),
+	      allocate(NULL, out, bytes, stream))
+PRETEND_VALUE(int, cuMemAllocFromPoolAsync, (void **out, size_t bytes, void *pool, void *stream),
+	      allocate(pool, out, bytes, stream))
+PRETEND_ENTRY(int, cuMemFreeAsync, (void *p, void *stream))
 {
 	PRETEND_LOCKED;
 
 	return !p || frag_pretend_pool_give(p, stream) ? PRETEND_OK : PRETEND_INVALID_VALUE;
 }
 
-PRETEND_PAIR(cudaFreeAsync, cuMemFreeAsync, (void *p, void *stream), give(p, stream))
-
 /* ---- pools ------------------------------------------------------------------------- */
 
-static int give_pool(void **out, struct pool *p)
-{
-	*out = p;
-	return p ? PRETEND_OK : PRETEND_OUT_OF_MEMORY;
-}
-
-PRETEND_PAIR(cudaDeviceGetDefaultMemPool, cuDeviceGetDefaultMemPool, (void **out, int device),
-	     give_pool(out, default_of(device)))
-PRETEND_PAIR(cudaDeviceGetMemPool, cuDeviceGetMemPool, (void **out, int device),
-	     give_pool(out, current_of(device)))
-
-static int set_current(int device, struct pool *p)
+PRETEND_ANSWER(cuDeviceGetDefaultMemPool, (void **out, int device), *out = default_of(device))
+PRETEND_ANSWER(cuDeviceGetMemPool, (void **out, int device), *out = current_of(device))
+PRETEND_ENTRY(int, cuDeviceSetMemPool, (int device, void *pool))
 {
 	PRETEND_LOCKED;
 
-	current[device] = p;
+	current[device] = pool;
 	return PRETEND_OK;
 }
-
-PRETEND_PAIR(cudaDeviceSetMemPool, cuDeviceSetMemPool, (int device, void *pool),
-	     set_current(device, pool))
-
 /* A pool of the current card; the location in the properties is ignored. */
-static int make_pool(void **out)
+PRETEND_ENTRY(int, cuMemPoolCreate, (struct pool * *out, const void *properties))
 {
-	struct pool *p = calloc(1, sizeof(*p));
-
-	if (p)
-		p->device = frag_pretend_device();
-	return give_pool(out, p);
+	*out = calloc(1, sizeof(**out));
+	if (!*out)
+		return PRETEND_OUT_OF_MEMORY;
+	(*out)->device = frag_pretend_device();
+	return PRETEND_OK;
 }
-
-PRETEND_PAIR(cudaMemPoolCreate, cuMemPoolCreate, (void **out, const void *properties),
-	     make_pool(out))
-
 /* Keeps the struct: blocks may outlive their pool. */
-static int end_pool(struct pool *p)
+PRETEND_ENTRY(int, cuMemPoolDestroy, (struct pool * p))
 {
 	PRETEND_LOCKED;
 
@@ -194,10 +173,7 @@ static int end_pool(struct pool *p)
 		current[p->device] = NULL;
 	return PRETEND_OK;
 }
-
-PRETEND_PAIR(cudaMemPoolDestroy, cuMemPoolDestroy, (void *pool), end_pool(pool))
-
-static int read_pool(const struct pool *p, int which, void *value)
+PRETEND_ENTRY(int, cuMemPoolGetAttribute, (const struct pool *p, int which, void *value))
 {
 	PRETEND_LOCKED;
 	const uint64_t all[] = { p->threshold, reserved_by(p), p->reserved_high, p->used_bytes,
@@ -209,12 +185,8 @@ static int read_pool(const struct pool *p, int which, void *value)
 		*(uint64_t *)value = all[which - RELEASE_THRESHOLD];
 	return which <= USED_HIGH ? PRETEND_OK : PRETEND_INVALID_VALUE;
 }
-
-PRETEND_PAIR(cudaMemPoolGetAttribute, cuMemPoolGetAttribute, (void *pool, int which, void *value),
-	     read_pool(pool, which, value))
-
 /* A high-water mark is set to 0, which resets it to the current figure. */
-static int set_pool(struct pool *p, int which, const void *value)
+PRETEND_ENTRY(int, cuMemPoolSetAttribute, (struct pool * p, int which, const void *value))
 {
 	PRETEND_LOCKED;
 
@@ -226,11 +198,7 @@ static int set_pool(struct pool *p, int which, const void *value)
 		p->used_high = p->used_bytes;
 	return PRETEND_OK;
 }
-
-PRETEND_PAIR(cudaMemPoolSetAttribute, cuMemPoolSetAttribute, (void *pool, int which, void *value),
-	     set_pool(pool, which, value))
-
-static int trim(const struct pool *p, uint64_t keep_bytes)
+PRETEND_ENTRY(int, cuMemPoolTrimTo, (const struct pool *p, size_t keep_bytes))
 {
 	PRETEND_LOCKED;
 
@@ -239,5 +207,14 @@ static int trim(const struct pool *p, uint64_t keep_bytes)
 	return PRETEND_OK;
 }
 
-PRETEND_PAIR(cudaMemPoolTrimTo, cuMemPoolTrimTo, (void *pool, size_t keep_bytes),
-	     trim(pool, keep_bytes))
+PRETEND_RUNTIME(cudaMallocAsync, cuMemAllocAsync)
+PRETEND_RUNTIME(cudaMallocFromPoolAsync, cuMemAllocFromPoolAsync)
+PRETEND_RUNTIME(cudaFreeAsync, cuMemFreeAsync)
+PRETEND_RUNTIME(cudaDeviceGetDefaultMemPool, cuDeviceGetDefaultMemPool)
+PRETEND_RUNTIME(cudaDeviceGetMemPool, cuDeviceGetMemPool)
+PRETEND_RUNTIME(cudaDeviceSetMemPool, cuDeviceSetMemPool)
+PRETEND_RUNTIME(cudaMemPoolCreate, cuMemPoolCreate)
+PRETEND_RUNTIME(cudaMemPoolDestroy, cuMemPoolDestroy)
+PRETEND_RUNTIME(cudaMemPoolGetAttribute, cuMemPoolGetAttribute)
+PRETEND_RUNTIME(cudaMemPoolSetAttribute, cuMemPoolSetAttribute)
+PRETEND_RUNTIME(cudaMemPoolTrimTo, cuMemPoolTrimTo)

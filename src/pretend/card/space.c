@@ -109,7 +109,7 @@ struct frag_device *frag_pretend_places(int ordinal)
 	if (got == MAP_FAILED)
 		return NULL;
 	/* else each small copy takes 2 MiB of host memory */
-	madvise(got, share_bytes(), frag_pretend_in_full() ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+	madvise(got, share_bytes(), c->in_full ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 	if (got != at || frag_sim_open(&cfg, &sims[ordinal], NULL)) {
 		munmap(got, share_bytes());
 		return NULL;
@@ -224,16 +224,6 @@ void frag_pretend_clear(void *p, uint64_t bytes)
 	memset((void *)(uintptr_t)high, 0, end - high);
 }
 
-/* If its parent's death would kill this process (SGLang), asks for SIGTERM: SIGKILL loses the
- * recording. */
-static void end_with_parent(void)
-{
-	int number = 0;
-
-	if (!prctl(PR_GET_PDEATHSIG, &number) && number == SIGKILL)
-		prctl(PR_SET_PDEATHSIG, SIGTERM);
-}
-
 /* A process that took memory of a card leaves PID.begun in the folder of recordings; whoever writes
  * its recording removes it, so cufrag can report lost ones. pre: locked. */
 void frag_pretend_mark_begun(void)
@@ -241,12 +231,14 @@ void frag_pretend_mark_begun(void)
 	static int marked;
 	const char *folder = getenv(CUFRAG_RECORD);
 	char path[4096];
-	int fd;
+	int fd, number = 0;
 
 	if (marked == getpid() || !folder)
 		return;
 	marked = getpid();
-	end_with_parent();
+	/* SIGTERM where its parent's death would kill it (SGLang): SIGKILL loses the recording */
+	if (!prctl(PR_GET_PDEATHSIG, &number) && number == SIGKILL)
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
 	snprintf(path, sizeof(path), "%s/%d.begun", folder, marked);
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	if (fd >= 0)

@@ -61,42 +61,24 @@ bool frag_pretend_replace(void *function, const void *original, size_t bytes, co
 	return true;
 }
 
-/* ---- which libraries are new -------------------------------------------------------------------------- */
+/* ---- which libraries are there ---------------------------------------------------------------- */
 
-struct loaded {
-	uint64_t count, adds; /* adds: includes libraries unloaded since */
-	FILE *out;	      /* a line for each */
-};
-
-/* The list is in the order of loading. */
-static int tell_loaded(struct dl_phdr_info *info, size_t size, void *ctx)
+static int tell_loaded(struct dl_phdr_info *info, size_t size, void *out)
 {
-	struct loaded *l = ctx;
-
-	l->count++;
-	l->adds = info->dlpi_adds;
-	fprintf(l->out, "%lx %s\n", (unsigned long)info->dlpi_addr, info->dlpi_name);
+	fprintf(out, "%lx %s\n", (unsigned long)info->dlpi_addr, info->dlpi_name);
 	return 0;
 }
 
 const char *frag_pretend_loaded(void)
 {
 	static char *text;
-	static uint64_t seen;
-	struct loaded all = { .count = 0 };
-	const char *rest;
+	FILE *out;
 
 	free(text);
 	text = NULL;
-	all.out = open_memstream(&text, &(size_t){ 0 });
-	if (!all.out)
+	out = open_memstream(&text, &(size_t){ 0 });
+	if (!out)
 		return "";
-	dl_iterate_phdr(tell_loaded, &all);
-	if (fclose(all.out))
-		return "";
-	rest = text;
-	for (uint64_t old = all.count - FRAG_MIN(all.adds - seen, all.count); old; old--)
-		rest = strchr(rest, '\n') + 1;
-	seen = all.adds;
-	return rest;
+	dl_iterate_phdr(tell_loaded, out);
+	return fclose(out) ? "" : text;
 }

@@ -49,6 +49,7 @@ static int advise(struct frag_cli *cli, struct options *o, struct frag_err *err)
 	FRAG_AUTO(frag_advising_release)
 	struct frag_advising a = { .program = frag_cli_program(cli, &o->pretend),
 				   .pretend = &o->pretend,
+				   .texts = &answer,
 				   .headroom = cli->headroom,
 				   .card = *gpu,
 				   .named = cli->gpu_ || cli->capacity_bytes,

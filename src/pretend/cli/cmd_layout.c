@@ -17,21 +17,6 @@ struct options {
 	bool no_gpu; /* implied */
 };
 
-static int set_vary(void *whole, const char *text, struct frag_err *err)
-{
-	return frag_layout_vary(&((struct options *)whole)->all, text, err);
-}
-
-static int set_setting(void *whole, const char *text, struct frag_err *err)
-{
-	return frag_config_add(((struct options *)whole)->all.settings, text, err);
-}
-
-static int set_where(void *whole, const char *text, struct frag_err *err)
-{
-	return frag_layout_where(&((struct options *)whole)->all, text, err);
-}
-
 static int set_shard(void *whole, const char *text, struct frag_err *err)
 {
 	struct options *o = whole;
@@ -118,6 +103,7 @@ static int write_store(struct frag_cli *cli, const struct frag_layouts *x, const
 	s.operands = operands;
 	s.operands_count = 1;
 	s.output = path;
+	s.fresh = true;
 	FRAG_TRY(frag_policy_texts_default(&s.policies, FRAG_SWEEP_POLICIES, err));
 	for (size_t c = 0; c < x->cards_count; c++) {
 		FRAG_TRY(FRAG_GROW(s.cards, s.cards_count, s.cards_cap, "cards", err));
@@ -175,14 +161,16 @@ static const struct frag_arg options[] = {
 	  .help = "numbers of ranks, one on each card: 8, 1..8, 1..64*2 or a list; {world} in the "
 		  "command. cufrag starts the ranks itself, in place of torchrun, accelerate "
 		  "launch and deepspeed" },
-	{ FRAG_ARG_OWN, "vary", .set = set_vary, .value = "{NAME}=VALUES",
+	{ FRAG_ARG_OWN, "vary", AT(all), .set = frag_layout_vary, .value = "{NAME}=VALUES",
 	  .help = "values in place of {NAME} in the command: a list, 1..8, or 1..64*2 (powers); "
 		  "{{NAME}} in the command stands for {NAME} itself" },
-	{ FRAG_ARG_OWN, "set", .set = set_setting, .value = "FILE:KEY=VALUE", .rare = true,
+	{ FRAG_ARG_OWN, "set", AT(all.settings), .set = frag_config_add, .value = "FILE:KEY=VALUE",
+	  .rare = true,
 	  .help = "a value in a file that the command names (.json, .yaml), as "
 		  "ds.json:zero_optimization.stage={zero}; the program reads a copy; may be "
 		  "repeated" },
-	{ FRAG_ARG_OWN, "where", .set = set_where, .value = "CONDITION", .rare = true,
+	{ FRAG_ARG_OWN, "where", AT(all), .set = frag_layout_where, .value = "CONDITION",
+	  .rare = true,
 	  .help = "only layouts that meet it, as 'tp*pp <= world && ac != \"full\"': + - * / %, "
 		  "comparisons, && || !; may be repeated" },
 	{ FRAG_ARG_TEXT, "rising", AT(all.asked.rising), .value = "NAMES", .rare = true,
@@ -219,9 +207,6 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_UINT, "check", AT(all.checks), .value = "N", .max = 1000000, .def = "10",
 	  .rare = true,
 	  .help = "run at most N layouts with assumed answers as a check, one for every 20" },
-	{ FRAG_ARG_FLAG, "exact", AT(all.exact), .rare = true,
-	  .help = "take no shortcut: record each layout on each card itself, for programs that "
-		  "adapt to its memory, in a Python that is started for it, not forked" },
 	{ FRAG_ARG_FLAG, "serve", AT(all.asked.serve),
 	  .help = "the command is a serving engine's, as 'vllm serve MODEL': without --vary on 1, "
 		  "2, 4 and 8 cards (tensor parallelism), with its preset; it is "
@@ -247,9 +232,9 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_TEXT, "store", AT(store), .value = "FILE", .file = FRAG_ARG_WRITES, .rare = true,
 	  .help = "for fleet: the results of all recordings of --keep, in a SQLite file like "
 		  "sweep's" },
-	{ FRAG_ARG_FLAG, "fresh", AT(all.asked.fresh), .rare = true,
-	  .help = "record again, even if an earlier call recorded the same command with the "
-		  "same environment and files" },
+	{ FRAG_ARG_FLAG, "fresh", AT(all.fresh), .rare = true,
+	  .help = "use nothing kept, and take no shortcut: record each layout on each card itself, "
+		  "for programs that adapt to its memory, in a Python that is started for it" },
 	{ 0 },
 };
 

@@ -10,8 +10,8 @@
  *
  * All state is in files, so processes agree without locks: link(2) names a copy, and the first link
  * wins. A path is held unless it begins with /dev/, /proc/, /sys/ or an entry of CUFRAG_HELD_NOT.
- * held_calls.c, held_names.c, held_folders.c and held_run.c replace functions of the C library; held_places.c
- * resolves paths. read_files.c notes what the program reads.
+ * held_calls.c, held_names.c, held_folders.c and held_run.c replace functions of the C library;
+ * held_places.c resolves paths. read_files.c notes what the program reads.
  */
 #ifndef FRAG_INSIDE_HELD_H
 #define FRAG_INSIDE_HELD_H
@@ -31,6 +31,9 @@
 
 #include "base/held_state.h"
 
+/* Signatures are those of handlers and of the C library: not all arguments are used. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 #define FRAG_EXPORT __attribute__((visibility("default")))
 /* Calls the kernel directly, not the replaced functions. */
 #define FRAG_SYS(name, ...) syscall(SYS_##name, __VA_ARGS__)
@@ -45,8 +48,8 @@ struct place {
 	struct stat disk;
 };
 
-/* What is done with a path: it is read (0), a link at its end is not followed, its file is changed, or
- * it is a new name. */
+/* What is done with a path: it is read (0), a link at its end is not followed, its file is changed,
+ * or it is a new name. */
 #define HELD_LINK 1u
 #define HELD_CHANGE 2u
 #define HELD_MAKE 4u
@@ -112,8 +115,9 @@ static inline void *frag_next(void **function, const char *name)
 }
 
 /*
- * A row: a handler, the function that it replaces, and which of its arguments are what. All arguments are integers or pointers,
- * in registers, so each function can be written with six of them, also those with fewer or with "...". ROWS: also NAME64.
+ * A row: a handler, the function that it replaces, and which of its arguments are what. All
+ * arguments are integers or pointers, in registers, so each function can be written with six of
+ * them, also those with fewer or with "...". ROWS: also NAME64.
  */
 struct shape { /* numbers of arguments, from 1; 0: it has none */
 	unsigned char dir, path;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The C library's functions that get a path, open a file or write, each as a row (held.h). The links
- * and names of files are in held_names.c, folders in held_folders.c, programs in held_run.c.
+ * The C library's functions that get a path, open a file or write, each as a row (held.h). The
+ * links and names of files are in held_names.c, folders in held_folders.c, programs in held_run.c.
  */
 #include "held.h"
 
@@ -40,15 +40,14 @@ static bool resolve(long *a, const struct shape *s, struct place *p)
 
 /* ---- a path ---------------------------------------------------------------------------------- */
 
-/* A file opened for reading can still be changed through its descriptor, the first argument: another
- * one, of its copy, takes its place. */
+/* A file opened for reading can still be changed through its descriptor, the first argument:
+ * another one, of its copy, takes its place. */
 static long change_open(void *next, long *a, const struct shape *s)
 {
 	struct place p;
 	int fd;
 	long rc;
 
-	(void)s;
 	if (!frag_held || !frag_held_find_fd(&p, (int)a[0]) || !p.mode)
 		return frag_held_go(next, a);
 	if (p.on_disk && !p.in_up && frag_held_copy(&p, false))
@@ -102,7 +101,6 @@ static long read_link(void *next, long *a, const struct shape *s)
 	const char *path;
 	ssize_t n;
 
-	(void)next;
 	resolve(a, s, &p);
 	path = given(a, s, &dir);
 	n = FRAG_SYS(readlinkat, dir, path, text, sizeof(text) - 1);
@@ -311,7 +309,7 @@ ROWS(open_stream, fopen, .path = 1)
 ROWS(open_stream, freopen, .path = 1)
 ROW(open_later, posix_spawn_file_actions_addopen, .path = 3, .more = 4)
 
-/* ---- writing: up to --writes-max; dir: the descriptor, more: how many bytes ------------------- */
+/* ---- writing: up to --writes-max; dir: the descriptor, more: how many bytes ------------- */
 
 static long go_counted(void *next, long *a, int fd, size_t bytes)
 {
@@ -340,7 +338,6 @@ static long count_parts(void *next, long *a, const struct shape *s)
 	const struct iovec *parts = (const struct iovec *)a[1];
 	size_t sum = 0;
 
-	(void)s;
 	for (int i = 0; frag_held && i < (int)a[2]; i++)
 		sum += parts[i].iov_len;
 	return go_counted(next, a, (int)a[0], sum);
@@ -348,7 +345,6 @@ static long count_parts(void *next, long *a, const struct shape *s)
 
 static long count_stream(void *next, long *a, const struct shape *s)
 {
-	(void)s;
 	return frag_held && !frag_held_count(fileno((FILE *)a[3]), (size_t)(a[1] * a[2]))
 		       ? 0
 		       : frag_held_go(next, a);

@@ -48,7 +48,6 @@ static long open_folder(void *next, long *a, const struct shape *shape)
 {
 	struct place p;
 
-	(void)shape;
 	if (!frag_held || !frag_held->changes ||
 	    !frag_held_find(&p, AT_FDCWD, (const char *)a[0], true))
 		return frag_held_go(next, a);
@@ -64,7 +63,6 @@ static long open_descriptor(void *next, long *a, const struct shape *shape)
 	struct place p;
 	DIR *dir = (DIR *)frag_held_go(next, a);
 
-	(void)shape;
 	return dir && frag_held && frag_held->changes && frag_held_find_fd(&p, (int)a[0]) &&
 			       frag_held_is_merged(&p)
 		       ? merge(&p, dir)
@@ -94,7 +92,6 @@ static long read_entry(void *next, long *a, const struct shape *shape)
 	const struct dirent *e;
 	int before = errno;
 
-	(void)shape;
 	if (!s)
 		return frag_held_go(next, a);
 	while (!s->second && (e = (const struct dirent *)frag_held_go(next, a)))
@@ -111,7 +108,6 @@ static long begin_again(void *next, long *a, const struct shape *shape)
 {
 	struct stream *s = stream_of((DIR *)a[0]);
 
-	(void)shape;
 	if (s && s->up)
 		rewinddir(s->up);
 	if (s)
@@ -123,7 +119,6 @@ static long close_folder(void *next, long *a, const struct shape *shape)
 {
 	struct stream *s = stream_of((DIR *)a[0]);
 
-	(void)shape;
 	for (unsigned i = 0; s && i < STREAMS; i++)
 		if (streams[i] == s)
 			__atomic_store_n(&streams[i], NULL, __ATOMIC_RELEASE);

@@ -24,7 +24,6 @@ FRAG_EXPORT char *realpath(const char *restrict path, char *restrict to)
 FRAG_EXPORT char *__realpath_chk(const char *path, char *to, size_t room);
 char *__realpath_chk(const char *path, char *to, size_t room)
 {
-	(void)room;
 	return realpath(path, to);
 }
 FRAG_EXPORT char *canonicalize_file_name(const char *path)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The folder of held files, and names in it; see held.h. It calls the kernel directly, because the C
- * library's functions are replaced. */
+/* The folder of held files, and names in it; see held.h. It calls the kernel directly, because the
+ * C library's functions are replaced. */
 #include "held.h"
 #include "protocol_list.inc"
 

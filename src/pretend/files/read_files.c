@@ -21,7 +21,7 @@ FRAG_EXPORT void cufrag_read_files_end(void);
 static char list[4096]; /* "": not wanted */
 static uint64_t seen[SEEN_SLOTS];
 
-/* True the second time, mostly: another file may have taken its slot, which only repeats its line. */
+/* True the second time, mostly: if another file took its slot, its line is repeated. */
 static bool was_seen(const struct stat *st)
 {
 	uint64_t key = (uint64_t)st->st_dev << 48 ^ (uint64_t)st->st_ino * 0x9e3779b97f4a7c15u ^
@@ -68,7 +68,6 @@ static int tell_mapped(struct dl_phdr_info *part, size_t size, void *ctx)
 {
 	int fd = open(*part->dlpi_name ? part->dlpi_name : "/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
-	(void)size, (void)ctx;
 	if (fd >= 0)
 		close(fd);
 	return 0;

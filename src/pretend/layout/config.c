@@ -257,8 +257,9 @@ int frag_config_set(const char *text, bool yaml, const char *key, const char *va
 	return 0;
 }
 
-int frag_config_add(char **settings, const char *text, struct frag_err *err)
+int frag_config_add(void *field, const char *text, struct frag_err *err)
 {
+	char **settings = field;
 	size_t n = 0;
 
 	while (settings[n])

@@ -10,12 +10,12 @@
 #ifndef FRAG_LAYOUT_CONFIG_H
 #define FRAG_LAYOUT_CONFIG_H
 
-#include "pretend/layout/axes.h"
+#include "pretend/start/axes.h"
 
 #define FRAG_CONFIG_MAX 16u
 
-/* settings: [FRAG_CONFIG_MAX + 1], ended by NULL; the text is copied. Errors: FRAG_EUSAGE. */
-int frag_config_add(char **settings, const char *text, struct frag_err *err);
+/* field, settings: [FRAG_CONFIG_MAX + 1], ended by NULL; the text is copied. Errors: FRAG_EUSAGE. */
+int frag_config_add(void *field, const char *text, struct frag_err *err);
 /* Replaces file names in words by copies with a layout's values. Errors: FRAG_EUSAGE, FRAG_EINPUT. */
 int frag_config_apply(char *const *settings, const struct frag_axes *axes, size_t layout,
 		      char **words, struct frag_err *err);

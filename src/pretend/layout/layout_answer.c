@@ -210,7 +210,7 @@ static struct fewest_row take_of(const struct frag_layouts *x, size_t c, uint64_
 					      .price_per_step = NAN },
 				     best = i == SIZE_MAX ? none : row_of(x, i, c, a);
 	const bool confirmed = i != SIZE_MAX && (frag_layout_confirmed(x, i, c) ||
-						 (x->exact && x->results[i].status));
+						 (x->fresh && x->results[i].status));
 
 	return FRAG_ROW_VALUES(fewest_row, FEWEST_ROW);
 }
@@ -355,7 +355,7 @@ static void warn_adapted(const struct frag_layouts *x, const struct frag_layout_
 	else if (now > before + before / 50 || before > now + now / 50)
 		frag_answer_warn(a,
 				 "%s reserves %s on %s itself and %s on a card with more memory: "
-				 "the program adapts, so record each on the card itself (--exact)",
+				 "the program adapts, so record each on the card itself (--fresh)",
 				 layout, FRAG_BYTES(now), card, FRAG_BYTES(before));
 }
 
@@ -408,7 +408,7 @@ static void remarks(const struct frag_layouts *x, const struct layouts *all, str
 			   frag_answer_count(a, all->layouts_count, "layout", "layouts"),
 			   frag_answer_count(a, x->cards_count, "card", "cards"),
 			   frag_answer_count(a, all->recordings_count, "run", "runs"),
-			   x->exact ? ", each on the card itself"
+			   x->fresh ? ", each on the card itself"
 				    : ", each with enough memory for what it needs",
 			   kept.len ? frag_text_str(&kept) : "nothing");
 }

@@ -9,9 +9,9 @@
 #include "plan/fit/fit_cards.h"
 #include "pretend/layout/preset.h"
 
-int frag_layout_vary(struct frag_layouts *x, const char *text, struct frag_err *err)
+int frag_layout_vary(void *layouts, const char *text, struct frag_err *err)
 {
-	struct frag_layout_asked *o = &x->asked;
+	struct frag_layout_asked *o = &((struct frag_layouts *)layouts)->asked;
 
 	if (o->vary_count == FRAG_AXES_MAX)
 		return frag_fail(err, FRAG_EUSAGE, "more than %u names vary", FRAG_AXES_MAX);
@@ -19,8 +19,10 @@ int frag_layout_vary(struct frag_layouts *x, const char *text, struct frag_err *
 	return 0;
 }
 
-int frag_layout_where(struct frag_layouts *x, const char *text, struct frag_err *err)
+int frag_layout_where(void *layouts, const char *text, struct frag_err *err)
 {
+	struct frag_layouts *x = layouts;
+
 	if (x->where_count == FRAG_LAYOUT_WHERE)
 		return frag_fail(err, FRAG_EUSAGE, "more than %u conditions", FRAG_LAYOUT_WHERE);
 	x->where[x->where_count++] = text;
@@ -175,8 +177,8 @@ static int set_rest(struct frag_layouts *x, struct frag_err *err)
 {
 	FRAG_TRY(frag_fit_policies(&x->policies, err));
 	x->pretend.no_gpu = true;
-	x->exact |= x->requests != 0;
-	x->pretend.reuse = !x->asked.fresh && !x->requests; /* what it prints counts */
+	x->fresh |= x->requests != 0;
+	x->pretend.reuse = !x->fresh; /* what it prints counts */
 	if (x->pretend.memory_bytes)
 		x->pretend.memory_bytes = FRAG_MAX(x->pretend.memory_bytes / x->jobs, FRAG_MIB);
 	if (!x->requests) /* the engine's own option sets its share of the card */

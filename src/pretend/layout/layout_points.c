@@ -78,7 +78,7 @@ static int find_classes(struct frag_layouts *x, struct frag_err *err)
 					 "pretended (cufrag list gpus)",
 					 x->cards[c]->name);
 		while (same < c &&
-		       (x->exact ||
+		       (x->fresh ||
 			!frag_same_kernels(chip, frag_gpu_chip_find(x->cards[same]->name))))
 			same++;
 		x->classes[c] = same < c ? x->classes[same] : x->classes_count++;
@@ -216,7 +216,7 @@ static int try_settings(const struct frag_layouts *x, struct frag_err *err)
 {
 	FRAG_AUTO(frag_words_release) char **words = NULL;
 
-	FRAG_TRY(frag_axes_words(&x->axes, 0, x->rank_words, &words, err));
+	FRAG_TRY(frag_axes_words(&x->axes, 0, x->words, &words, err));
 	return frag_config_apply(x->settings, &x->axes, 0, words, err);
 }
 
@@ -225,11 +225,6 @@ int frag_layouts_open(struct frag_layouts *x, struct frag_err *err)
 	FRAG_TRY(find_classes(x, err));
 	FRAG_TRY(check_worlds(x, err));
 	FRAG_TRY(frag_axes_check(&x->axes, x->words, x->settings, err));
-	if (x->world == SIZE_MAX)
-		FRAG_TRY(frag_axes_words(&(struct frag_axes){ 0 }, 0, x->words, &x->rank_words,
-					 err));
-	else
-		FRAG_TRY(frag_torchrun_strip(x->words, &x->rank_words, err));
 	FRAG_TRY(frag_axes_expand(&x->axes, x->where, x->where_count, err));
 	FRAG_TRY(take_shard(x, err));
 	FRAG_TRY(try_settings(x, err));
@@ -248,7 +243,6 @@ void frag_layouts_release(struct frag_layouts *x)
 		frag_host_free(*s);
 	frag_policy_texts_release(&x->policies);
 	frag_words_release(&x->words);
-	frag_words_release(&x->rank_words);
 	FRAG_FREE(x->points, x->border.points, x->results);
 }
 

@@ -208,7 +208,7 @@ static struct frag_program program_of(const struct frag_layouts *x, size_t i, si
 	p.target.card = (struct frag_sim_config){
 		.name = card->name,
 		.cost = frag_cost_of(card->profile),
-		.total_bytes = on == SIZE_MAX && !x->exact ? LARGE : card->total_bytes,
+		.total_bytes = on == SIZE_MAX && !x->fresh ? LARGE : card->total_bytes,
 		.context_bytes = card->context_bytes,
 	};
 	return p;
@@ -281,7 +281,7 @@ static void path_of(const struct frag_layouts *x, size_t i, size_t on, const cha
 /* Is there a recording of an earlier call or another shard? It lacks the output of an engine and the refusals of a card. */
 static bool is_there(const struct frag_layouts *x, size_t on, const char *path)
 {
-	return x->resume && x->keep && on == SIZE_MAX && !x->exact && !x->pretend.trial &&
+	return x->resume && x->keep && on == SIZE_MAX && !x->fresh && !x->pretend.trial &&
 	       !access(path, R_OK);
 }
 
@@ -320,13 +320,12 @@ static int record(const struct frag_layouts *x, size_t i, size_t on, const char 
 	struct frag_err unread;
 	int status = 0, said = 0, rc;
 
-	FRAG_TRY(frag_axes_words(&x->axes, frag_layout_of(x, i), x->rank_words, &words, err));
+	FRAG_TRY(frag_axes_words(&x->axes, frag_layout_of(x, i), x->words, &words, err));
 	FRAG_TRY(frag_config_apply(x->settings, &x->axes, frag_layout_of(x, i), words, err));
 	path_of(x, i, on, log, path, sizeof(path));
 	p = program_of(x, i, on, &pretend, words);
 	roles_path(x, frag_layout_of(x, i), roles, sizeof(roles));
-	pretend.known_roles = x->exact ? NULL : roles;
-	pretend.scout_prints = true; /* into the log, of which the size is watched */
+	pretend.known_roles = x->fresh ? NULL : roles;
 	if (is_there(x, on, path)) {
 		out->status = FRAG_LAYOUT_RAN;
 		if (!judge(x, i, &p.target, path, out, &unread))
@@ -357,7 +356,7 @@ static int record(const struct frag_layouts *x, size_t i, size_t on, const char 
 	if (!x->keep || on != SIZE_MAX || x->pretend.trial)
 		unlink(path);
 	/* on the card itself, a refusal that the program caught counts as out of memory */
-	out->status = (on != SIZE_MAX || x->exact) && frag_vary_refusals(trace) ? FRAG_LAYOUT_MEMORY
+	out->status = (on != SIZE_MAX || x->fresh) && frag_vary_refusals(trace) ? FRAG_LAYOUT_MEMORY
 										: FRAG_LAYOUT_RAN;
 	return rc;
 }

@@ -17,7 +17,6 @@
 #include "base/scratch.h"
 #include "base/term.h"
 #include "pretend/start/child.h"
-#include "pretend/start/fork_server.h"
 
 /* Added to twice the time of the longest layout for a known one: Python first imports everything. */
 #define KNOWN_NS 30000000000ull
@@ -30,7 +29,7 @@
 
 /*
  * The first layout starts Python itself; the modules that it had imported are then loaded once, in a
- * server from which processes of later layouts are forked (start/fork_server.h), if a fork of that
+ * server from which processes of later layouts are forked (start/child.h), if a fork of that
  * known layout gives the same result.
  */
 enum way {
@@ -369,7 +368,7 @@ static size_t unconfirmed(const struct frag_layouts *x, size_t card, size_t *on)
 	size_t i = fewest ? frag_layout_best(x, card, fewest) : SIZE_MAX;
 
 	if (i == SIZE_MAX || frag_layout_confirmed(x, i, card) ||
-	    (x->exact && x->results[i].status))
+	    (x->fresh && x->results[i].status))
 		return SIZE_MAX;
 	*on = x->results[i].status ? card : SIZE_MAX;
 	return i;
@@ -408,7 +407,7 @@ static int run_in_folder(struct course *c, struct frag_err *err)
 	c->x->folder = c->folder;
 	c->known = SIZE_MAX;
 	/* a memory limit is for children of one process; engines start their own */
-	c->way = c->x->exact || c->x->requests || c->x->pretend.memory_bytes ? ANEW : FIRST;
+	c->way = c->x->fresh || c->x->requests || c->x->pretend.memory_bytes ? ANEW : FIRST;
 	frag_progress_begin(&c->progress, "layouts known");
 	rc = search_and_check(c, err) ?: confirm(c, err);
 	c->x->interrupted |= rc != 0;

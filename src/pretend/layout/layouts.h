@@ -3,11 +3,10 @@
  * Which layouts of a job fit which cards: the program is recorded without a GPU with the values of a layout, and judged as `fit` does it.
  *
  *   layout_asked.c  from the options of the command to the plan
- *   axes.c          names in the command, their values, the command of a layout
- *   where.c         conditions that leave layouts out
+ *   start/axes.c    names in the command, their values, the command of a layout
+ *   start/where.c   conditions that leave layouts out
  *   presets.def     launchers that name their own options
  *   config*.c       values in files that the command names
- *   torchrun.c      launchers of ranks, which cufrag takes the place of
  *   border.c        which layouts have to run
  *   layout_record.c one layout, in a process of its own
  *   layout_points.c classes of cards, numbers of ranks, points of the search, and which to take
@@ -26,7 +25,7 @@
 #include "answer/answer.h"
 #include "answer/row.h"
 #include "explain/moment/kinds.h"
-#include "pretend/layout/axes.h"
+#include "pretend/start/axes.h"
 #include "pretend/layout/border.h"
 #include "pretend/layout/config.h"
 #include "plan/kvcache/kvcache.h"
@@ -84,7 +83,6 @@ struct frag_layout_asked {
 	const char *gpus, *world, *rising, *falling, *preset, *price;
 	const char *vary[FRAG_AXES_MAX];
 	size_t vary_count;
-	bool fresh; /* record again, whatever earlier calls recorded */
 	bool serve; /* preset and degrees by the command */
 	char *const *program;
 	struct frag_headroom headroom;
@@ -109,7 +107,7 @@ struct frag_layouts {
 	uint64_t seed;
 	unsigned jobs, time_limit_s;
 	uint64_t checks;
-	bool exact; /* each on the card itself, in a Python of its own: programs that adapt to its memory */
+	bool fresh; /* each on the card itself, in a Python of its own, whatever was recorded before: programs that adapt to its memory */
 	/* that the cache of a serving engine has to hold; 0: no engine. Engines are always recorded on the card itself, and never reused */
 	uint64_t requests;
 	uint64_t request_tokens, block_tokens;
@@ -120,7 +118,6 @@ struct frag_layouts {
 	void *ctx;
 	/* found */
 	const char *folder;		   /* temporary, of all layouts */
-	char **rank_words;		   /* the command of each rank */
 	size_t classes[FRAG_LAYOUT_CARDS]; /* of each card */
 	size_t classes_count;
 	size_t *points; /* [border.count]: layout * classes_count + class */
@@ -133,8 +130,8 @@ struct frag_layouts {
 };
 
 /* Adds one --vary, one --where. Errors: FRAG_EUSAGE. */
-int frag_layout_vary(struct frag_layouts *x, const char *text, struct frag_err *err);
-int frag_layout_where(struct frag_layouts *x, const char *text, struct frag_err *err);
+int frag_layout_vary(void *layouts, const char *text, struct frag_err *err);
+int frag_layout_where(void *layouts, const char *text, struct frag_err *err);
 /* Completes the plan from what was asked. The catalog: for --gpu. Errors: FRAG_EUSAGE. */
 int frag_layouts_plan(struct frag_layouts *x, const struct frag_catalog *catalog,
 		      struct frag_err *err);

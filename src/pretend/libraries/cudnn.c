@@ -113,7 +113,7 @@ PRETEND_ENTRY(int, cudnnBackendSetAttribute,
 	return 0;
 }
 
-/* ---- attention: one operation or, with a mask, two matrix products around a softmax --------------- */
+/* ---- attention: one operation or, with a mask, two matrix products around a softmax ---------- */
 
 #define ATTENTION_BYTES 256
 #define GEN_INDEX 501 /* cudnnPointwiseMode_t: for causal masks */
@@ -217,7 +217,7 @@ static int64_t attention_bytes(const struct pretend_cudnn *graph)
 	return bytes;
 }
 
-/* ---- graphs and their plans -------------------------------------------------------------------- */
+/* ---- graphs and their plans ------------------------------------------------------------ */
 
 /* The graph behind any descriptor; NULL: none. */
 static const struct pretend_cudnn *graph_of(const struct pretend_cudnn *d)
@@ -253,13 +253,6 @@ static int64_t conv_bytes(const struct pretend_cudnn *d, const struct pretend_cu
 	if (choice < plans.count)
 		return plans.at[choice].bytes;
 	return frag_pretend_conv_largest(conv, &plans.at[choice % plans.count]);
-}
-
-static int64_t workspace_bytes(const struct pretend_cudnn *d)
-{
-	const struct pretend_cudnn *graph = graph_of(d), *conv = conv_of(graph);
-
-	return conv ? conv_bytes(d, conv) : attention_bytes(graph);
 }
 
 /* Fills in the caller's configurations; returns how many were filled or, without out, how many
@@ -307,6 +300,7 @@ PRETEND_ENTRY(int, cudnnBackendGetAttribute,
 	      (struct pretend_cudnn * d, int name, int type, int64_t wanted, int64_t *count,
 	       void *out))
 {
+	const struct pretend_cudnn *conv = conv_of(graph_of(d));
 	bool fill = out && wanted > 0;
 	int64_t bytes, found = 0;
 
@@ -314,7 +308,7 @@ PRETEND_ENTRY(int, cudnnBackendGetAttribute,
 	case HEUR_RESULTS:
 		frag_pretend_host_load(PRETEND_LOADED_CUDNN);
 		found = propose(d, wanted, fill ? out : NULL);
-		if (fill && !conv_of(graph_of(d)))
+		if (fill && !conv)
 			frag_pretend_host_takes(ATTENTION_NS);
 		break;
 	case CFG_ENGINE:
@@ -328,7 +322,7 @@ PRETEND_ENTRY(int, cudnnBackendGetAttribute,
 	case PLAN_WORKSPACE:
 	case CFG_WORKSPACE:
 		found = 1;
-		bytes = workspace_bytes(d);
+		bytes = conv ? conv_bytes(d, conv) : attention_bytes(graph_of(d));
 		if (fill)
 			memcpy(out, &bytes, sizeof(bytes));
 		break;
@@ -342,7 +336,7 @@ PRETEND_ENTRY(int, cudnnBackendGetAttribute,
 	return 0;
 }
 
-/* ---- versions and errors -------------------------------------------------------- */
+/* ---- version -------------------------------------------------------- */
 
 /* PyTorch compares it with its build: reports the program's own version (CUFRAG_PRETEND_CUDNN). */
 PRETEND_ENTRY(size_t, cudnnGetVersion, (void))
@@ -350,9 +344,4 @@ PRETEND_ENTRY(size_t, cudnnGetVersion, (void))
 	const char *version = getenv(CUFRAG_PRETEND_CUDNN);
 
 	return version ? strtoull(version, NULL, 10) : 91900;
-}
-PRETEND_ENTRY(void, cudnnGetLastErrorString, (char *text, size_t bytes))
-{
-	if (bytes)
-		*text = '\0';
 }

@@ -90,7 +90,7 @@ static int64_t split_bytes(const struct conv *c)
 	return parts < 3 || c->padded ? 0 : parts * c->w_bytes * 4 / c->element_bytes;
 }
 
-/* The same where the filter is a point: parts of at least 21 steps of 64 points, as many as fill the card. */
+/* The same for filters of a point: parts of 21 steps of 64 points or more, which fill the card. */
 static int64_t product_splits(const struct conv *c)
 {
 	int64_t all = c->images * c->area, steps = (all + 63) / 64;

@@ -5,9 +5,9 @@
  * nothing. Channels last is processed in tiles of channels by points; each tile leaves two 32-bit
  * sums per channel, and in the forward pass a flag. There is no reserve space.
  *
- * And of its CTC loss, which PyTorch uses if labels and lengths are 32-bit integers on the host. That
- * was not measured: assumed is a 32-bit number per step, sequence and state; n labels have 2 n + 1
- * states.
+ * And of its CTC loss, which PyTorch uses if labels and lengths are 32-bit integers on the host.
+ * That was not measured: assumed is a 32-bit number per step, sequence and state; n labels have 2 n
+ * + 1 states.
  */
 #include "pretend/card/card.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Convolutions as the user's own cuDNN plans them, where there is one (CUFRAG_PRETEND_PLANNER, set by
- * cufrag_card.py: the interpreter, cufrag_planner.py and the library, a line each). Another process
- * asks it, since in this one the names of cuDNN lead here. It starts with the first convolution and
- * ends with this process.
+ * Convolutions as the user's own cuDNN plans them, where there is one (CUFRAG_PRETEND_PLANNER, set
+ * by cufrag_card.py: the interpreter, cufrag_planner.py and the library, a line each). Another
+ * process asks it, since in this one the names of cuDNN lead here. It starts with the first
+ * convolution and ends with this process.
  */
 #include "pretend/card/card.h"
 
@@ -52,7 +52,7 @@ static char *describe_card(void)
 	return n < 0 ? NULL : text;
 }
 
-/* Its cuDNN sees no card of this machine: it would use it, and plan some kernels by its answers. Nor does it complain of that. */
+/* Its cuDNN sees no card of this machine: by its answers it would plan other kernels. */
 static void spawn(char *argv[], int end)
 {
 	posix_spawn_file_actions_t files;
@@ -146,7 +146,7 @@ static void take_answer(const char *at, struct pretend_plans *plans)
 	}
 }
 
-/* One is asked for several times, in a row: for each of its attributes. The second: all of a convolution's plans. */
+/* Asked several times in a row, for each attribute. The second: all of a convolution's plans. */
 static struct answered {
 	char *question;
 	struct pretend_plans plans;
@@ -179,7 +179,7 @@ static bool ask(struct answered *last, char *q, struct pretend_plans *plans)
 	return plans->planned;
 }
 
-/* For cufrag_card.py: the cuDNN that planned, as 91900; the program's below 0: there was no planner; 0: no plan was asked for. */
+/* The cuDNN that planned, as 91900; below 0: the program's, as none planned; 0: none was asked. */
 __attribute__((visibility("default"))) int frag_pretend_conv_planner(void);
 int frag_pretend_conv_planner(void)
 {
@@ -212,7 +212,7 @@ int64_t frag_pretend_conv_largest(const struct pretend_cudnn *op, const struct p
 
 int64_t frag_pretend_cudnn_element_bytes(int type)
 {
-	/* cudnnDataType_t: float, double, half, int8, int32, int8x4, uint8, …, bfloat16 = 9, int64 */
+	/* cudnnDataType_t: float, double, half, int8, int32, int8x4, …, bfloat16 = 9, int64 */
 	switch (type) {
 	case 0:
 	case 4:

@@ -16,6 +16,7 @@ import cufrag_hooks
 import cufrag_protocol as protocol
 import cufrag_steer
 import cufrag_stubs
+from cufrag_hooks import inductor
 from cufrag_recorder import attach
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -28,7 +29,7 @@ CACHES = {"CUPY_CACHE_DIR": "cupy", "DG_JIT_CACHE_DIR": "deep_gemm", "NUMBA_CACH
 
 class Card:
     def __init__(self, package):
-        self.package, self.home, self.torch, self.values = package, protocol.PRETEND_HOME, None, None
+        self.package, self.home, self.values = package, protocol.PRETEND_HOME, None
         self.core = os.path.join(self.home, CORE)
         self.folder = os.path.join(protocol.PRETEND_CACHE, self.key())
         self.caches = {name: os.path.join(self.folder, folder) for name, folder in CACHES.items()}
@@ -37,8 +38,8 @@ class Card:
         """Of the wheel, of packages beside it, and of this version of the pretended card."""
         h = hashlib.sha256(self.home.encode())
         libraries = os.path.join(self.package, "lib")
-        own = (os.path.join(libraries, name) for name in sorted(os.listdir(libraries)))
-        for path in [p for p in own if ".so" in os.path.basename(p)] + cufrag_stubs.wheels(libraries):
+        names = sorted(name for name in os.listdir(libraries) if ".so" in name)
+        for path in [os.path.join(libraries, n) for n in names] + cufrag_stubs.wheels(libraries):
             state = os.stat(path)
             h.update(("%s %d %d\n" % (path, state.st_size, state.st_mtime_ns)).encode())
         h.update(self.package.encode())
@@ -64,14 +65,10 @@ class Card:
                 raise SystemExit("cufrag record: cannot create the libraries of the pretended card: %s; set XDG_CACHE_HOME to a "
                                  "writable folder" % error) from None
         self.watch_libraries()
-        os.environ.update(self.caches, TRITON_LIBCUDA_PATH=self.folder, USE_PYTORCH_KERNEL_CACHE="0")
-        self.begin_cold()
-        os.environ["LD_LIBRARY_PATH"] = os.pathsep.join([self.folder] + self.search_path())
-        self.load_s = -time.process_time()
-
-    def begin_cold(self):
-        from cufrag_hooks import inductor
+        os.environ.update(self.caches, TRITON_LIBCUDA_PATH=self.folder, USE_PYTORCH_KERNEL_CACHE="0",
+                          LD_LIBRARY_PATH=os.pathsep.join([self.folder] + self.search_path()))
         inductor.begin_cold(self.caches)
+        self.load_s = -time.process_time()
 
     def search_path(self):
         path = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
@@ -81,9 +78,9 @@ class Card:
         """Path of the user's cuDNN, to plan convolutions (cufrag_planner.py): beside torch, or the
         system's."""
         folders = [os.path.join(os.path.dirname(self.package), "nvidia", "cudnn", "lib"), os.path.join(self.package, "lib"),
-                   *self.search_path(), os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "lib64"),
+                   *self.search_path(), os.environ.get("CUDA_HOME", "/usr/local/cuda") + "/lib64",
                    "/usr/local/cuda/lib", "/usr/lib/x86_64-linux-gnu"]
-        found = [p for f in folders for p in [os.path.join(f, "libcudnn.so.9")] if os.path.exists(p)]
+        found = [p for p in (f + "/libcudnn.so.9" for f in folders) if os.path.exists(p)]
         if found and sys.executable:
             os.environ["CUFRAG_PRETEND_PLANNER"] = "\n".join([sys.executable, os.path.join(HERE, "cufrag_planner.py"), found[0]])
             os.environ["CUFRAG_PRETEND_PLANNER_PATH"] = os.pathsep.join(
@@ -167,7 +164,7 @@ class Card:
         if self.values:
             self.values.begin()
         self.play_ranks()
-        self.begin_cold()
+        inductor.begin_cold(self.caches)
         atexit.unregister(self.let_threads_rest)  # a fork does not end as Python does
 
     def let_threads_rest(self):
@@ -205,7 +202,7 @@ def convolutions(version):
     """How their workspaces were found, where not as those of an H200. version: of the cuDNN that
     planned (90100), or below 0 that of the program's, by rule; 0: there were none."""
     with open(os.path.join(HERE, "cufrag_trees.csv"), encoding="ascii") as f:
-        known = ".".join(f.readline().split(",")[0].removeprefix("cuDNN ").split(".")[:2])
+        known = ".".join(f.readline().split(",")[0].replace("cuDNN ", "").split(".")[:2])
     number = abs(version) // 100
     release = "%d.%d" % divmod(number, 100 if number >= 900 else 10)
     if version and release != known:
@@ -214,7 +211,7 @@ def convolutions(version):
 
 
 def norms(known):
-    """Where a table of another release of Transformer Engine answered. known: b"2.13"; None: no table did."""
+    """Where another release of Transformer Engine answered. known: b"2.13"; None: none did."""
     if not known:
         return ""
     try:

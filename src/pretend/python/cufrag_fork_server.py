@@ -2,7 +2,7 @@
 """One Python from which the processes of many runs are forked: torch, and what the first run
 imported, is loaded once, for `cufrag layout` and `cufrag advise`.
 
-In the first run, Python describes itself (src/pretend/start/fork_server.h has the files): a command
+In the first run, Python describes itself (src/pretend/start/child.h has the files): a command
 that starts the server as `python OPTIONS cufrag_fork_server.py FD MODULES`. FD is a socket that
 listens, MODULES a file with names of modules, in the order in which a run had imported them when it
 first asked for a card; MODULES.late has those of its end.
@@ -68,7 +68,7 @@ def lasting(environment):
     """What modules may have read. Of the card that is its capability: it decides which code of a
     kernel is taken as a library is loaded."""
     kept = {k: v for k, v in environment.items() if k not in OF_A_RUN}
-    kept["capability"] = environment.get("CUFRAG_PRETEND", "").partition(";cc=")[2].partition(";")[0]
+    kept["capability"] = environment.get("CUFRAG_PRETEND", "").partition(";cc=")[2].split(";")[0]
     return kept
 
 
@@ -92,17 +92,17 @@ def describe(folder, python):
     environment = {k: os.path.join(folder, own[k]) if k in own else v for k, v in os.environ.items() if k != "CUFRAG_PRETEND_MODULES"}
     command = ["exec", "/usr/bin/env", "-i", *map("=".join, environment.items()), *python, os.path.abspath(__file__)]
     with open(os.path.join(folder, "first"), "x", errors="surrogateescape") as f:
-        f.write("cd %s && %s \"$@\"\n" % (shlex.quote(os.getcwd()), " ".join(map(shlex.quote, command))))
+        f.write("cd %s && %s \"$@\"\n" % (shlex.quote(os.getcwd()), shlex.join(command)))
 
 
 def ask_for_fork(path, python, words):
     connection, folder = socket.socket(socket.AF_UNIX), os.open(os.path.dirname(path), os.O_RDONLY)
-    connection.connect("/proc/self/fd/%d/%s" % (folder, os.path.basename(path)))  # short enough for any folder
+    connection.connect("/proc/self/fd/%d/%s" % (folder, os.path.basename(path)))  # a short path
     os.close(folder)
     umask = os.umask(0)
     os.umask(umask)
-    request = {"python": python, "words": words, "environment": dict(os.environ), "folder": os.getcwd(),
-               "group": os.getpgrp(), "umask": umask}
+    request = {"python": python, "words": words, "environment": dict(os.environ),
+               "folder": os.getcwd(), "group": os.getpgrp(), "umask": umask}
     connection.sendmsg([b"."], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", (0, 1, 2)))])
     connection.sendall(json.dumps(request).encode() + b"\n")
     connection.settimeout(PATIENCE_S)
@@ -114,7 +114,7 @@ def ask_for_fork(path, python, words):
 
 
 def stand_for(pid, connection, answers):
-    """Signals for the group reach the other process anyway; those for this one alone are passed on."""
+    """Signals for the group reach the other process anyway; those for this one are passed on."""
     signals = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals | {signal.SIGIO})
     for fd in map(int, os.listdir("/proc/self/fd")):
@@ -237,17 +237,11 @@ def load(modules):
                 posix._exit(1)
             break
         LIBC.prctl(DIES_WITH_PARENT, signal.SIGKILL)
-        if not loaded.load(names_in(path)):
+        names = open(path).read().split() if os.path.exists(path) else []
+        if not loaded.load(names):
             posix._exit(UNFIT)
     loaded.leave_out()
     return loaded
-
-
-def names_in(path):
-    if not os.path.exists(path):
-        return []
-    with open(path) as f:
-        return f.read().split()
 
 
 class Request:
@@ -260,8 +254,8 @@ class Request:
             vars(self).update(json.loads(f.readline()))
 
     def fits(self, loaded):
-        return (len(self.files) == 3 and self.python == loaded.python and self.folder == loaded.folder and
-                lasting(self.environment) == lasting(loaded.given))
+        return (len(self.files) == 3 and self.python == loaded.python and
+                self.folder == loaded.folder and lasting(self.environment) == lasting(loaded.given))
 
 
 class Server:
@@ -380,7 +374,7 @@ def take_apart(names):
     finalized."""
     for module in [sys.modules.pop(n) for n in reversed(names)]:
         if isinstance(module, types.ModuleType):
-            vars(module).update(dict.fromkeys((n for n in vars(module) if n != "__builtins__"), None))
+            vars(module).update(dict.fromkeys(n for n in vars(module) if n != "__builtins__"))
     module = None
     gc.collect()
 

@@ -1,23 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans of cuDNN as an H200 takes them, from those without a card.
 
-Known is one release: that of cufrag_trees.csv (trees of decisions) and cufrag_workspaces.csv
-(plans of a card for convolutions of common nets, for which the trees are wrong). scripts/cudnn/tables.py makes both.
-"""
+Known is one release: that of cufrag_trees.csv (trees of decisions) and cufrag_workspaces.csv (plans
+of a card for convolutions of common nets, for which the trees are wrong). scripts/cudnn/tables.py
+makes both. """
 import collections
 import math
 import os
 
 import cufrag_transforms
-import cufrag_trees
-from cufrag_trees import DATA, FORWARD, SMS, up
+from cufrag_trees import DATA, FORWARD, SMS, Trees, groups_of, is_point, up
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TENSOR_CORES = 1  # of a plan's kind
 TILE, SPLIT, WORKSPACE, CLUSTER_M, CLUSTER_N = 2, 13, 25, 27, 28  # knobs
 # sides of a tile by its knob, in kernels of CUTLASS 3: engines from 62 on
-TILES = {0: (128, 128), 1: (128, 64), 3: (256, 128), 4: (256, 64), 5: (64, 64), 6: (128, 256), 7: (64, 128), 9: (64, 256),
-         16: (256, 32), 18: (64, 192), 20: (256, 96)}
+TILES = {0: (128, 128), 1: (128, 64), 3: (256, 128), 4: (256, 64), 5: (64, 64), 6: (128, 256),
+         7: (64, 128), 9: (64, 256), 16: (256, 32), 18: (64, 192), 20: (256, 96)}
 STREAM_K_FROM = 62
 COUNTERS = 131  # bytes where there are more than two rounds of tiles
 GROUPS_COUNTERS = 144  # the same where each group has them
@@ -31,7 +30,7 @@ Plan = collections.namedtuple("Plan", "kind engine knobs size")
 
 class Known:
     def __init__(self, folder=HERE):
-        self.trees, self.workspaces = cufrag_trees.Trees(os.path.join(folder, "cufrag_trees.csv")), {}
+        self.trees, self.workspaces = Trees(folder + "/cufrag_trees.csv"), {}
         with open(os.path.join(folder, "cufrag_workspaces.csv"), encoding="ascii") as f:
             next(f)
             for line in f:
@@ -44,7 +43,7 @@ class Known:
         return version // 100 == int(major) * 100 + int(minor)
 
     def on_card(self, q, plans, sms=SMS):
-        """{kind: bytes}, in the order of choice. plans: the first one of each kind, in cuDNN's order."""
+        """{kind: bytes}, in order of choice. plans: the first of each kind, in cuDNN's order."""
         found = self.left_out(q, plans, sms) if plans else {}
         for kind, plan in plans.items():
             if kind not in found:
@@ -52,7 +51,7 @@ class Known:
         return self.corrected(q, found)
 
     def corrected(self, q, found):
-        """As a card took it, if known: the first plan, and the first without tensor cores (-1: as here)."""
+        """As a card took it: the first plan, and the first without tensor cores (-1: as here)."""
         first, without = self.workspaces.get(text_of(q), (-1, -1))
         plain = next((kind for kind in found if not kind & TENSOR_CORES), None)
         if without >= 0 and plain is not None:
@@ -66,7 +65,7 @@ class Known:
         where the first one that is taken has tensor cores, in single precision without them."""
         engines, first, found = {plan.kind: plan.engine for plan in plans.values()}, next(iter(plans.values())), {}
         kind, knobs, transforms = first.kind, first.knobs, cufrag_transforms.is_candidate(q)
-        if cufrag_trees.is_point(q):
+        if is_point(q):
             taken, size = TENSOR_CORES, self.trees.product(q, engines, knobs)
         else:
             taken, size = 0, cufrag_transforms.taken(self.trees, q, engines, knobs) if transforms else None
@@ -79,10 +78,10 @@ class Known:
         return found
 
     def size_of(self, q, plan, sms):
-        """Parts of sums are added in pairs, each with a counter; one more beyond two rounds of tiles."""
+        """Parts are added in pairs, each with a counter; one more beyond two rounds of tiles."""
         if not has_tiles(plan):
             return plan.size
-        (m, n), at_once = TILES[plan.knobs[TILE]], min(cufrag_trees.groups_of(q), cufrag_transforms.TOGETHER)
+        (m, n), at_once = TILES[plan.knobs[TILE]], min(groups_of(q), cufrag_transforms.TOGETHER)
         counted = plan.size % 16 == COUNTERS % 16
         last, few, found = streamk(q, plan.knobs, sms, at_once if counted else 1)
         apart = 1 if counted else at_once  # groups that have a workspace each
@@ -102,7 +101,8 @@ def text_of(q):
 
 def has_tiles(plan):
     """Whether its tiles are known."""
-    return plan.engine >= STREAM_K_FROM and plan.knobs.get(TILE) in TILES and WORKSPACE in plan.knobs and CLUSTER_M in plan.knobs
+    is_late = plan.engine >= STREAM_K_FROM and plan.knobs.get(TILE) in TILES
+    return is_late and {WORKSPACE, CLUSTER_M} <= plan.knobs.keys()
 
 
 def is_streamk(plan):
@@ -116,23 +116,25 @@ def pairs(parts):
 
 
 def streamk(q, knobs, sms, at_once=1):
-    """Tiles of the last round, whether there are two rounds or fewer, and what decides into how many parts the sums of the last
-    round are split, so that they fill the card. at_once: groups whose tiles are of one round."""
+    """Tiles of the last round, whether there are two rounds or fewer, and what decides the splits of
+    sums in the last round, which fill the card. at_once: groups whose tiles are of one round."""
     (tile_m, tile_n), m, n = TILES[knobs[TILE]], knobs[CLUSTER_M], knobs[CLUSTER_N]
     (x, w, y), taps = (q.x[0], q.w[0], q.y[0]), math.prod(q.w[0][2:])
-    points, groups = [t[0] * math.prod(t[2:]) for t in (x, y)], cufrag_trees.groups_of(q)
+    points, filters = [t[0] * math.prod(t[2:]) for t in (x, y)], w[0] // groups_of(q)
     if q.operation == FORWARD:
-        rows, columns, depth = up(points[1], tile_m), up(w[0] // groups, tile_n), taps * up(w[1], 32)
+        rows, columns, depth = up(points[1], tile_m), up(filters, tile_n), taps * up(w[1], 32)
     elif q.operation == DATA:
-        rows, columns, depth = up(points[0], tile_m), up(w[1], tile_n), taps * up(w[0] // groups, 32)
+        rows, columns, depth = up(points[0], tile_m), up(w[1], tile_n), taps * up(filters, 32)
     else:
-        rows, columns, depth = up(w[0] // groups, tile_m), up(w[1], tile_n) * taps, up(points[1], 32)
+        rows, columns, depth = up(filters, tile_m), up(w[1], tile_n) * taps, up(points[1], 32)
     cluster = m * n
     filled = max(1, FILLED.get(cluster, SMS) * sms // SMS // cluster * cluster)
     tiles = up(rows, m) * m * up(columns, n) * n * at_once
     last = tiles % filled
     each = filled // last if last else 0
     return last, tiles <= 2 * filled, [
-        knobs[TILE], m, n, cluster, filled, tiles, last, 64 * filled // last if last else 0, depth, tiles // filled,
-        depth * filled // last if last else 0, taps, x[1] // w[1], w[2] == 1, w[-1] == 1, each, last and filled % last == 0, x[1], w[0],
-        math.prod(x[2:]), x[0], depth // max(1, each), q.data_type == 2, points[0], q.x[1][1] == 1, knobs.get(SPLIT, -1), len(x)]
+        knobs[TILE], m, n, cluster, filled, tiles, last, 64 * filled // last if last else 0, depth,
+        tiles // filled, depth * filled // last if last else 0, taps, x[1] // w[1], w[2] == 1,
+        w[-1] == 1, each, last and filled % last == 0, x[1], w[0], math.prod(x[2:]), x[0],
+        depth // max(1, each), q.data_type == 2, points[0], q.x[1][1] == 1, knobs.get(SPLIT, -1),
+        len(x)]

@@ -36,13 +36,13 @@ CONVOLUTION, ENGINE, CONFIG, HEURISTICS, KNOB, GRAPH, TENSOR, DEVICE = 1, 2, 3, 
 # operation -> attributes x, w, y, convolution, alpha, beta
 PARTS = {FORWARD: (704, 703, 705, 702, 700, 701), FILTER: (716, 715, 717, 714, 712, 713), DATA: (710, 709, 711, 708, 706, 707)}
 # cudnnBackendAttributeType_t -> what it is made of
-FORMS = {1: ctypes.c_int, 3: ctypes.c_int64, 4: ctypes.c_float, 7: ctypes.c_int, 8: ctypes.c_int, 9: ctypes.c_int, 11: ctypes.c_int,
-         15: ctypes.c_void_p, 23: ctypes.c_int32}
+FORMS = {1: ctypes.c_int, 3: ctypes.c_int64, 4: ctypes.c_float, 7: ctypes.c_int, 8: ctypes.c_int,
+         9: ctypes.c_int, 11: ctypes.c_int, 15: ctypes.c_void_p, 23: ctypes.c_int32}
 LONG, FLOAT, KNOB_TYPE, NOTE, DESCRIPTOR, INT, CHAR = 3, 4, 9, 11, 15, 23, 24
 TENSOR_CORES, ROUNDS_INPUTS, NOT_DETERMINISTIC = 0, 1, 4  # notes; PyTorch refuses the second
 INSTANT, FALLBACK, THOROUGH = 0, 2, 1  # what PyTorch asks for; instead; a longer list
-# Engines that the longer list has and the shorter has not, where the shorter does not have Fourier transforms, either: all of them
-# are judged too slow (13 of 40 sizes without them, one of 237 with them)
+# Engines of the longer list that show that all Fourier transforms, which the shorter one lacks, are
+# judged too slow (13 of 40 sizes without them, one of 237 with them)
 TOO_SLOW = {FORWARD: {38, 46, 48}, DATA: {58, 76}}
 FOLDS = 58  # the engine that folds strides of a data pass into channels
 
@@ -55,20 +55,23 @@ def card_of(line):
     """A card as cuDNN describes one."""
     *numbers, name = line.strip().split(" ", 8)
     sms, shared, blocks, threads, total, clock, l2, capability = map(int, numbers)
-    return {"maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "regsPerBlock": 65536, "multiProcessorCount": sms,
-            "warpSize": 32, "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": shared,
-            "reservedSharedMemoryPerBlock": 1024 if capability >= 800 else 0, "maxRegistersPerSM": 65536, "maxCtasPerSM": blocks,
-            "maxThreadsPerBlock": 1024, "maxThreadsPerSM": threads, "pciDeviceId": 0, "isTccDriver": 0, "supportCoopLaunch": 1,
-            "totalGlobalMem": total, "smClockRateKHz": clock, "memClockRateKHz": 3201000, "l2CacheSize": l2, "cudaDeviceId": 0,
-            "deviceVer": capability, "driverVer": 13000, "deviceName": name}
+    return {"maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64],
+            "regsPerBlock": 65536, "multiProcessorCount": sms, "warpSize": 32,
+            "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": shared,
+            "reservedSharedMemoryPerBlock": 1024 if capability >= 800 else 0,
+            "maxRegistersPerSM": 65536, "maxCtasPerSM": blocks, "maxThreadsPerBlock": 1024,
+            "maxThreadsPerSM": threads, "pciDeviceId": 0, "isTccDriver": 0, "supportCoopLaunch": 1,
+            "totalGlobalMem": total, "smClockRateKHz": clock, "memClockRateKHz": 3201000,
+            "l2CacheSize": l2, "cudaDeviceId": 0, "deviceVer": capability, "driverVer": 13000,
+            "deviceName": name}
 
 
 class Planner:
     def __init__(self, path, card):
         self.lib = ctypes.CDLL(path)
-        for name, args in (("SetAttribute", 3), ("GetAttribute", 3)):
-            getattr(self.lib, "cudnnBackend" + name).argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_int64] + \
-                [ctypes.c_void_p] * (args - 2 + (name == "GetAttribute"))
+        head = [ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_int64]
+        self.lib.cudnnBackendSetAttribute.argtypes = head + [ctypes.c_void_p]
+        self.lib.cudnnBackendGetAttribute.argtypes = head + [ctypes.c_void_p] * 2
         self.made = []
         self.sms = card["multiProcessorCount"]
         self.version = self.lib.cudnnGetVersion()
@@ -167,10 +170,11 @@ class Planner:
             engine, number = self.engine_of(config)
             notes = self.get(engine, 1303, NOTE, 16)
             if ROUNDS_INPUTS not in notes:
-                yield config, number, mask_of(notes)
+                kinds = TENSOR_CORES, NOT_DETERMINISTIC
+                yield config, number, sum(1 << n for n in kinds if n in notes)
 
     def plans(self, q, graph):
-        """PyTorch asks for the second list if the first has only tensor cores in single precision."""
+        """PyTorch asks for another list if the first has only tensor cores in single precision."""
         kinds = set()
         for plan in self.usable(self.proposals(graph, INSTANT)):
             kinds.add(plan[2])
@@ -254,10 +258,6 @@ class Question:
         self.pads, self.strides, self.dilations = (numbers[at:at + d - 2] for at in range(3 + 6 * d, 3 * (3 * d - 1), d - 2))
 
 
-def mask_of(notes):
-    return sum(1 << n for n in (TENSOR_CORES, NOT_DETERMINISTIC) if n in notes)
-
-
 def is_the_programs(path, version, built):
     return os.path.dirname(path).endswith(("nvidia/cudnn/lib", "torch/lib")) or not built or built // 100 == version // 100
 
@@ -273,7 +273,7 @@ def main():
     for line in sys.stdin:
         try:
             ask = planner.largest if line.startswith("all") else planner.answer
-            text = ask(Question(int(n) for n in line.removeprefix("all").split()))
+            text = ask(Question(int(n) for n in line.replace("all", "").split()))
         except Refused:
             text = ""
         planner.clear()

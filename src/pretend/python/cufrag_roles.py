@@ -150,7 +150,7 @@ def lines_of(families, own, stage_lists, world):
         runs.setdefault(r, members[r][0])
     checks = {}
     lists = sorted((f[0] for f in families if f not in stages and 0 in f), key=len, reverse=True)
-    others = list(dict.fromkeys(ranks[-1] for ranks in lists)) or ([world - 1] if not stages else [])
+    others = list(dict.fromkeys(ranks[-1] for ranks in lists)) or [world - 1] * (not stages)
     for rank in others[:1 if stages else CHECKS_MOST]:
         beside = [r for r in reached(rank, stages) if r not in runs.values()]
         if not stages or len(runs) + len(checks) + len(beside) <= TOGETHER_MOST:

@@ -32,17 +32,19 @@ FATBIN = 24  # size of nvcc's descriptor of a source file
 
 class Libraries:
     def __init__(self, core):
-        self.core, self.lock = ctypes.CDLL(core), threading.RLock()
+        self.core, self.lock, self.seen = ctypes.CDLL(core), threading.RLock(), set()
         self.core.frag_pretend_loaded.restype = ctypes.c_char_p
         self.published = {name.encode() for name in cufrag_stubs.runtime_names()}
 
     def look(self):
         """Patches libraries loaded since the last call. The core is called without the GIL."""
         with self.lock:
-            for line in os.fsdecode(self.core.frag_pretend_loaded()).split("\n"):
+            loaded = os.fsdecode(self.core.frag_pretend_loaded()).split("\n")
+            for line in [one for one in loaded if one not in self.seen]:
+                self.seen.add(line)
                 base, _, path = line.partition(" ")
                 if path and not NVIDIAS.match(os.path.basename(path)):
-                    with contextlib.suppress(OSError, ValueError, IndexError, struct.error):  # deleted or unreadable
+                    with contextlib.suppress(OSError, ValueError, IndexError, struct.error):
                         self.adopt(cufrag_stubs.content_of(path), int(base, 16))
 
     def adopt(self, data, base):

@@ -113,7 +113,7 @@ class Flow:
         """Parameters from which an expression is derived."""
         if isinstance(node, ast.Name):
             return self.made_of.get(node.id, set())
-        if isinstance(node, ast.Compare) or isinstance(node, ast.Attribute) and node.attr in DESCRIBE:
+        if isinstance(node, ast.Compare) or getattr(node, "attr", "") in DESCRIBE:
             return set()
         if isinstance(node, ast.Call):
             callee = self.callee(node)

@@ -8,8 +8,8 @@ does, so if wheels of the CUDA libraries are installed, all their exports are in
 is needed; an object has these parts, in one page-aligned segment that the loader reads, executes
 and (the table of addresses) writes:
 
-    ELF header, program headers, .dynsym, .dynstr, .hash, .gnu.version, .gnu.version_d, .gnu.version_r?,
-    .rela.dyn, code, .dynamic, table of addresses
+    ELF header, program headers, .dynsym, .dynstr, .hash, .gnu.version, .gnu.version_d,
+    .gnu.version_r?, .rela.dyn, code, .dynamic, table of addresses
 
 x86-64 only.
 """
@@ -35,15 +35,12 @@ DRIVER, NVML = "libcuda.so.1", "libnvidia-ml.so.1"
 # parts of cuDNN by major version: PyTorch does not ask for them, others link or load them
 CUDNN_PARTS = {"8": "ops_infer ops_train cnn_infer cnn_train adv_infer adv_train",
                "9": "ops cnn adv graph heuristic engines_precompiled engines_runtime_compiled"}
-# what Triton's driver module links against
-TRITON = """cuCtxCreate_v2 cuCtxDestroy_v2 cuCtxGetCurrent cuCtxGetDevice cuCtxGetLimit
-    cuCtxSetCurrent cuCtxSetLimit cuDeviceGet cuDeviceGetAttribute cuDevicePrimaryCtxRelease_v2
-    cuDevicePrimaryCtxReset_v2 cuDevicePrimaryCtxRetain cuEventDestroy_v2 cuFuncGetAttribute
-    cuFuncSetAttribute cuFuncSetCacheConfig cuGetErrorString cuInit cuLaunchKernel
-    cuLaunchKernelEx cuLaunchKernelExHandle cuMemAlloc_v2 cuMemFree_v2 cuMemcpyDtoH_v2
-    cuMemcpyHtoD_v2 cuMemSetAccess cuModuleGetFunction cuModuleGetGlobal_v2 cuModuleLoadData
-    cuModuleUnload cuOccupancyMaxActiveClusters cuPointerGetAttribute cuPointerGetAttributes
-    cuStreamDestroy_v2 cuStreamSynchronize cuTensorMapEncodeTiled cuTensorMapEncodeIm2col""".split()
+# what Triton's driver module links against, beside the entries of the core
+TRITON = """cuCtxDestroy_v2 cuCtxSetCurrent cuCtxSetLimit cuDevicePrimaryCtxRelease_v2
+    cuDevicePrimaryCtxReset_v2 cuEventDestroy_v2 cuFuncSetAttribute cuFuncSetCacheConfig cuInit
+    cuLaunchKernelEx cuLaunchKernelExHandle cuMemSetAccess cuModuleGetGlobal_v2 cuModuleUnload
+    cuPointerGetAttributes cuStreamDestroy_v2 cuTensorMapEncodeTiled
+    cuTensorMapEncodeIm2col""".split()
 # functions that cuDNN looks up in the driver when it plans; with all of them it proposes more
 # kernels
 CUDNN = """cuCtxGetCurrent cuCtxGetLimit cuCtxPopCurrent cuCtxPushCurrent cuDeviceGet
@@ -63,7 +60,7 @@ Section = collections.namedtuple("Section", "name kind flags address offset size
 def content_of(path):
     """Of a file, without reading it."""
     with open(path, "rb") as f:
-        return mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ) if os.fstat(f.fileno()).st_size else b""
+        return mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ) if os.path.getsize(path) else b""
 
 
 def text_at(data, at):
@@ -91,8 +88,9 @@ class Elf:
         by_kind = {s.kind: s for s in sections}
         if not {DYNSYM, DYNAMIC} <= by_kind.keys():
             return
-        symbols, dynamic, versions, needs, gives = (by_kind.get(kind, Section("", *[0] * 6)) for kind in
-                                                    (DYNSYM, DYNAMIC, 0x6fffffff, 0x6ffffffe, 0x6ffffffd))
+        kinds = DYNSYM, DYNAMIC, 0x6fffffff, 0x6ffffffe, 0x6ffffffd
+        symbols, dynamic, versions, needs, gives = (
+            by_kind.get(kind, Section("", *[0] * 6)) for kind in kinds)
         self.strings = sections[symbols.link].offset
         self.needed = [self.text(value) for tag, value in struct.iter_unpack("<qQ", self.bytes_of(dynamic)) if tag == 1]
         names = {**self._needs(needs.offset), **self._gives(gives.offset)}
@@ -115,7 +113,7 @@ class Elf:
         return self.data[section.offset:section.offset + section.size]
 
     def _chain(self, form, at):
-        """Entries, each with where it is; the last field is how far it is to the next one, and 0 in the last."""
+        """Entries with where they are; the last field is how far the next one is, 0 in the last."""
         step = at
         while step:
             row = struct.unpack_from(form, self.data, at)
@@ -134,8 +132,9 @@ class Elf:
 
     def _gives(self, offset):
         """.gnu.version_d: number -> version, without the file's own name."""
+        rows = self._chain("<HHHHIII", offset)
         return {number: self.text(struct.unpack_from("<I", self.data, at + aux)[0])
-                for at, _, flags, number, _, _, aux, _ in self._chain("<HHHHIII", offset) if not flags & 1}
+                for at, _, flags, number, _, _, aux, _ in rows if not flags & 1}
 
 
 def owner_of(name):
@@ -195,7 +194,7 @@ def wheels(folder):
     libcudart.0a1b2c3d.so.12. CUDA 11's runtime differs."""
     stems = {library for _, library in OWNERS}
     found = {}
-    for beside in (os.path.dirname(os.path.dirname(folder)), *sys.path):  # PyTorch may be in another venv
+    for beside in (os.path.dirname(os.path.dirname(folder)), *sys.path):  # also in another venv
         for p in glob.glob(os.path.join(beside, "*.libs", "*.so.*")):
             if re.split(r"[-.]", os.path.basename(p))[0] in stems and not 0 < cudart_major(p) < 12:
                 found[p] = None
@@ -276,15 +275,15 @@ def hash_table(names, first):
 
 
 def code_of(slots, texts, at):
-    """16 bytes for each function at address `at`: "jmp *slot"; with a text, which is its name, that is passed.
-    slot 0: "return CUDA_ERROR_NO_DEVICE"."""
+    """16 bytes for each function at address `at`: "jmp *slot"; with a text, which is its name, that
+    is passed. slot 0: "return CUDA_ERROR_NO_DEVICE"."""
     out = bytearray()
     for slot, text in zip(slots, texts):
         code, where = b"", at + len(out)
         if text:
             code = b"\x48\x8d\x3d" + struct.pack("<i", text - (where + 7))  # lea text(%rip), %rdi
         if slot:
-            code += b"\xff\x25" + struct.pack("<i", slot - (where + len(code) + 6))  # jmp *slot(%rip)
+            code += b"\xff\x25" + struct.pack("<i", slot - (where + len(code) + 6))  # jmp *slot
         else:
             code = b"\xb8" + struct.pack("<i", NO_DEVICE) + b"\xc3"  # mov $100, %eax; ret
         out += code.ljust(16, b"\0")
@@ -308,8 +307,9 @@ def library(soname, functions, target, core):
     symbols += [(strings.add(n), 2 + versions.index(functions[n]) if functions[n] else 1) for n in names]
     verdef = versions_defined(soname, versions, strings)
     name_at, needed_at, origin_at = map(strings.add, (soname, os.path.basename(core or ""), "$ORIGIN"))
-    size = {"sym": 24 * len(symbols), "str": len(strings.data), "hash": 8 + 8 * len(symbols), "ver": 2 * len(symbols),
-            "verdef": len(verdef), "rela": 24 * len(targets), "code": 16 * len(names), "dynamic": 16 * 16, "slots": 8 * len(targets)}
+    size = {"sym": 24 * len(symbols), "str": len(strings.data), "hash": 8 + 8 * len(symbols),
+            "ver": 2 * len(symbols), "verdef": len(verdef), "rela": 24 * len(targets),
+            "code": 16 * len(names), "dynamic": 16 * 16, "slots": 8 * len(targets)}
     place, at = {}, 64 + 56 * 4
     for part, to in ALIGNMENT.items():
         place[part] = at = align(at, to)

@@ -75,8 +75,8 @@ def is_last(q):
 
 def moved(q):
     """Bytes of tensors whose layout depends on the position of the channels."""
-    tensors = [dims for dims in (q.x[0], q.y[0]) if dims[1] > 1 and math.prod(dims[2:]) > 1] + [q.w[0]] * (math.prod(q.w[0][2:]) > 1)
-    return (2 if q.data_type else 4) * sum(map(math.prod, tensors))
+    tensors = [dims for dims in (q.x[0], q.y[0], q.w[0]) if math.prod(dims[2:]) > 1]
+    return (2 if q.data_type else 4) * sum(math.prod(d) for d in tensors if d[1] > 1 or d is q.w[0])
 
 
 def of_groups(q, size, sliced):
@@ -113,8 +113,8 @@ def fourier(q):
 
 # engines that a card prefers if cuDNN without one proposes another
 WINOGRAD = (6, 7, 17)  # the others use FFT
-ENGINES = {("filter", "fp32"): (17, 18), ("filter", "half"): (17,), ("data", "fp32"): (50,), ("data", "half"): (7, 50), ("forward", "fp32"): (3,),
-           ("forward", "half"): (6,)}
+ENGINES = {("filter", "fp32"): (17, 18), ("filter", "half"): (17,), ("data", "fp32"): (50,),
+           ("data", "half"): (7, 50), ("forward", "fp32"): (3,), ("forward", "half"): (6,)}
 
 
 def bytes_of(q, number):
@@ -134,10 +134,14 @@ def features(q, engines, knobs):
     (n, channels, h, w), (filters, c, taps, across), area = q.x[0], q.w[0], math.prod(q.y[0][2:])
     groups = channels // c
     k, (bytes_of_tiles, tiles) = filters // groups, winograd(q)
-    found = [n, channels, filters, groups, c, k, h, w, taps, q.pads[1], q.data_type == 2, next(iter(engines.values())),
-             *(knobs.get(kind, -1) for kind in (0, 2, 5, 13, 14, 25, 27, 28)), bytes_of_tiles, fourier(q), tiles, n * area, n * area * c * k,
-             tiles * c * k, c * k, 64 * c // k, n * h * w * channels, 64 * tiles * (4 if taps == 3 else 9) ** 2 // (n * area), min(c, k), max(c, k), c % 32,
-             k % 32, min(h, w), area, 64 * n * area // (c * k * taps * across), is_last(q), across, side_of_planes(q), n * c, n * k, max(h, w)]
+    first = next(iter(engines.values()))
+    found = [n, channels, filters, groups, c, k, h, w, taps, q.pads[1], q.data_type == 2, first,
+             *(knobs.get(kind, -1) for kind in (0, 2, 5, 13, 14, 25, 27, 28)), bytes_of_tiles,
+             fourier(q), tiles, n * area, n * area * c * k, tiles * c * k, c * k, 64 * c // k,
+             n * h * w * channels, 64 * tiles * (4 if taps == 3 else 9) ** 2 // (n * area),
+             min(c, k), max(c, k), c % 32, k % 32, min(h, w), area,
+             64 * n * area // (c * k * taps * across), is_last(q), across, side_of_planes(q),
+             n * c, n * k, max(h, w)]
     return found + costs(q, n, c, k, groups) + order_of(engines)
 
 
@@ -150,10 +154,11 @@ def costs(q, n, c, k, groups):
     plane, of_planes = side_of_planes(q) ** 2, n * c * k * groups
     tiles = up(h, 33 - taps) * up(w, 33 - across) if max(taps, across) < 32 else 0
     moves = (n * c * h * w + n * k * area + c * k * filters) * groups
-    return [*sides, up(sides[0], 128) * up(sides[1], 128) * groups, products, 64 * products // (plane * of_planes),
-            64 * products // max(1, 1024 * tiles * of_planes), 64 * of_planes // ((n * c + n * k + c * k) * groups), products // moves,
-            filters, q.pads[0], 64 * n // (c + k), 64 * plane // area, 64 * sides[2] // sides[0], 64 * sides[2] // sides[1],
-            64 * sides[0] // sides[1], tiles, moves, c % 4, k % 4]
+    return [*sides, up(sides[0], 128) * up(sides[1], 128) * groups, products,
+            64 * products // (plane * of_planes), 64 * products // max(1, 1024 * tiles * of_planes),
+            64 * of_planes // ((n * c + n * k + c * k) * groups), products // moves, filters,
+            q.pads[0], 64 * n // (c + k), 64 * plane // area, 64 * sides[2] // sides[0],
+            64 * sides[2] // sides[1], 64 * sides[0] // sides[1], tiles, moves, c % 4, k % 4]
 
 
 def taken(trees, q, engines, knobs, purpose="transform"):

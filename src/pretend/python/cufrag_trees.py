@@ -11,13 +11,14 @@ line with the release of cuDNN and the card, then for each decision
 "PURPOSE,OPERATION,TYPE,LAYOUT,WORDS,TREES" (for transforms, the engine in place of the layout). A
 tree is two characters for each word, a branch before what is below it. Words:
 
-    FEATURE<THRESHOLD    (or THRESHOLD alone, of the same feature as the word before) the next node where the feature is at most this, else the one behind all nodes of the next
-    =VALUE               a leaf: a number to add up, or SPLITS:A:B:REST:SHARE ("bytes", see `bytes_of` and `vote`), or PARTS:SHARE ("splits")
+    FEATURE<THRESHOLD    the next node where the feature is at most this, else the one behind all
+                         of the next; THRESHOLD alone: of the same feature as the word before
+    =VALUE               a leaf: a number to add up, or SPLITS:A:B:REST:SHARE ("bytes": `bytes_of`
+                         and `vote`), or PARTS:SHARE ("splits")
 
 They hold for that release alone.
 """
 import math
-import os
 
 FORWARD, FILTER, DATA = 10, 11, 12
 OPERATIONS = {FORWARD: "forward", FILTER: "filter", DATA: "data"}
@@ -62,17 +63,19 @@ def order_of(engines):
 
 
 def features_of_point(q, engines, knobs):
-    """Whole numbers that the trees look at. engines: of what cuDNN proposes without a card, the first of each kind, in its order
-    ({kind: engine}); knobs: of the first of all, by their numbers."""
+    """Whole numbers that the trees look at. engines: {kind: engine} of the first of each kind that
+    cuDNN proposes without a card, in its order; knobs: of the first of all, by their numbers."""
     engine = next(iter(engines.values()))
     n, area, c, k = sizes(q)
     rows, columns, depth = sides(q)
-    found = [c, k, area, n, n * area, c * k, 64 * c // k, (n * area) ** 2 // (c * k), whole(c), whole(k), whole(area), q.x[0][2] == 1,
-             q.data_type == 2, engine, c % 128, k % 128, c % 64, k % 64, min(c, k), max(c, k), up(n * area, 128) * up(k, 128),
-             n * up(c, 128) * up(k, 128), n * up(c, 128) * up(area, 128), n * up(k, 128) * up(area, 128)]
+    found = [c, k, area, n, n * area, c * k, 64 * c // k, (n * area) ** 2 // (c * k), whole(c),
+             whole(k), whole(area), q.x[0][2] == 1, q.data_type == 2, engine, c % 128, k % 128,
+             c % 64, k % 64, min(c, k), max(c, k), up(n * area, 128) * up(k, 128),
+             n * up(c, 128) * up(k, 128), n * up(c, 128) * up(area, 128),
+             n * up(k, 128) * up(area, 128)]
     found += [knobs.get(kind, -1) for kind in (2, 25, 27, 28)]
-    found += [rows, columns, depth, up(depth, 64) * 5 // 102, up(depth, 32), 64 * depth // rows, 64 * depth // columns,
-              64 * rows // columns, rows % 256, columns % 256, depth % 64]
+    found += [rows, columns, depth, up(depth, 64) * 5 // 102, up(depth, 32), 64 * depth // rows,
+              64 * depth // columns, 64 * rows // columns, rows % 256, columns % 256, depth % 64]
     for a, b in TILES:
         tiles = up(rows, a) * up(columns, b)
         found += [tiles, SMS // tiles, 2 * SMS // tiles, tiles % SMS]
@@ -84,9 +87,10 @@ def features_of_parts(q, engines, knobs):
     (rows, columns, depth), of_both = sides(q), []
     for side in (rows, columns):
         of_both += [side % 64, side % 128, side % 256]
-    found = [rows, columns, depth, whole(rows), whole(columns), q.data_type == 2, rows * columns, 4096 * depth // (rows * columns),
-             rows * columns * depth, 64 * depth // rows, 64 * depth // columns, 64 * rows // columns, min(rows, columns),
-             max(rows, columns), *of_both, depth % 64]
+    found = [rows, columns, depth, whole(rows), whole(columns), q.data_type == 2, rows * columns,
+             4096 * depth // (rows * columns), rows * columns * depth, 64 * depth // rows,
+             64 * depth // columns, 64 * rows // columns, min(rows, columns), max(rows, columns),
+             *of_both, depth % 64]
     for a, b in MORE_TILES:
         tiles = up(rows, a) * up(columns, b)
         found += [tiles, SMS // tiles, 64 * SMS // tiles % 64, depth * tiles // SMS, up(depth, 32) // max(1, SMS // tiles)]
@@ -158,10 +162,10 @@ def features_of_product(q, engines, knobs):
 
 
 class Trees:
-    def __init__(self, path=os.path.join(os.path.dirname(os.path.abspath(__file__)), "cufrag_trees.csv")):
+    def __init__(self, path):
         self.trees = {}  # by "PURPOSE,OPERATION,TYPE,LAYOUT"
         with open(path, encoding="ascii") as f:
-            self.release = f.readline().split(",")[0].removeprefix("cuDNN ")
+            self.release = f.readline().split(",")[0].replace("cuDNN ", "")
             for line in f:
                 key, words, trees = line.rstrip("\n").rsplit(",", 2)
                 self.trees[key] = words, trees
@@ -183,9 +187,6 @@ class Trees:
         """Bytes of cuBLASLt's plan of a point; None: a card does not take it."""
         if self.sure("whether", key_of(q), features_of_point(q, engines, knobs)) <= 0:
             return None
-        return self.bytes_of_product(q, engines, knobs)
-
-    def bytes_of_product(self, q, engines, knobs):
         return vote(q, self.ask("bytes", key_of(q), features_of_product(q, engines, knobs)))
 
     def splits(self, q, found):
@@ -198,7 +199,7 @@ class Trees:
 
 
 def vote(q, values):
-    """Bytes by several trees, by the SHARE of each: first of sizes of about as much, then of each."""
+    """Bytes by several trees, by their SHARE: first of sizes of about as much, then of each."""
     shares, about = {}, {}
     for value in values:
         code, share = value.rsplit(":", 1)

@@ -49,11 +49,13 @@ def make(card, torch, path, compiler):
     say("first use with torch %s: compiling the library that computes small values (10 to 20 s)" % torch.__version__)
     include = os.path.join(card.package, "include")
     temp = "%s.%d" % (path, os.getpid())
-    command = [compiler, "-O1", "-std=c++20" if release_of(torch) >= (2, 12) else "-std=c++17", "-fPIC", "-shared", "-fno-math-errno",
+    standard = "c++20" if release_of(torch) >= (2, 12) else "c++17"
+    command = [compiler, "-O1", "-std=" + standard, "-fPIC", "-shared", "-fno-math-errno",
                "-D_GLIBCXX_USE_CXX11_ABI=%d" % torch.compiled_with_cxx11_abi(), "-I" + include,
                "-I" + os.path.join(include, "torch", "csrc", "api", "include"),
-               os.path.join(card.home, "values", "values.cpp"), card.core, "-o", temp, "-L" + os.path.join(card.package, "lib"),
-               "-lc10", "-ltorch_cpu", "-ldl", "-Wl,--unresolved-symbols=ignore-all"]
+               os.path.join(card.home, "values", "values.cpp"), card.core, "-o", temp,
+               "-L" + os.path.join(card.package, "lib"), "-lc10", "-ltorch_cpu", "-ldl",
+               "-Wl,--unresolved-symbols=ignore-all"]
     result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                             env={k: v for k, v in os.environ.items() if not k.startswith(("CUFRAG_", "PYTHON"))})
     if result.returncode:
@@ -87,7 +89,8 @@ class Values:
 
     def begin(self):
         """In a fork."""
-        self.library.cufrag_values_roof(*roof())
+        rates = protocol.PRETEND_ROOF.split(",")
+        self.library.cufrag_values_roof(*(ctypes.c_double(float(n)) for n in rates))
 
     def unknown(self, t):
         """Marks it. A Python storage object would be a second owner, so gradients would not be
@@ -111,7 +114,3 @@ class Values:
         return {"recomputed_ns": int(ns[0]), "model_ns": int(ns[1]), "values": protocol.PRETEND_VALUES, "steered": [
             {"place": at.encode("utf-8", "replace").decode(), "what": what, "values": values, "count": n}
             for (at, what, values), n in self.steer.counts.items()]}
-
-
-def roof():
-    return [ctypes.c_double(float(n)) for n in protocol.PRETEND_ROOF.split(",")]

@@ -64,15 +64,14 @@ int nccl_give(struct comm *c, int peer, enum talk_call call, const void *from, u
 }
 
 /* Sends peer p the bytes at from + p * step, whose values come from `origin`. */
-int nccl_give_all(struct comm *c, enum talk_call call, const void *from, uint64_t bytes,
-		  uint64_t step, uint32_t origin)
+int nccl_give_all(struct comm *c, const void *from, uint64_t bytes, uint64_t step, uint32_t origin)
 {
 	int rc = NCCL_OK;
 
 	for (int p = 0; !rc && p < c->ranks; p++)
 		if (p != c->rank && nccl_runs(c, p))
-			rc = nccl_give(c, p, call, (const char *)from + (uint64_t)p * step, bytes,
-				       origin);
+			rc = nccl_give(c, p, TALK_COLLECTIVE,
+				       (const char *)from + (uint64_t)p * step, bytes, origin);
 	return rc;
 }
 
@@ -80,17 +79,14 @@ static struct awaited *await_calls(struct comm *c, enum talk_call call, size_t p
 {
 	struct awaited *a = await_new(c->talk, call, parts);
 
-	if (a) {
-		a->plays = c->plays;
+	if (a)
 		a->ns = c->ns;
-	}
 	return a;
 }
 
-struct awaited *nccl_await_all(struct comm *c, enum talk_call call, void *to, uint64_t bytes,
-			       uint64_t step)
+struct awaited *nccl_await_all(struct comm *c, void *to, uint64_t bytes, uint64_t step)
 {
-	struct awaited *a = await_calls(c, call, (size_t)c->ranks - 1);
+	struct awaited *a = await_calls(c, TALK_COLLECTIVE, (size_t)c->ranks - 1);
 
 	for (int p = 0, i = 0; a && p < c->ranks; p++) {
 		int player = c->plays ? c->plays[p] : p;
@@ -119,11 +115,11 @@ int nccl_begin(struct awaited *a, void *stream)
 }
 
 /* Types as in NCCL's arguments; count is the result's. */
-static int await_reduction(struct comm *c, enum talk_call call, const void *own, uint32_t origin,
-			   void *to, size_t count, int type, int op, void *stream)
+static int await_reduction(struct comm *c, const void *own, uint32_t origin, void *to, size_t count,
+			   int type, int op, void *stream)
 {
 	uint64_t bytes = count * reduce_type_bytes(type);
-	struct awaited *a = nccl_await_all(c, call, NULL, bytes, 0);
+	struct awaited *a = nccl_await_all(c, NULL, bytes, 0);
 
 	if (!a)
 		return NCCL_SYSTEM_ERROR;
@@ -302,8 +298,8 @@ PRETEND_ENTRY(int, ncclRecv, (void *to, size_t count, int type, int peer, void *
 
 /* A part for each rank, `step` bytes apart, or (0) the same for all: gives all, and reduces this
  * rank's. */
-static int reduce_for_all(struct comm *c, enum talk_call call, const void *from, uint64_t step,
-			  void *to, size_t count, int type, int op, void *stream)
+static int reduce_for_all(struct comm *c, const void *from, uint64_t step, void *to, size_t count,
+			  int type, int op, void *stream)
 {
 	uint64_t bytes = count * reduce_type_bytes(type);
 	const void *own = (const char *)from + (uint64_t)c->rank * step;
@@ -312,20 +308,20 @@ static int reduce_for_all(struct comm *c, enum talk_call call, const void *from,
 	if (!c->talk)
 		return move(own, to, count, type);
 	origin = known(from, step ? bytes * (uint64_t)c->ranks : bytes);
-	return nccl_give_all(c, call, from, bytes, step, origin)
-		       ?: await_reduction(c, call, own, origin, to, count, type, op, stream);
+	return nccl_give_all(c, from, bytes, step, origin)
+		       ?: await_reduction(c, own, origin, to, count, type, op, stream);
 }
 
 /* The same, and gathers the parts of all. */
-static int gather_for_all(struct comm *c, enum talk_call call, const void *from, uint64_t step,
-			  void *to, size_t count, int type, void *stream)
+static int gather_for_all(struct comm *c, const void *from, uint64_t step, void *to, size_t count,
+			  int type, void *stream)
 {
 	uint64_t bytes = count * reduce_type_bytes(type);
 
-	FRAG_TRY(nccl_give_all(c, call, from, bytes, step,
+	FRAG_TRY(nccl_give_all(c, from, bytes, step,
 			       known(from, step ? bytes * (uint64_t)c->ranks : bytes)));
 	move_own(c, from, step, to, count, type);
-	return nccl_begin(nccl_await_all(c, call, to, bytes, bytes), stream);
+	return nccl_begin(nccl_await_all(c, to, bytes, bytes), stream);
 }
 
 PRETEND_ENTRY(int, ncclAllReduce,
@@ -335,7 +331,7 @@ PRETEND_ENTRY(int, ncclAllReduce,
 	uint64_t bytes = count * reduce_type_bytes(type);
 
 	works(c, stream, 2 * bytes * (uint64_t)(c->ranks - 1) / (uint64_t)c->ranks);
-	return reduce_for_all(c, TALK_ALL_REDUCE, from, 0, to, count, type, op, stream);
+	return reduce_for_all(c, from, 0, to, count, type, op, stream);
 }
 PRETEND_ENTRY(int, ncclReduce,
 	      (const void *from, void *to, size_t count, int type, int op, int root, struct comm *c,
@@ -347,10 +343,10 @@ PRETEND_ENTRY(int, ncclReduce,
 	if (!c->talk)
 		return move(from, to, count, type);
 	if (c->rank == root)
-		return await_reduction(c, TALK_REDUCE, from, known(from, bytes), to, count, type,
-				       op, stream);
-	return nccl_runs(c, root) ? nccl_give(c, root, TALK_REDUCE, from, bytes, known(from, bytes))
-				  : NCCL_OK;
+		return await_reduction(c, from, known(from, bytes), to, count, type, op, stream);
+	return nccl_runs(c, root)
+		       ? nccl_give(c, root, TALK_COLLECTIVE, from, bytes, known(from, bytes))
+		       : NCCL_OK;
 }
 PRETEND_ENTRY(int, ncclBroadcast,
 	      (const void *from, void *to, size_t count, int type, int root, void *comm,
@@ -365,10 +361,10 @@ PRETEND_ENTRY(int, ncclBroadcast,
 	if (mine)
 		note(&(struct part){ .from = from, .bytes = bytes, .peer = ANYBODY });
 	if (mine && c->talk)
-		return nccl_give_all(c, TALK_BROADCAST, from, bytes, 0, known(from, bytes))
+		return nccl_give_all(c, from, bytes, 0, known(from, bytes))
 			       ?: move(from, to, count, type);
 	if (!mine && nccl_runs(c, root))
-		return receive(c, TALK_BROADCAST, to, bytes, root, stream, depth && c->plays);
+		return receive(c, TALK_COLLECTIVE, to, bytes, root, stream, depth && c->plays);
 	if (!mine && from == to)
 		note(&(struct part){
 			.to = to, .bytes = bytes, .peer = c->plays ? c->plays[root] : root });
@@ -388,7 +384,7 @@ PRETEND_ENTRY(int, ncclReduceScatter,
 	uint64_t bytes = count * reduce_type_bytes(type);
 
 	works(c, stream, bytes * (uint64_t)(c->ranks - 1));
-	return reduce_for_all(c, TALK_REDUCE_SCATTER, from, bytes, to, count, type, op, stream);
+	return reduce_for_all(c, from, bytes, to, count, type, op, stream);
 }
 PRETEND_ENTRY(int, ncclAllGather,
 	      (const void *from, void *to, size_t count, int type, struct comm *c, void *stream))
@@ -397,7 +393,7 @@ PRETEND_ENTRY(int, ncclAllGather,
 
 	works(c, stream, bytes * (ranks - 1));
 	if (c->talk)
-		return gather_for_all(c, TALK_ALL_GATHER, from, 0, to, count, type, stream);
+		return gather_for_all(c, from, 0, to, count, type, stream);
 	for (uint64_t i = 0; i < ranks && frag_pretend_copies(bytes * ranks, PRETEND_COPY_MAX); i++)
 		move(from, (char *)to + i * bytes, count, type);
 	return NCCL_OK;
@@ -414,5 +410,5 @@ PRETEND_ENTRY(int, ncclAlltoAll,
 	nccl_sends(c, stream, bytes * (uint64_t)(c->ranks - 1));
 	if (!c->talk)
 		return move(from, to, count * (size_t)c->ranks, type);
-	return gather_for_all(c, TALK_ALL_TO_ALL, from, bytes, to, count, type, stream);
+	return gather_for_all(c, from, bytes, to, count, type, stream);
 }

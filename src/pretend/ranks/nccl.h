@@ -48,8 +48,7 @@ void nccl_meet(struct comm *c, int peer, bool receives);
 
 /* Awaits each rank's data, at to + p * step; to NULL: parts of a reduction. NULL: no memory; begin
  * reports that. */
-struct awaited *nccl_await_all(struct comm *c, enum talk_call call, void *to, uint64_t bytes,
-			       uint64_t step);
+struct awaited *nccl_await_all(struct comm *c, void *to, uint64_t bytes, uint64_t step);
 int nccl_begin(struct awaited *a, void *stream);
 struct awaited *nccl_await_one(struct comm *c, int peer, enum talk_call call, void *to,
 			       uint64_t bytes);
@@ -57,8 +56,7 @@ struct awaited *nccl_await_one(struct comm *c, int peer, enum talk_call call, vo
 void nccl_sends(struct comm *c, void *stream, uint64_t bytes);
 int nccl_give(struct comm *c, int peer, enum talk_call call, const void *from, uint64_t bytes,
 	      uint32_t origin);
-int nccl_give_all(struct comm *c, enum talk_call call, const void *from, uint64_t bytes,
-		  uint64_t step, uint32_t origin);
+int nccl_give_all(struct comm *c, const void *from, uint64_t bytes, uint64_t step, uint32_t origin);
 PRETEND_DECLARE(int, ncclAllReduce,
 		(const void *from, void *to, size_t count, int type, int op, struct comm *c,
 		 void *stream));

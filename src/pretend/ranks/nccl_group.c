@@ -201,10 +201,10 @@ static int gather_choices(struct comm *c, struct choice *all)
 {
 	c->ns = 0;
 	for (int p = 0; p < c->ranks; p++)
-		if (p != c->rank && !talk_say(c->talk, p, TALK_SPLIT, &all[c->rank], sizeof(*all),
-					      PRETEND_COMPUTED, 0))
+		if (p != c->rank && !talk_say(c->talk, p, TALK_COLLECTIVE, &all[c->rank],
+					      sizeof(*all), PRETEND_COMPUTED, 0))
 			return NCCL_SYSTEM_ERROR;
-	FRAG_TRY(nccl_begin(nccl_await_all(c, TALK_SPLIT, all, sizeof(*all), sizeof(*all)), NULL));
+	FRAG_TRY(nccl_begin(nccl_await_all(c, all, sizeof(*all), sizeof(*all)), NULL));
 	return frag_pretend_settle(all, sizeof(*all) * (uint64_t)c->ranks) ? NCCL_SYSTEM_ERROR
 									   : NCCL_OK;
 }

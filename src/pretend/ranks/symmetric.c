@@ -90,8 +90,8 @@ static int meet_all(void **p, void *stream)
 	if (!c)
 		return NCCL_OK;
 	nccl_sends(c, stream, 0);
-	return nccl_give_all(c, TALK_BARRIER, NULL, 0, 0, PRETEND_UNKNOWN)
-		       ?: begin(nccl_await_all(c, TALK_BARRIER, NULL, 0, 0), stream);
+	return nccl_give_all(c, NULL, 0, 0, PRETEND_UNKNOWN)
+		       ?: begin(nccl_await_all(c, NULL, 0, 0), stream);
 }
 
 static int signal_one(void **p, void *stream, bool waits)

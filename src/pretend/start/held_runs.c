@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See held.h. The sums are in memory that all processes of this command share. */
+/* See held_runs.h. */
 #include "pretend/start/held_runs.h"
 
 #include <errno.h>
@@ -10,19 +10,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <xxhash.h>
-
 #include "base/held_state.h"
 #include "base/outfile.h"
 #include "base/scratch.h"
 #include "inject/launch/launch.h"
 
-#define FILES_MAX 4096u /* different ones that are counted */
-
-static struct sums {
-	uint64_t paths[FILES_MAX], bytes[FILES_MAX]; /* by a hash of the path */
-	uint64_t count, full, unseen;
+/* Files that a run wrote. */
+static struct written {
+	uint64_t count, bytes;
 	char names[200];
+} now;
+
+/* In memory that all processes of this command share. */
+static struct sums {
+	struct written most; /* of the run that wrote most files */
+	uint64_t full, unseen;
 } * sums;
 
 static const char *held; /* the folder that is looked through */
@@ -40,14 +42,14 @@ void frag_held_watch(void)
 static void add_name(const char *path)
 {
 	FRAG_AUTO_FREE char *here = realpath(".", NULL);
-	size_t len = here ? strlen(here) : 0, used = strlen(sums->names);
+	size_t len = here ? strlen(here) : 0, used = strlen(now.names);
 
 	if (len && !strncmp(path, here, len) && path[len] == '/')
 		path += len + 1;
-	if (sums->count > 3 || used + strlen(path) + 3 > sizeof(sums->names) - 8)
-		snprintf(sums->names + used, sizeof(sums->names) - used, ", …");
+	if (now.count > 3 || used + strlen(path) + 3 > sizeof(now.names) - 8)
+		snprintf(now.names + used, sizeof(now.names) - used, ", …");
 	else
-		snprintf(sums->names + used, sizeof(sums->names) - used, "%s%s", used ? ", " : "",
+		snprintf(now.names + used, sizeof(now.names) - used, "%s%s", used ? ", " : "",
 			 path);
 }
 
@@ -56,7 +58,6 @@ static int add(const char *path, const struct stat *st, int kind, struct FTW *at
 {
 	const char *user = path + strlen(held) + strlen("/up");
 	struct stat disk;
-	uint64_t hash;
 
 	(void)kind, (void)at;
 	if (!S_ISREG(st->st_mode) || strstr(user, "/__pycache__/") ||
@@ -64,39 +65,26 @@ static int add(const char *path, const struct stat *st, int kind, struct FTW *at
 	     disk.st_mtim.tv_sec == st->st_mtim.tv_sec &&
 	     disk.st_mtim.tv_nsec == st->st_mtim.tv_nsec))
 		return 0;
-	hash = XXH3_64bits(user, strlen(user)) | 1;
-	for (size_t i = 0; i < 64; i++) {
-		uint64_t *slot = &sums->paths[(hash + i) % FILES_MAX], none = 0;
-		bool new = __atomic_compare_exchange_n(slot, &none, hash, false, __ATOMIC_RELAXED,
-						       __ATOMIC_RELAXED);
-
-		if (!new &&none != hash)
-			continue;
-		sums->bytes[slot - sums->paths] =
-			FRAG_MAX(sums->bytes[slot - sums->paths], (uint64_t)st->st_size);
-		if (new && ++sums->count <= 4)
-			add_name(user);
-		break;
-	}
+	now.bytes += (uint64_t)st->st_size;
+	if (++now.count <= 4)
+		add_name(user);
 	return 0;
 }
 
 void frag_held_say(char *text, size_t cap)
 {
-	uint64_t bytes = 0;
 	size_t n = 0;
 
 	*text = '\0';
-	for (size_t i = 0; sums && i < FILES_MAX; i++)
-		bytes += sums->bytes[i];
-	if (sums && sums->count)
+	if (sums && sums->most.count)
 		n = (size_t)snprintf(text, cap,
 				     "%llu %s (%s) that the program wrote %s held back: %s; "
 				     "--keep-writes keeps %s\n",
-				     (unsigned long long)sums->count,
-				     sums->count == 1 ? "file" : "files", FRAG_BYTES(bytes),
-				     sums->count == 1 ? "was" : "were", sums->names,
-				     sums->count == 1 ? "it" : "them");
+				     (unsigned long long)sums->most.count,
+				     sums->most.count == 1 ? "file" : "files",
+				     FRAG_BYTES(sums->most.bytes),
+				     sums->most.count == 1 ? "was" : "were", sums->most.names,
+				     sums->most.count == 1 ? "it" : "them");
 	if (sums && sums->full)
 		n += (size_t)snprintf(text + n, cap - n,
 				      "for more there was no room (--writes-max, TMPDIR): the "
@@ -167,9 +155,12 @@ void frag_held_end(const struct frag_hold *h, const char *folder)
 	if (f && sums && fread(&state, sizeof(state), 1, f) == 1) {
 		sums->full |= state.full;
 		sums->unseen = FRAG_MAX(sums->unseen, state.unseen);
+		now = (struct written){ 0 };
 		held = root;
 		snprintf(path, sizeof(path), "%s/up", root);
 		nftw(path, add, 16, FTW_PHYS);
+		if (now.count > sums->most.count)
+			sums->most = now;
 	}
 	frag_scratch_remove_folder(root);
 	snprintf(path, sizeof(path), "%s/tmp", folder);

@@ -50,6 +50,7 @@ void frag_pretend_put_rank(const struct pretend_job *j, unsigned rank)
 	frag_launch_put_number("LOCAL_RANK", rank % j->gpus);
 	frag_launch_put_number("LOCAL_WORLD_SIZE", FRAG_MIN(j->world, j->gpus));
 	frag_launch_put_number("GROUP_RANK", rank / j->gpus);
+	setenv(CUFRAG_PRETEND_LAUNCHED, "1", 1);
 	setenv("MASTER_ADDR", "127.0.0.1", 0);
 	if (!getenv("MASTER_PORT")) /* a port of its own: other jobs on this machine may use the default */
 		frag_launch_put_number("MASTER_PORT", frag_launch_free_port() ?: 29500u);

@@ -2,7 +2,6 @@
 /* The ranks of a job on the pretended card: all together, one of each role, a few at a time, or one alone. */
 #include "pretend_internal.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -36,27 +35,14 @@ static void prepare_rank(const void *ctx, unsigned i)
 		setenv(CUFRAG_RECORD, run->turn->folder, 1);
 }
 
-static int open_log(const struct pretend_job *j, int flags)
-{
-	char path[sizeof(j->folder) + 16];
-
-	snprintf(path, sizeof(path), "%s/scout.log", j->folder);
-	return open(path, flags | O_CLOEXEC, 0600);
-}
-
-/* It leaves no recording, and its output is normally shown only if it fails. */
+/* It leaves no recording. */
 static void prepare_scout(const struct pretend_job *j, const char *folder)
 {
 	char path[sizeof(j->folder) + 16];
-	int fd = j->o->scout_prints ? -1 : open_log(j, O_WRONLY | O_CREAT);
 
 	setenv(CUFRAG_RECORD, folder, 1);
 	frag_roles_path(path, sizeof(path), j->folder);
 	setenv(CUFRAG_PRETEND_SCOUT, path, 1);
-	if (fd >= 0) {
-		dup2(fd, STDOUT_FILENO);
-		dup2(fd, STDERR_FILENO);
-	}
 }
 
 static void over_path(char *path, size_t room, const struct turn *t)
@@ -119,20 +105,6 @@ static int run_once(const struct pretend_job *j, char **program, const unsigned 
 	return run_program(&run, status, err);
 }
 
-/* Shows the scout's output, for a job that could not use its roles. */
-static void show_scout(const struct pretend_job *j)
-{
-	int fd = open_log(j, O_RDONLY);
-	char text[4096];
-	ssize_t n;
-
-	while (fd >= 0 && (n = read(fd, text, sizeof(text))) > 0)
-		if (write(STDERR_FILENO, text, (size_t)n) != n)
-			break;
-	if (fd >= 0)
-		close(fd);
-}
-
 /* Finds identical ranks. Rank 0 runs alone until they are known. */
 static int find_roles(struct pretend_job *j, char **program, struct frag_roles *roles,
 		      struct frag_err *err)
@@ -154,8 +126,6 @@ static int find_roles(struct pretend_job *j, char **program, struct frag_roles *
 	alone = !status && !roles->runs_count;
 	if (alone)
 		FRAG_TRY(frag_roles_read_alone(j->folder, roles, err));
-	if (!roles->runs_count || status)
-		show_scout(j);
 	if (frag_launch_interrupted())
 		return frag_fail(err, FRAG_EINTR, "interrupted before the roles were known");
 	if (!roles->runs_count || status)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program in place of a recording; and one number in its words; see pretend.h. */
+#include "axes.h"
 #include "start.h"
 
 #include <inttypes.h>
@@ -40,31 +41,6 @@ const char *frag_vary_name(const char *text, char *name)
 	return equals + 1;
 }
 
-int frag_vary_check(char *const *program, const char *name, struct frag_err *err)
-{
-	for (; *program; program++)
-		if (strstr(*program, name))
-			return 0;
-	return frag_fail(err, FRAG_EUSAGE, "--vary %s changes nothing: the command has no %s", name,
-			 name);
-}
-
-/* `word` with the number for the name, in new memory. */
-static char *substitute(const char *name, const char *word, uint64_t n)
-{
-	FRAG_AUTO_FREE char *text = NULL;
-	const char *next;
-	size_t size;
-	FILE *to = open_memstream(&text, &size);
-
-	if (!to)
-		return NULL;
-	for (; (next = strstr(word, name)); word = next + strlen(name))
-		fprintf(to, "%.*s%" PRIu64, (int)(next - word), word, n);
-	fputs(word, to);
-	return fclose(to) ? NULL : FRAG_GIVE(text);
-}
-
 uint64_t frag_vary_refusals(const struct frag_trace *trace)
 {
 	uint64_t count = 0;
@@ -81,21 +57,22 @@ uint64_t frag_vary_refusals(const struct frag_trace *trace)
 }
 
 /* The program with the number in it, in new memory. */
-static int make_words(char **program, const char *name, uint64_t n, char ***out,
+static int make_words(char *const *program, const char *name, uint64_t n, char ***out,
 		      struct frag_err *err)
 {
-	size_t count = 0;
-	char **words;
+	FRAG_AUTO(frag_axes_release) struct frag_axes axes = { 0 };
+	char text[FRAG_VARY_NAME + 24];
+	bool used = false;
 
-	while (program[count])
-		count++;
-	FRAG_TRY_CALLOC(words, count + 1, "program", err);
-	*out = words;
-	for (size_t i = 0; i < count; i++) {
-		words[i] = substitute(name, program[i], n);
-		FRAG_CHECK_ALLOC(words[i], "program", err);
-	}
-	return 0;
+	snprintf(text, sizeof(text), "%s=%" PRIu64, name, n);
+	FRAG_TRY(frag_axes_add(&axes, text, err));
+	FRAG_TRY(frag_axes_expand(&axes, NULL, 0, err));
+	FRAG_TRY(frag_axes_words(&axes, 0, program, out, err));
+	for (size_t i = 0; program[i]; i++)
+		used |= strcmp((*out)[i], program[i]) != 0;
+	return used ? 0
+		    : frag_fail(err, FRAG_EUSAGE,
+				"--vary %s changes nothing: the command has no %s", name, name);
 }
 
 int frag_program_vary(const struct frag_program *p, const char *name, uint64_t n,

@@ -2,7 +2,6 @@
 /* See await.h. One list for all communicators, in the order in which transfers began. */
 #include "await.h"
 
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -135,27 +134,6 @@ static void note_ended(void)
 			(int)getpid());
 }
 
-/* Warns once where ranks call different collectives, or in another order: NCCL on a card would hang
- * or mix up data. */
-static void check_call(const struct awaited *a, const struct await_part *p)
-{
-	/* in the order of enum talk_call */
-	static const char *const names[] = { "a send",	      "a split",       "an all-reduce",
-					     "a reduce",      "a broadcast",   "a reduce-scatter",
-					     "an all-gather", "an all-to-all", "a barrier" };
-	static atomic_bool said;
-	const char *rank = getenv("RANK");
-
-	if (a->plays || (p->got.call == a->call && p->got.bytes == p->bytes) ||
-	    atomic_exchange(&said, true))
-		return;
-	dprintf(STDERR_FILENO,
-		"cufrag: rank %s awaits %s of %" PRIu64 " bytes, but member %d of the group "
-		"made %s of %" PRIu64 " bytes: on a card, this job would hang or mix them up\n",
-		rank ? rank : "?", names[a->call], p->bytes, p->peer,
-		names[FRAG_MIN(p->got.call, TALK_BARRIER)], p->got.bytes);
-}
-
 /* ---- messages ------------------------------------------------------------------------------ */
 
 /* A message of this part is still to come. */
@@ -194,7 +172,6 @@ static void hear_part(struct awaited *a, struct await_part *p)
 		note_ended();
 	if (answer != TALK_HERE)
 		return;
-	check_call(a, p);
 	a->begun = FRAG_MAX(a->begun, p->got.start);
 	a->absent = false;
 }

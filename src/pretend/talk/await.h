@@ -38,7 +38,6 @@ struct awaited {
 	struct talk *talk;
 	enum talk_call call;
 	bool lent;   /* shared memory is in use until this is over (lent.c) */
-	bool plays;  /* ranks play others, whose parts may have other sizes */
 	bool late;   /* await_begin has returned without it */
 	bool absent; /* a sender made no progress for long */
 	uint64_t number;

@@ -198,8 +198,7 @@ bool talk_say(struct talk *t, int peer, enum talk_call call, const void *data, u
 	      uint32_t origin, uint64_t start)
 {
 	struct line *l = line_of(t, peer, call);
-	struct talk_message head = { bytes, start, call, origin, data && bytes <= TALK_BYTES_MAX,
-				     NULL };
+	struct talk_message head = { bytes, start, origin, data && bytes <= TALK_BYTES_MAX, NULL };
 	FILE *out = file_of(&l->out, t, t->rank, peer, call, "ae");
 
 	return out && fwrite(&head, HEAD_BYTES, 1, out) == 1 &&

@@ -17,24 +17,13 @@
 
 struct talk;
 
-/* Kind of a message. Sends have files of their own, as NCCL has connections, so their order among
- * collectives is free. */
-enum talk_call {
-	TALK_SEND,
-	TALK_SPLIT,
-	TALK_ALL_REDUCE,
-	TALK_REDUCE,
-	TALK_BROADCAST,
-	TALK_REDUCE_SCATTER,
-	TALK_ALL_GATHER,
-	TALK_ALL_TO_ALL,
-	TALK_BARRIER,
-};
+/* Sends have files of their own, as NCCL has connections, so their order among collectives is
+ * free. */
+enum talk_call { TALK_SEND, TALK_COLLECTIVE };
 
 struct talk_message {
-	uint64_t bytes; /* size of the tensor */
-	uint64_t start; /* of the operation, on the modelled clock (card_stream.c) */
-	enum talk_call call;
+	uint64_t bytes;	  /* size of the tensor */
+	uint64_t start;	  /* of the operation, on the modelled clock (card_stream.c) */
 	uint32_t origin;  /* of the values: values/values.h, enum Origin */
 	uint32_t carried; /* 1: data has the values */
 	void *data;	  /* NULL: not carried; free with frag_host_free */
@@ -50,8 +39,7 @@ void talk_leave(struct talk *t);
 /* Sends a message, and copies data at once; NULL: values unknown. False: writing failed. */
 bool talk_say(struct talk *t, int peer, enum talk_call call, const void *data, uint64_t bytes,
 	      uint32_t origin, uint64_t start);
-/* Receives the next message of `peer`: of a send, or of any collective, so out->call may differ.
- * TALK_ENDED: its process has ended, and all its messages were read. */
+/* Receives the next message of `peer`, of a send or of any collective. TALK_ENDED: its process has ended, and all its messages were read. */
 enum talk_answer talk_hear(struct talk *t, int peer, enum talk_call call, struct talk_message *out);
 
 /* Publishes that this process waits for the next message of `peer` (deadlock detection). */

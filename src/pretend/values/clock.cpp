@@ -102,8 +102,8 @@ static int rows_begin(const Tensor &t)
 }
 
 /*
- * Kernel times in ns, fitted to 13 programs on an H200 [results/pretend/durations.md]. Products reach
- * 0.7 of the tensor cores' peak; with unaligned rows, kernels of older cards run instead, and
+ * Kernel times in ns, fitted to 13 programs on an H200 [results/pretend/durations.md]. Products
+ * reach 0.7 of the tensor cores' peak; with unaligned rows, kernels of older cards run instead, and
  * padding moves single elements (Inductor measures both and chooses) [results/pretend/products.csv:
  * 731 of 778 choices of an H200]. Other kernels are limited by memory bandwidth, or by a rate per
  * cycle and multiprocessor.

@@ -53,7 +53,7 @@ struct KeepSeed {
 static bool compute(Call &c)
 {
 	Stack stack;
-	IValue own; /* generator */
+	const IValue &own = argument(c, c.args, "generator");
 	uint64_t type = 1;
 	each(c.args.empty() ? IValue() : c.args[0],
 	     [&](const Tensor &t) { type = uint64_t(1) << (int(t.scalar_type()) & 63); });
@@ -61,7 +61,6 @@ static bool compute(Call &c)
 		return false;
 	for (size_t i = 0; i < c.args.size(); i++) {
 		const auto &name = c.op.schema().arguments()[i].name();
-		own = name == "generator" ? c.args[i] : own;
 		stack.push_back(name == "generator" || name == "pin_memory" ? IValue()
 									    : to_cpu(c.args[i]));
 	}
@@ -72,13 +71,11 @@ static bool compute(Call &c)
 	Below below_this;
 	KeepSeed seed(c.f.seeded, own);
 	try {
-		if (c.f.instead)
-			return c.results = c.f.instead(kept), true;
-		if (in_full && compute_instead(c, kept))
+		if (c.f.instead && !(c.results = c.f.instead(c, kept)).empty())
 			return true;
 		c.op.callBoxed(&stack);
 	} catch (const std::exception &wrong) { /* the real operator reports real errors */
-		if (in_full && !c.f.mutates && compute_in_float(c, kept))
+		if (in_full && !c.f.mutates && !(c.results = in_float(c, kept)).empty())
 			return true;
 		if (dynamic_cast<const c10::NotImplementedError *>(&wrong))
 			c.f.dead |= type;

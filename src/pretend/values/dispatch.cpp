@@ -148,22 +148,6 @@ static void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, St
 	mark(c);
 }
 
-/* Views have nothing to compute: with a fallthrough kernel, the dispatcher neither calls the
- * fallback nor boxes their arguments. */
-static void let_views_pass()
-{
-	static auto *passing = new torch::Library(torch::Library::IMPL, "aten",
-						  c10::DispatchKey::Fake, __FILE__, __LINE__);
-	for (const auto &name : c10::Dispatcher::singleton().getAllOpNames()) {
-		auto op = c10::Dispatcher::singleton().findSchema(name);
-		if (!op || name.name.rfind("aten::", 0) != 0)
-			continue;
-		if (gives_view(op->schema()) && !mutates(op->schema()))
-			passing->impl(c10::toString(name).c_str(),
-				      torch::CppFunction::makeFallthrough());
-	}
-}
-
 /*
  * Python modes and subclasses call operators with all keys above Python excluded, including this
  * one. So the interpreter's dispatch function is replaced by one that includes it again, in a copy

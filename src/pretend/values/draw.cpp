@@ -34,39 +34,33 @@ static uint64_t threads_of_draw(uint64_t n)
 	       std::min((n + BLOCK - 1) / BLOCK, attribute_of_card(MULTIPROCESSORS) * blocks);
 }
 
-static const IValue *argument(const Call &c, const char *name)
-{
-	for (size_t i = 0; i < c.args.size(); i++)
-		if (c.op.schema().arguments()[i].name() == name)
-			return c.args[i].isNone() ? nullptr : &c.args[i];
-	return nullptr;
-}
-
 static at::Generator generator_of(const Call &c)
 {
-	auto own = argument(c, "generator"), device = argument(c, "device");
-	auto out = argument(c, "out"); /* fills a given tensor */
+	auto own = argument(c, c.args, "generator"), device = argument(c, c.args, "device");
+	auto out = argument(c, c.args, "out"); /* fills a given tensor */
 
-	if (own)
-		return own->toGenerator();
+	if (!own.isNone())
+		return own.toGenerator();
+	if (!device.isNone())
+		return at::globalContext().defaultGenerator(device.toDevice());
 	return at::globalContext().defaultGenerator(
-		device ? device->toDevice() : (out ? *out : c.args[0]).toTensor().device());
+		(out.isNone() ? c.args[0] : out).toTensor().device());
 }
 
 static void take_bounds(const Call &c, Draw &d)
 {
 	bool in_place = c.f.name == "aten::random_";
-	auto low = argument(c, in_place ? "from" : "low"),
-	     high = argument(c, in_place ? "to" : "high");
-	auto from = argument(c, "from"), to = argument(c, "to");
+	auto low = argument(c, c.args, in_place ? "from" : "low"),
+	     high = argument(c, c.args, in_place ? "to" : "high");
+	auto from = argument(c, c.args, "from"), to = argument(c, c.args, "to");
 
 	if (c.f.draws == draws_integers) {
-		d.low = low ? low->toInt() : 0;
-		if (high && high->toInt() > d.low)
-			d.range = uint64_t(high->toInt()) - uint64_t(d.low);
+		d.low = low.isNone() ? 0 : low.toInt();
+		if (!high.isNone() && high.toInt() > d.low)
+			d.range = uint64_t(high.toInt()) - uint64_t(d.low);
 	} else {
-		d.from = from ? from->toScalar().toDouble() : 0;
-		d.to = to ? to->toScalar().toDouble() : 1;
+		d.from = from.isNone() ? 0 : from.toScalar().toDouble();
+		d.to = to.isNone() ? 1 : to.toScalar().toDouble();
 	}
 }
 

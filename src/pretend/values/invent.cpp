@@ -119,15 +119,6 @@ static void invent_places(const Tensor &x, const Tensor &index)
 	write_places(x, index, at, INVENTED);
 }
 
-/* Fills unknown booleans with true. */
-static void invent_most(const Stack &outs)
-{
-	each(outs, [](const Tensor &t) {
-		if (on_card(t) && t.numel() && small(t))
-			cpu_view(t).fill_(1);
-	});
-}
-
 /* Are all results scalar floats on the device? */
 static bool one_number(const Stack &outs)
 {

@@ -121,5 +121,6 @@ static void judge(Call &c)
 	if (f.shape && c.table && c.table->places.numel())
 		c.listed = find_places(c.first(), *c.table);
 	c.upload = f.copies && !c.args[f.mutates ? 1 : 0].toTensor().is_cuda();
-	c.inside_only = in_full && !on_cpu(c);
+	c.inside_only = in_full && !f.instead &&
+			!c.op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU);
 }

@@ -18,25 +18,23 @@ static bool nearly_all_meet(const Call &c)
 		       : c.f.name == "aten::ne" && std::abs(c.args[1].toScalar().toDouble()) > 1;
 }
 
-/* Logical or with an input that is true for most? */
-static bool one_is_likely(const Call &c)
-{
-	return c.f.either && c.args[1].isTensor() &&
-	       std::max(origin_of(c.first()), origin_of(c.args[1].toTensor())) == LIKELY;
-}
-
-/* Is nearly every element of an unknown result true? */
+/* Is nearly every element of an unknown result true? Also of a logical or with such an input. */
 static bool likely_true(Call &c)
 {
 	bool all = c.origin == LIKELY && (c.f.both || c.f.name == "aten::all") && decides(c.outs);
+	bool one = c.f.either && c.args[1].isTensor() &&
+		   std::max(origin_of(c.first()), origin_of(c.args[1].toTensor())) == LIKELY;
 
-	return nearly_all_meet(c) || (!c.done && (one_is_likely(c) || all));
+	return nearly_all_meet(c) || (!c.done && (one || all));
 }
 
 static void mark_booleans(Call &c, bool likely)
 {
 	if (!c.done && likely) {
-		invent_most(c.outs);
+		each(c.outs, [](const Tensor &t) {
+			if (on_card(t) && t.numel() && small(t))
+				cpu_view(t).fill_(1);
+		});
 		c.origin = c.f.either || c.f.asks_zero ? LIKELY : std::min(c.origin, LIKELY);
 	}
 	if (!c.f.compares || c.origin > GUESSED)

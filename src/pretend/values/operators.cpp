@@ -13,19 +13,16 @@ struct Row {
 
 static std::vector<Row> rows;
 
-static const std::unordered_map<std::string, bool Info::*> FLAGS = {
-#define F(flag) { #flag, &Info::flag },
-	VALUES_FLAGS(F)
-#undef F
-};
-
 static const struct {
 	const char *word;
-	int Info::*kind;
+	int Info::*member;
 	int value;
-} KINDS[] = {
+} WORDS[] = {
+#define F(flag) { #flag, &Info::flag, 1 },
+	VALUES_FLAGS(F)
+#undef F
 #define K(kind, value) { #kind "=" #value, &Info::kind, kind##_##value },
-	VALUES_KINDS(K)
+		VALUES_KINDS(K)
 #undef K
 };
 
@@ -34,20 +31,16 @@ static bool begins(const std::string &name, const char *with)
 	return name.rfind(with, 0) == 0;
 }
 
-/* False: there is no such flag. */
+/* False: there is no such word. */
 static bool take_word(Info &f, const std::string &word)
 {
-	auto flag = FLAGS.find(word);
-	bool rate = begins(word, "per_cycle=");
-
-	if (flag != FLAGS.end())
-		f.*flag->second = true;
-	if (rate)
-		f.per_cycle = atof(word.c_str() + strlen("per_cycle="));
-	for (const auto &k : KINDS)
-		if (word == k.word)
-			return f.*k.kind = k.value, true;
-	return flag != FLAGS.end() || rate;
+	for (const auto &w : WORDS)
+		if (word == w.word)
+			return f.*w.member = w.value, true;
+	if (!begins(word, "per_cycle="))
+		return false;
+	f.per_cycle = atof(word.c_str() + strlen("per_cycle="));
+	return true;
 }
 
 static bool take_row(Info &f, const Row &r)
@@ -83,14 +76,6 @@ static bool read_operators(const char *path)
 	return !fclose(f) && all;
 }
 
-static bool mutates(const c10::FunctionSchema &schema)
-{
-	for (const auto &a : schema.arguments())
-		if (a.alias_info() && a.alias_info()->isWrite())
-			return true;
-	return false;
-}
-
 static bool gives_view(const c10::FunctionSchema &schema)
 {
 	for (const auto &r : schema.returns())
@@ -115,6 +100,7 @@ static void take_arguments(Info &f, const c10::FunctionSchema &schema)
 	for (size_t i = 0; i < schema.arguments().size(); i++) {
 		const auto &a = schema.arguments()[i];
 		bool w = a.alias_info() && a.alias_info()->isWrite();
+		f.mutates |= w;
 		f.writes.push_back(w);
 		f.given.push_back(w && a.kwarg_only());
 		if (a.name() == "is_causal")
@@ -134,7 +120,6 @@ static Info describe(const c10::OperatorHandle &op)
 		if (r.means(schema))
 			take_row(f, r);
 	take_arguments(f, schema);
-	f.mutates = mutates(schema);
 	f.skip |= gives_view(schema) && !f.mutates;
 	f.skip |= op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) &&
 		  !op.hasKernelForDispatchKey(c10::DispatchKey::CUDA); /* unlike _fused_rms_norm */
@@ -144,22 +129,15 @@ static Info describe(const c10::OperatorHandle &op)
 	f.seeded = op.hasTag(at::Tag::nondeterministic_seeded);
 	f.pointwise |= op.hasTag(at::Tag::pointwise);
 	f.each |= f.pointwise;
-	f.instead = instead_of(f.name);
+	f.instead = instead_of(f, schema.overload_name());
 	return f;
 }
 
 static Info &info(const c10::OperatorHandle &op)
 {
 	static std::unordered_map<const void *, Info *> infos;
-	thread_local std::unordered_map<const void *, Info *> mine;
-	const void *key = &op.schema();
-	auto it = mine.find(key);
-
-	if (it != mine.end())
-		return *it->second;
 	std::lock_guard<std::mutex> g(mutex);
-	Info *&entry = infos[key];
-	if (!entry)
-		entry = new Info(describe(op));
-	return *(mine[key] = entry);
+	Info *&entry = infos[&op.schema()];
+
+	return *(entry ? entry : entry = new Info(describe(op)));
 }

@@ -152,3 +152,18 @@ static int64_t wrap(int64_t dim, const Tensor &x)
 {
 	return dim < 0 ? dim + x.dim() : dim;
 }
+
+static Tensor tensor_or_none(const IValue &v)
+{
+	return v.isTensor() ? v.toTensor() : Tensor();
+}
+
+/* The argument of this name among these; none: there is no such one. */
+static const IValue &argument(const Call &c, const Stack &args, const char *name)
+{
+	static const IValue none;
+	for (size_t i = 0; i < args.size(); i++)
+		if (c.op.schema().arguments()[i].name() == name)
+			return args[i];
+	return none;
+}

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Values of small tensors on the pretended card: the library that a program loads (cufrag_card.py).
- * The parts are compiled together, because PyTorch's headers take longer than they do; each uses those
- * before it.
+ * The parts are compiled together, because PyTorch's headers take longer than they do; each uses
+ * those before it.
  */
 #include "values.h"
 
 #include "tensors.cpp"
 #include "clock.cpp"
 #include "instead.cpp"
-#include "in_full.cpp"
 #include "operators.cpp"
 #include "origins.cpp"
 #include "overflow.cpp"
@@ -69,7 +68,6 @@ bool cufrag_values_start(const char *operators, const char *values, unsigned lon
 	frag_pretend_values(&functions);
 	generator.seed(seed);
 	steer = to;
-	let_views_pass();
 	enter_python();
 	return true;
 }

@@ -70,10 +70,11 @@ constexpr int64_t HELD_INTEGERS = int64_t(2) << 30, READ = 4 << 20, INDICES = 64
 
 // clang-format off
 /* How the operator indexes argument 0: by row (argument 1), along dimension 1 (argument 2), by
- * class, or with one index per dimension. What it does with a table: writes a value at indices along
- * a dimension, or at listed indices, takes slices, copies, compares with a number, counts. Its
- * effect on the loss gradient, which starts here (over classes, over frames), or passes through. The
- * distribution that it draws from, uniform. Its formula of floating-point operations. */
+ * class, or with one index per dimension. What it does with a table: writes a value at indices
+ * along a dimension, or at listed indices, takes slices, copies, compares with a number, counts.
+ * Its effect on the loss gradient, which starts here (over classes, over frames), or passes
+ * through. The distribution that it draws from, uniform. Its formula of floating-point operations.
+ * */
 #define VALUES_KINDS(K) \
 	K(places, rows) K(places, along) K(places, classes) K(places, listed) \
 	K(table, scatters) K(table, puts) K(table, takes) K(table, copies) K(table, compares) \
@@ -96,6 +97,9 @@ enum {
 	F(report) F(resizes) F(rule) F(scalar) F(sends) F(shape) F(skip) F(stays) F(sums) F(zeros)
 // clang-format on
 
+struct Call;
+using Instead = Results(const Call &, const Stack &);
+
 struct Info {
 	std::string name;
 	std::vector<bool> writes; /* which arguments */
@@ -111,8 +115,8 @@ struct Info {
 	int draws = 0;	      /* distribution, as a card draws it (draw.cpp) */
 	int flops = 0;	      /* formula */
 	double per_cycle = 0; /* 0: limited by memory */
-	Results (*instead)(const Stack &) = nullptr; /* replacement on the CPU */
-#define F(flag) bool flag = false;
+	Instead *instead = nullptr; /* replacement on the CPU */
+#define F(flag) int flag = 0;
 	VALUES_FLAGS(F)
 #undef F
 };

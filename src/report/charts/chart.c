@@ -17,64 +17,33 @@ static const struct frag_chart_ops *const by_name[] = {
 #undef FRAG_ENTRY
 };
 
-static bool precedes(const struct frag_chart_ops *a, const struct frag_chart_ops *b)
-{
-	return a->rank < b->rank || (a->rank == b->rank && strcmp(a->name, b->name) < 0);
-}
-
-/* The chart behind `last` (NULL: the first) on the page, NULL after the last. Ranks differ. */
-static const struct frag_chart_ops *next_chart(const struct frag_chart_ops *last)
-{
-	const struct frag_chart_ops *next = NULL;
-
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(by_name); i++)
-		if ((!last || precedes(last, by_name[i])) && (!next || precedes(by_name[i], next)))
-			next = by_name[i];
-	return next;
-}
-
-/* ---- on the page --------------------------------------------------------------------- */
-
-static const char *subtitle_of(const struct frag_chart_ops *ops, const struct frag_chart_job *job)
-{
-	const struct frag_section *s = job->section;
-	bool limited = s->limit_bytes != UINT64_MAX;
-
-	return frag_answer_print(job->answer, "%s of %s, %s; replayed on %s%s%s", ops->heading,
-				 frag_section_title_text(s, job->answer),
-				 frag_section_recorded(s, job->answer), job->report->card.name,
-				 limited ? ", limit " : "",
-				 limited ? FRAG_BYTES(s->limit_bytes) : "");
-}
-
-static void add_title(const struct frag_chart_ops *ops, const struct frag_chart_job *job,
-		      struct frag_answer_chart *chart)
-{
-	struct frag_title title = { 0 };
-
-	if (ops->finding)
-		ops->finding(job, &title);
-	if (!title.text.len)
-		frag_text_addf(&title.text, "%s: %s", ops->heading,
-			       frag_section_title_text(job->section, job->answer));
-	frag_answer_take_title(job->answer, &title, chart);
-}
+#define RANKS 100u
 
 static void add_chart(const struct frag_chart_ops *ops, const struct frag_chart_job *job)
 {
 	struct frag_answer *a = job->answer;
+	const struct frag_section *s = job->section;
+	const char *of = frag_section_title_text(s, a);
+	bool limited = s->limit_bytes != UINT64_MAX;
 	struct frag_answer_chart chart = {
 		.script = ops->name, .base = ops->name, .shape = ops->shape, .rows = ops->rows(job)
 	};
+	struct frag_title title = { 0 };
 	struct frag_text caption = { 0 };
 
 	if (!chart.rows.count)
 		return;
 	if (job->report->count > 1)
-		chart.base =
-			frag_answer_print(a, "dev%" PRIu32 "-%s", job->section->ordinal, ops->name);
-	add_title(ops, job, &chart);
-	chart.subtitle = subtitle_of(ops, job);
+		chart.base = frag_answer_print(a, "dev%" PRIu32 "-%s", s->ordinal, ops->name);
+	if (ops->finding)
+		ops->finding(job, &title);
+	if (!title.text.len)
+		frag_text_addf(&title.text, "%s: %s", ops->heading, of);
+	frag_answer_take_title(a, &title, &chart);
+	chart.subtitle = frag_answer_print(a, "%s of %s, %s; replayed on %s%s%s", ops->heading, of,
+					   frag_section_recorded(s, a), job->report->card.name,
+					   limited ? ", limit " : "",
+					   limited ? FRAG_BYTES(s->limit_bytes) : "");
 	chart.extra = ops->extra ? ops->extra(job) : NULL;
 	frag_text_add(&caption, ops->caption);
 	if (ops->note)
@@ -88,13 +57,15 @@ void frag_charts_parts(const struct frag_report *r, const struct frag_section *s
 {
 	size_t *order = frag_answer_new(a, s->count, sizeof(*order));
 	const struct frag_chart_job job = { r, s, order, a };
-	const struct frag_chart_ops *ops;
 
 	if (!order)
 		return;
 	frag_section_order(s, order);
-	for (ops = NULL; (ops = next_chart(ops));)
-		add_chart(ops, &job);
+	/* ranks differ */
+	for (unsigned rank = 0; rank < RANKS; rank++)
+		for (size_t i = 0; i < FRAG_ARRAY_LEN(by_name); i++)
+			if (by_name[i]->rank == rank)
+				add_chart(by_name[i], &job);
 }
 
 /* ---- pieces that charts share -------------------------------------------------------- */

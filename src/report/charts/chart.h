@@ -23,7 +23,7 @@ struct frag_chart_job {
 
 struct frag_chart_ops {
 	const char *name;
-	unsigned rank;	     /* place on the page */
+	unsigned rank;	     /* place on the page, below 100 */
 	const char *heading; /* "Memory over time" */
 	/* Columns of its CSV (FRAG_CSV_ROW). Byte values are exact; times as their names say. */
 	const struct frag_shape *shape;

@@ -23,30 +23,15 @@
 	X(s, NS, total_ns, h->sum)
 FRAG_CSV_ROW(row, COLUMNS)
 
-static const struct frag_hist *hist_of(const struct frag_result *r, int cls, bool host)
+/* NULL: nothing was counted. */
+static const struct frag_hist *hist_of(const struct frag_chart_job *job,
+				       const struct frag_result *r, int cls, bool host)
 {
-	if (cls == FRAG_CLASS_COUNT)
-		return host ? &r->free_host_ns : &r->free_modelled_ns;
-	return host ? &r->alloc_host_ns[cls] : &r->alloc_modelled_ns[cls];
-}
+	const struct frag_hist *h =
+		cls == FRAG_CLASS_COUNT ? (host ? &r->free_host_ns : &r->free_modelled_ns)
+					: &(host ? r->alloc_host_ns : r->alloc_modelled_ns)[cls];
 
-/* Is there anything that a logarithmic axis can show? */
-static bool drawable(const struct frag_chart_job *job, const struct frag_result *r, int cls)
-{
-	return hist_of(r, cls, false)->max ||
-	       (!job->report->omit_host && hist_of(r, cls, true)->max);
-}
-
-static bool has_data(const struct frag_chart_job *job, const struct frag_result *r, int cls)
-{
-	return hist_of(r, cls, false)->count ||
-	       (!job->report->omit_host && hist_of(r, cls, true)->count);
-}
-
-static struct row row_of(int64_t line, const char *policy, const char *class, const char *clock,
-			 const struct frag_hist *h)
-{
-	return FRAG_CSV_VALUES(row, COLUMNS);
+	return h->count && !(host && job->report->omit_host) ? h : NULL;
 }
 
 struct lines {
@@ -55,28 +40,31 @@ struct lines {
 	int64_t next; /* line of the chart */
 };
 
-/* Each class has a line for its heading, and one for each policy that is drawn; -1 = not drawn. */
+/* Each class has a line for its heading, and one for each policy that is drawn; -1 = not drawn,
+ * because a logarithmic axis has nothing to show. */
 static void add_class(const struct frag_chart_job *job, int c, struct lines *l)
 {
-	const char *cls = c == FRAG_CLASS_COUNT ? "free" : frag_class_name((enum frag_class)c);
+	const char *class = c == FRAG_CLASS_COUNT ? "free" : frag_class_name((enum frag_class)c);
 	bool headed = false;
 
 	for (size_t i = 0; i < job->section->count; i++) {
 		const struct frag_result *r = frag_chart_result(job, i);
-		const struct frag_hist *driver = hist_of(r, c, false), *host = hist_of(r, c, true);
+		const struct frag_hist *of[] = { hist_of(job, r, c, false),
+						 hist_of(job, r, c, true) };
 		int64_t line = -1;
 
-		if (!has_data(job, r, c))
-			continue;
-		if (i < DRAWN_MAX && drawable(job, r, c)) {
+		if (i < DRAWN_MAX && ((of[0] && of[0]->max) || (of[1] && of[1]->max))) {
 			l->next += !headed;
 			headed = true;
 			line = l->next++;
 		}
-		if (driver->count)
-			l->list[l->count++] = row_of(line, r->policy, cls, "driver", driver);
-		if (!job->report->omit_host && host->count)
-			l->list[l->count++] = row_of(line, r->policy, cls, "host", host);
+		for (unsigned k = 0; k < 2; k++) {
+			const char *policy = r->policy, *clock = k ? "host" : "driver";
+			const struct frag_hist *h = of[k];
+
+			if (h)
+				l->list[l->count++] = FRAG_CSV_VALUES(row, COLUMNS);
+		}
 	}
 }
 

@@ -71,29 +71,26 @@ static bool is_step(const struct frag_event *ev)
 	return ev->kind == FRAG_EV_MARK && ev->flags & FRAG_EVF_STEP && !(ev->flags & FRAG_EVF_END);
 }
 
-static bool has_steps(const struct frag_trace_dev *d)
+static size_t steps_of(const struct frag_trace_dev *d)
 {
+	size_t count = 0;
+
 	for (size_t i = 0; d && d->events && i < d->events_count; i++)
-		if (is_step(&d->events[i]))
-			return true;
-	return false;
+		count += is_step(&d->events[i]);
+	return count;
 }
 
 /* A row of series -1 where a step begins; every n-th where there are many. */
 static void add_steps(struct curves *c)
 {
 	const struct frag_trace_dev *d = c->job->section->events;
+	size_t count = steps_of(d), seen = 0;
 	struct frag_window none;
-	size_t count = 0, seen = 0;
 
 	memset(&none, 0xff, sizeof(none));
-
-	for (size_t i = 0; d && d->events && i < d->events_count; i++)
-		count += is_step(&d->events[i]);
-	for (size_t i = 0; count && i < d->events_count; i++) {
+	for (size_t i = 0; count && i < d->events_count; i++)
 		if (is_step(&d->events[i]) && seen++ % ((count + STEPS_MAX - 1) / STEPS_MAX) == 0)
 			add_row(c, -1, i, d->events[i].time_us, &none, "step");
-	}
 }
 
 static struct frag_rows rows(const struct frag_chart_job *job)
@@ -149,7 +146,7 @@ static const char *extra(const struct frag_chart_job *job)
 				 (double)room.lower_bound_bytes, (double)room.placement_bytes,
 				 (double)room.capacity_bytes, (double)room.card_bytes },
 			 seconds, &out);
-	frag_plot_value(&out, "STEPS", has_steps(s->events));
+	frag_plot_value(&out, "STEPS", steps_of(s->events) > 0);
 	return frag_answer_take(job->answer, &out);
 }
 

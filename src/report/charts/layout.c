@@ -124,14 +124,6 @@ static int fold(struct grid *g, struct frag_err *err)
 	return 0;
 }
 
-static const struct range *range_of(const struct grid *g, frag_addr_t addr)
-{
-	size_t above;
-
-	FRAG_BISECT(above, 1, g->count, g->ranges[above].from <= addr);
-	return &g->ranges[above - 1];
-}
-
 /* Row r covers the bytes [r, r + 1) * span / rows. */
 static uint64_t row_begin(const struct grid *g, size_t row)
 {
@@ -140,9 +132,13 @@ static uint64_t row_begin(const struct grid *g, size_t row)
 
 static void fill_cells(struct grid *g, const struct piece *p)
 {
-	const struct range *r = range_of(g, p->addr);
-	uint64_t from = r->at + (p->addr - r->from), to = from + p->bytes;
-	size_t row = (size_t)((unsigned __int128)from * g->rows / g->span);
+	uint64_t from, to;
+	size_t above, row;
+
+	FRAG_BISECT(above, 1, g->count, g->ranges[above].from <= p->addr);
+	from = g->ranges[above - 1].at + (p->addr - g->ranges[above - 1].from);
+	to = from + p->bytes;
+	row = (size_t)((unsigned __int128)from * g->rows / g->span);
 
 	while (row && row_begin(g, row) > from)
 		row--;
@@ -215,7 +211,7 @@ static size_t columns_of(const struct frag_trace_dev *dev)
 }
 
 /* Evenly in recorded time, else over the events. */
-static int choose_samples(struct grid *g, struct frag_err *err)
+static int choose_samples(struct grid *g, uint64_t peak_event, struct frag_err *err)
 {
 	const struct frag_event *ev = g->dev->events;
 	size_t n = g->dev->events_count, at = 0, columns = columns_of(g->dev);
@@ -229,6 +225,12 @@ static int choose_samples(struct grid *g, struct frag_err *err)
 			next++;
 		if (!g->columns || next > g->sample[g->columns - 1])
 			g->sample[g->columns++] = at = next;
+	}
+	/* the peak is looked at in place of the moment after it */
+	if (peak_event < n) {
+		for (at = 0; at + 1 < g->columns && g->sample[at] < peak_event;)
+			at++;
+		g->sample[at] = peak_event;
 	}
 	return 0;
 }
@@ -249,11 +251,6 @@ static enum frag_layout_use main_use(const struct grid *g, size_t column, size_t
 	return 2 * sum < room || !room ? FRAG_LAYOUT_NONE : best;
 }
 
-static uint64_t us_of(const struct grid *g, size_t event)
-{
-	return g->dev->events[event].time_us;
-}
-
 static struct frag_layout_box make_box(const struct grid *g, size_t row, size_t from, size_t to,
 				       enum frag_layout_use use)
 {
@@ -262,8 +259,8 @@ static struct frag_layout_box make_box(const struct grid *g, size_t row, size_t 
 
 	return (struct frag_layout_box){ .from_event = g->sample[from],
 					 .to_event = end,
-					 .from_us = us_of(g, g->sample[from]),
-					 .to_us = us_of(g, end),
+					 .from_us = g->dev->events[g->sample[from]].time_us,
+					 .to_us = g->dev->events[end].time_us,
 					 .low = row_begin(g, row),
 					 .high = row_begin(g, row + 1),
 					 .use = use };
@@ -310,26 +307,13 @@ static bool make_boxes(const struct grid *g, struct frag_layout *l)
 	return true;
 }
 
-/* The peak is looked at in place of the moment after it. */
-static void include(struct grid *g, uint64_t event)
-{
-	size_t at = 0;
-
-	if (!g->columns || event >= g->dev->events_count)
-		return;
-	while (at + 1 < g->columns && g->sample[at] < event)
-		at++;
-	g->sample[at] = event;
-}
-
 static int make(struct grid *g, const struct frag_policy_spec *spec,
 		const struct frag_sim_config *card, uint64_t peak_event,
 		const struct frag_run_options *opt, struct frag_layout *out, struct frag_err *err)
 {
 	bool few = false;
 
-	FRAG_TRY(choose_samples(g, err));
-	include(g, peak_event);
+	FRAG_TRY(choose_samples(g, peak_event, err));
 	FRAG_TRY(replay(g, spec, card, opt, err));
 	FRAG_TRY(fold(g, err));
 	g->bytes = frag_host_calloc(g->columns * ROWS + 1, sizeof(*g->bytes));

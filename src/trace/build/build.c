@@ -17,7 +17,8 @@
 
 /* ---- emitting --------------------------------------------------------------- */
 
-size_t frag_raw_index(const struct frag_raw_dev *raw, size_t i)
+/* Index of entry i as the recorder counted: a FRAG_RAW_FREE was two. */
+static size_t raw_index(const struct frag_raw_dev *raw, size_t i)
 {
 	size_t at = i;
 
@@ -26,15 +27,21 @@ size_t frag_raw_index(const struct frag_raw_dev *raw, size_t i)
 	return at;
 }
 
+int frag_build_bad(const struct frag_raw_dev *raw, size_t i, const char *about, const char *what,
+		   struct frag_err *err)
+{
+	const struct frag_raw_entry *e = &raw->entries[i];
+	size_t at = raw_index(raw, i);
+
+	return frag_fail_at(err, FRAG_EINPUT, at,
+			    "device %u, entry %zu%s: %s (address 0x%llx, %llu bytes)", raw->ordinal,
+			    at, about, what, (unsigned long long)e->addr,
+			    (unsigned long long)e->bytes);
+}
+
 static int bad_entry(struct frag_builder *b, size_t i, const char *what)
 {
-	const struct frag_raw_entry *e = &b->raw->entries[i];
-	size_t at = frag_raw_index(b->raw, i);
-
-	return frag_fail_at(b->err, FRAG_EINPUT, at,
-			    "device %u, entry %zu: %s (address 0x%llx, %llu bytes)",
-			    b->raw->ordinal, at, what, (unsigned long long)e->addr,
-			    (unsigned long long)e->bytes);
+	return frag_build_bad(b->raw, i, "", what, b->err);
 }
 
 static inline uint64_t event_time(struct frag_builder *b, uint64_t unix_us)
@@ -124,7 +131,7 @@ static int take_slot(struct frag_builder *b, uint32_t *slot)
 	return 0;
 }
 
-/* Pools as the file names them; without names, resolving finds them (src/verify/pools.h). */
+/* Pools as the file names them; without names, resolving finds them (src/verify/resolve.h). */
 static inline uint16_t entry_pool(const struct frag_builder *b, size_t i)
 {
 	uint16_t pool = b->raw->entries[i].pool;

@@ -92,10 +92,10 @@ int frag_build_dev(const struct frag_raw_dev *raw, struct frag_trace_dev *out,
 /* Frees what a device owns. */
 void frag_trace_dev_release(struct frag_trace_dev *dev);
 
-/* Index of entry i as the recorder counted: a FRAG_RAW_FREE was two. O(i), for messages. */
-size_t frag_raw_index(const struct frag_raw_dev *raw, size_t i);
-
 /* Bytes of a block for a request under these settings (PyTorch's rounding rule). */
 uint64_t frag_torch_round(uint64_t bytes, const uint32_t *roundup16);
+/* Page of the large expandable segments, and size of a large segment: large_segment_size_mb, a
+ * setting from 2.11 on. settings: NULL is allowed. */
+uint64_t frag_torch_large_segment(const struct frag_trace_settings *settings);
 
 #endif

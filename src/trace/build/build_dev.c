@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/pages.h"
-
 /* ---- before and after the entries -------------------------------------------------- */
 
 /* Streams that occur, ascending; the default stream is always there. Counts on the way. */
@@ -77,9 +75,8 @@ static int allocate(struct frag_builder *b, size_t initial)
 			2 * initial;
 	struct frag_trace_dev *out = b->out;
 
-	b->events_cap = events;
-	out->events = frag_pages_grow(NULL, 0, events, sizeof(*out->events));
-	out->addrs = frag_pages_grow(NULL, 0, events, sizeof(*out->addrs));
+	out->events = frag_host_realloc(NULL, events, sizeof(*out->events));
+	out->addrs = frag_host_realloc(NULL, events, sizeof(*out->addrs));
 	out->seen = frag_host_realloc(NULL, segment_events + k[FRAG_RAW_OOM] + k[FRAG_RAW_SNAPSHOT],
 				      sizeof(*out->seen));
 	FRAG_CHECK_ALLOC(out->events && out->addrs && out->seen, "events", b->err);
@@ -88,23 +85,6 @@ static int allocate(struct frag_builder *b, size_t initial)
 			   !(k[FRAG_RAW_FREE_REQUESTED] && all_wait(b));
 	b->mark_us = b->raw->marks_count ? b->raw->marks[0].time_us : UINT64_MAX;
 	return 0;
-}
-
-/* Frees the unused end of the arrays. A small rest stays: it was never touched, and cutting it off
- * would split the last huge page. */
-static void trim_arrays(struct frag_builder *b)
-{
-	struct frag_trace_dev *out = b->out;
-	void *p;
-
-	if (out->events_count < b->events_cap / 4 * 3) {
-		p = frag_host_realloc(out->events, out->events_count, sizeof(*out->events));
-		out->events = p ? p : out->events;
-		p = frag_host_realloc(out->addrs, out->events_count, sizeof(*out->addrs));
-		out->addrs = p ? p : out->addrs;
-	}
-	p = frag_host_realloc(out->seen, out->seen_count, sizeof(*out->seen));
-	out->seen = p ? p : out->seen;
 }
 
 FRAG_COMPARE(segment_by_addr, struct frag_raw_segment, FRAG_ORDER(x->addr, y->addr))
@@ -231,21 +211,16 @@ static bool looks_truncated(const struct frag_builder *b)
 static int rewind_initial(struct frag_builder *b)
 {
 	struct frag_trace_dev *out = b->out;
-	struct frag_rewound r = { 0 };
 
 	if (b->raw->entries_count && began_empty(b))
 		return 0;
 	if (b->raw->finals_known || b->kinds[FRAG_RAW_FREE] || b->kinds[FRAG_RAW_FREE_REQUESTED] ||
 	    b->kinds[FRAG_RAW_FREE_COMPLETED])
-		FRAG_TRY(frag_rewind(b, &r));
-	out->initial_segments = r.segments;
-	out->initial_blocks = r.blocks;
-	out->initial.segments = r.segments;
-	out->initial.segments_count = r.segments_count;
-	out->initial.blocks = r.blocks;
-	out->initial.blocks_count = r.blocks_count;
-	out->uncertain_blocks = r.uncertain;
-	out->truncated = (r.blocks_count || r.segments_count) && looks_truncated(b);
+		FRAG_TRY(frag_rewind(b));
+	out->initial.segments = out->initial_segments;
+	out->initial.blocks = out->initial_blocks;
+	out->truncated =
+		(out->initial.blocks_count || out->initial.segments_count) && looks_truncated(b);
 	return 0;
 }
 
@@ -286,7 +261,6 @@ static int build(struct frag_builder *b)
 	FRAG_TRY(frag_build_initial(b));
 	FRAG_TRY(frag_build_entries(b));
 	finish_initial(b->out);
-	trim_arrays(b);
 	b->out->recorded_count = b->raw->recorded_count;
 	take_evidence(b);
 	return 0;

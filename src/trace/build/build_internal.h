@@ -23,7 +23,6 @@ struct frag_builder {
 	struct frag_build_slot *slots;
 	uint32_t *free_slots; /* stack */
 	size_t slots_cap, free_count;
-	size_t events_cap;
 	size_t next_mark;
 	uint64_t mark_us; /* time of the next mark */
 	uint64_t last_us; /* event time never decreases */
@@ -48,18 +47,6 @@ static inline bool frag_raw_is_growth(unsigned action)
 	return action == FRAG_RAW_SEGMENT_ALLOC || action == FRAG_RAW_SEGMENT_MAP;
 }
 
-/*
- * The state before the first recorded entry: the final snapshot with the history undone. A history
- * that began in an empty allocator rewinds to nothing.
- */
-struct frag_rewound {
-	struct frag_initial_segment *segments; /* by address; none if they cannot be known */
-	size_t segments_count;
-	struct frag_initial_block *blocks; /* by address; slot = index */
-	size_t blocks_count;
-	uint64_t uncertain; /* blocks perhaps longer than `bytes`: the file does not show it */
-};
-
 /* Consecutive pages of expandable segments that were mapped at the start. */
 struct frag_page_run {
 	frag_addr_t addr, end;
@@ -71,16 +58,17 @@ struct frag_page_run {
 	bool closed; /* its pages were unmapped: later pages there are another run */
 };
 
-/* The caller frees segments and blocks. Errors: FRAG_EINPUT with the entry that contradicts the final
- * snapshot, FRAG_ENOMEM; nothing is left then. O(entries + live log live). */
-int frag_rewind(const struct frag_builder *b, struct frag_rewound *out);
-/* Page of the large expandable segments: large_segment_size_mb, a setting from 2.11 on. */
-uint64_t frag_rewind_large_page(const struct frag_raw_dev *raw);
+/* The state before the first recorded entry, into the device's initial state: the final snapshot with
+ * the history undone. A history that began in an empty allocator rewinds to nothing; no segments: they
+ * cannot be known. uncertain_blocks: those perhaps longer than `bytes`, the file does not show it.
+ * Errors: FRAG_EINPUT with the entry that contradicts the final snapshot, FRAG_ENOMEM. O(entries + live
+ * log live). */
+int frag_rewind(const struct frag_builder *b);
 /* Finds pool, kind and reservation of the runs, by address, and merges runs of one reservation that
  * touch. O(entries log runs). */
 void frag_rewind_pages(const struct frag_builder *b, struct frag_page_run *runs, size_t *count);
 /* Sizes of blocks that have none (bytes 0). pre: every block is counted in its segment. */
-int frag_rewind_sizes(const struct frag_builder *b, struct frag_rewound *out);
+int frag_rewind_sizes(const struct frag_builder *b);
 
 /* Were completed frees left out? */
 static inline bool frag_lacks_completed(const struct frag_builder *b)
@@ -88,6 +76,9 @@ static inline bool frag_lacks_completed(const struct frag_builder *b)
 	return !b->kinds[FRAG_RAW_FREE] && !b->kinds[FRAG_RAW_FREE_COMPLETED];
 }
 
+/* FRAG_EINPUT with entry i. about: "", or " contradicts …". */
+int frag_build_bad(const struct frag_raw_dev *raw, size_t i, const char *about, const char *what,
+		   struct frag_err *err);
 /* Events for the initial blocks. pre: the arrays have room. */
 int frag_build_initial(struct frag_builder *b);
 /* Events for all entries. */

@@ -41,19 +41,13 @@ struct rewinder {
 	size_t edges_count, edges_cap;
 	struct frag_page_run *runs;
 	size_t runs_count, runs_cap;
-	struct frag_rewound *out;
+	struct frag_trace_dev *out;
 };
 
 static int contradiction(struct rewinder *w, size_t i, const char *what)
 {
-	const struct frag_raw_entry *e = &w->raw->entries[i];
-	size_t at = frag_raw_index(w->raw, i);
-
-	return frag_fail_at(w->err, FRAG_EINPUT, at,
-			    "device %u, entry %zu contradicts later entries or the final snapshot: "
-			    "%s (address 0x%llx, %llu bytes)",
-			    w->raw->ordinal, at, what, (unsigned long long)e->addr,
-			    (unsigned long long)e->bytes);
+	return frag_build_bad(w->raw, i, " contradicts later entries or the final snapshot", what,
+			      w->err);
 }
 
 /* ---- blocks ------------------------------------------------------------------- */
@@ -325,7 +319,7 @@ static int take_runs(struct rewinder *w)
 
 static int take_blocks(struct rewinder *w)
 {
-	struct frag_rewound *out = w->out;
+	struct frag_trace_dev *out = w->out;
 	size_t n = 0;
 
 	for (size_t i = 0; i < w->cells_count; i++)
@@ -334,12 +328,12 @@ static int take_blocks(struct rewinder *w)
 	w->cells_count = n;
 	if (n)
 		qsort(w->cells, n, sizeof(*w->cells), cell_order);
-	FRAG_TRY_CALLOC(out->blocks, n, "seed", w->err);
-	out->blocks_count = n;
+	FRAG_TRY_CALLOC(out->initial_blocks, n, "seed", w->err);
+	out->initial.blocks_count = n;
 	for (size_t i = 0; i < n; i++) {
 		const struct cell *c = &w->cells[i];
 
-		out->blocks[i] = (struct frag_initial_block){
+		out->initial_blocks[i] = (struct frag_initial_block){
 			.addr = c->addr,
 			.bytes = c->bytes,
 			.requested = FRAG_MIN(FRAG_MAX(c->requested, 1), FRAG_MAX_REQUEST),
@@ -352,43 +346,44 @@ static int take_blocks(struct rewinder *w)
 }
 
 /* Segments in order, each with its blocks; false if a block lies in none or segments overlap. */
-static bool place_blocks(struct frag_rewound *out)
+static bool place_blocks(struct frag_trace_dev *out)
 {
 	size_t next = 0;
 
-	for (size_t i = 0; i < out->segments_count; i++) {
-		struct frag_initial_segment *s = &out->segments[i];
+	for (size_t i = 0; i < out->initial.segments_count; i++) {
+		struct frag_initial_segment *s = &out->initial_segments[i];
 
 		if (i && s[-1].addr + s[-1].bytes > s->addr)
 			return false;
 		s->first_block = (uint32_t)next;
-		while (next < out->blocks_count && out->blocks[next].addr >= s->addr &&
-		       out->blocks[next].addr < s->addr + s->bytes)
+		while (next < out->initial.blocks_count &&
+		       out->initial_blocks[next].addr >= s->addr &&
+		       out->initial_blocks[next].addr < s->addr + s->bytes)
 			next++;
 		s->blocks_count = (uint32_t)(next - s->first_block);
 	}
-	return next == out->blocks_count;
+	return next == out->initial.blocks_count;
 }
 
 /* Without a layout only the requests are known. */
 static void drop_layout(struct rewinder *w)
 {
-	struct frag_rewound *out = w->out;
+	struct frag_trace_dev *out = w->out;
 	const struct frag_trace_settings *set = w->raw->settings;
 
-	out->segments_count = 0;
-	for (size_t i = 0; i < out->blocks_count; i++) {
-		if (out->blocks[i].bytes)
+	out->initial.segments_count = 0;
+	for (size_t i = 0; i < out->initial.blocks_count; i++) {
+		if (out->initial_blocks[i].bytes)
 			continue;
-		out->blocks[i].bytes =
-			frag_torch_round(out->blocks[i].requested, set ? set->roundup : NULL);
-		out->uncertain++;
+		out->initial_blocks[i].bytes = frag_torch_round(out->initial_blocks[i].requested,
+								set ? set->roundup : NULL);
+		out->uncertain_blocks++;
 	}
 }
 
 static int rewind_all(struct rewinder *w)
 {
-	struct frag_rewound *out = w->out;
+	struct frag_trace_dev *out = w->out;
 	size_t n = 0;
 
 	FRAG_TRY(load_blocks(w));
@@ -401,26 +396,24 @@ static int rewind_all(struct rewinder *w)
 	FRAG_TRY(take_runs(w));
 	if (w->whole_count)
 		qsort(w->whole, w->whole_count, sizeof(*w->whole), segment_order);
-	out->segments = w->whole;
-	out->segments_count = w->whole_count;
+	out->initial_segments = w->whole;
+	out->initial.segments_count = w->whole_count;
 	w->whole = NULL;
 	FRAG_TRY(take_blocks(w));
 	if (!w->raw->finals_known || !place_blocks(out)) {
 		drop_layout(w);
 		return 0;
 	}
-	return frag_rewind_sizes(w->b, out);
+	return frag_rewind_sizes(w->b);
 }
 
-int frag_rewind(const struct frag_builder *b, struct frag_rewound *out)
+int frag_rewind(const struct frag_builder *b)
 {
-	struct rewinder w = { .b = b, .raw = b->raw, .err = b->err, .out = out };
+	struct rewinder w = { .b = b, .raw = b->raw, .err = b->err, .out = b->out };
 	int rc = rewind_all(&w);
 
 	frag_addr_map_release(&w.blocks);
 	frag_addr_map_release(&w.segments);
 	FRAG_FREE(w.cells, w.whole, w.edges, w.runs);
-	if (rc)
-		FRAG_FREE(out->segments, out->blocks);
 	return rc;
 }

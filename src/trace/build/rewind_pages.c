@@ -121,7 +121,7 @@ static size_t join(struct frag_page_run *runs, size_t n)
 
 static void guess_rest(const struct frag_raw_dev *raw, struct frag_page_run *runs, size_t n)
 {
-	uint64_t page = frag_rewind_large_page(raw);
+	uint64_t page = frag_torch_large_segment(raw->settings);
 
 	for (size_t i = 0; i < n; i++)
 		learn_from_final(raw, &runs[i]);

@@ -28,7 +28,7 @@ struct open_end {
 struct sizer {
 	const struct frag_builder *b;
 	const struct frag_raw_dev *raw;
-	struct frag_rewound *out;
+	struct frag_trace_dev *out;
 	const uint32_t *roundup;
 	uint64_t max_split;
 	struct open_end *open;
@@ -38,7 +38,7 @@ struct sizer {
 /* least: the bytes that it certainly has, more: those that it may have in addition. */
 static uint64_t open_size(struct sizer *z, size_t block, uint64_t least, uint64_t more)
 {
-	struct frag_initial_block *s = &z->out->blocks[block];
+	struct frag_initial_block *s = &z->out->initial_blocks[block];
 
 	if (FRAG_GROW(z->open, z->open_count, z->open_cap, "rewind", z->b->err))
 		return 0;
@@ -60,7 +60,7 @@ static uint64_t size_of(struct sizer *z, const struct frag_initial_segment *seg,
 			uint64_t rounded, uint64_t gap)
 {
 	if (never_splits(z, seg)) {
-		uint64_t page = seg->small ? FRAG_PAGE : frag_rewind_large_page(z->raw);
+		uint64_t page = seg->small ? FRAG_PAGE : frag_torch_large_segment(z->raw->settings);
 		uint64_t least = frag_round_up(rounded, page);
 
 		if (!seg->expandable || least >= rounded + gap)
@@ -77,13 +77,13 @@ static uint64_t size_of(struct sizer *z, const struct frag_initial_segment *seg,
 /* Blocks [first, first + n) lie in seg; known sizes are kept, the others follow from the gaps. */
 static int size_blocks(struct sizer *z, const struct frag_initial_segment *seg)
 {
-	struct frag_rewound *out = z->out;
+	struct frag_trace_dev *out = z->out;
 	frag_addr_t end = seg->addr + seg->bytes;
 
 	for (size_t i = seg->first_block; i < seg->first_block + seg->blocks_count; i++) {
-		struct frag_initial_block *s = &out->blocks[i];
+		struct frag_initial_block *s = &out->initial_blocks[i];
 		bool last = i + 1 == seg->first_block + seg->blocks_count;
-		frag_addr_t next = last ? end : out->blocks[i + 1].addr;
+		frag_addr_t next = last ? end : out->initial_blocks[i + 1].addr;
 		uint64_t rounded = s->bytes ? s->bytes : frag_torch_round(s->requested, z->roundup);
 
 		/* not rounded as under these settings: following it will show the difference */
@@ -140,7 +140,7 @@ static size_t bound_open(struct sizer *z)
 		if (gone) {
 			o->gone = true;
 		} else {
-			z->out->blocks[o->block].bytes = e->addr - o->addr;
+			z->out->initial_blocks[o->block].bytes = e->addr - o->addr;
 			o->known = true;
 			uncertain--;
 		}
@@ -149,8 +149,9 @@ static size_t bound_open(struct sizer *z)
 	return uncertain;
 }
 
-int frag_rewind_sizes(const struct frag_builder *b, struct frag_rewound *out)
+int frag_rewind_sizes(const struct frag_builder *b)
 {
+	struct frag_trace_dev *out = b->out;
 	const struct frag_trace_settings *set = b->raw->settings;
 	struct sizer z = { .b = b,
 			   .raw = b->raw,
@@ -159,10 +160,10 @@ int frag_rewind_sizes(const struct frag_builder *b, struct frag_rewound *out)
 			   .max_split = set && set->present ? set->max_split_bytes : UINT64_MAX };
 	int rc = 0;
 
-	for (size_t i = 0; i < out->segments_count && !rc; i++)
-		rc = size_blocks(&z, &out->segments[i]);
+	for (size_t i = 0; i < out->initial.segments_count && !rc; i++)
+		rc = size_blocks(&z, &out->initial_segments[i]);
 	if (!rc)
-		out->uncertain = bound_open(&z);
+		out->uncertain_blocks = bound_open(&z);
 	frag_host_free(z.open);
 	return rc;
 }
@@ -186,10 +187,10 @@ uint64_t frag_torch_round(uint64_t n, const uint32_t *roundup16)
 	return frag_round_up(n, 512);
 }
 
-uint64_t frag_rewind_large_page(const struct frag_raw_dev *raw)
+uint64_t frag_torch_large_segment(const struct frag_trace_settings *settings)
 {
 	const char *key = "large_segment_size_mb:";
-	const char *conf = raw->settings ? raw->settings->conf : NULL;
+	const char *conf = settings ? settings->conf : NULL;
 	const char *at = conf ? strstr(conf, key) : NULL;
 	uint64_t mib = at ? strtoull(at + strlen(key), NULL, 10) : 0;
 

@@ -171,52 +171,44 @@ static inline int frag_cft_free_result(const struct frag_cft_slot *s, unsigned k
  * optionally as differences, cut to the width of the largest and stored byte plane by byte plane.
  * Both are compressed with zstd where that makes them smaller.
  *
- * Ownership: a packer or unpacker owns its buffers (init/release). The bytes that an unpacker reads
+ * Ownership: columns own their buffers (release; all zero at first). The bytes that they are read from
  * are the caller's and must stay until it is done.
  */
 #define FRAG_CFT_COLUMN_MAX (1u << 20) /* values in a column, and so in a block */
 
-struct frag_cft_packer {
-	unsigned char *out;    /* packed columns so far */
-	size_t len, cap;       /* len 0: begin again */
-	unsigned char *planes; /* scratch */
+struct frag_cft_columns {
+	bool reads;				/* else they are packed */
+	const unsigned char *begin, *pos, *end; /* payload of one block that is read */
+	uint64_t offset;			/* of `begin` in the input */
+	unsigned char *out;			/* packed columns so far */
+	size_t len, cap;			/* len 0: begin again */
+	unsigned char *planes;			/* scratch */
 	size_t planes_cap;
-	void *zstd; /* ZSTD_CCtx */
+	void *zstd; /* ZSTD_DCtx or ZSTD_CCtx, once there is something to do */
 };
 
-int frag_cft_packer_init(struct frag_cft_packer *p, struct frag_err *err);
-void frag_cft_packer_release(struct frag_cft_packer *p);
+void frag_cft_columns_release(struct frag_cft_columns *c);
 /* values: count x width bytes. Errors: FRAG_ENOMEM. */
-int frag_cft_pack_raw(struct frag_cft_packer *p, const void *values, size_t count, unsigned width,
+int frag_cft_pack_raw(struct frag_cft_columns *p, const void *values, size_t count, unsigned width,
 		      struct frag_err *err);
 /* differences: stores v[i] - v[i-1] modulo 2^64. Errors: FRAG_ENOMEM. */
-int frag_cft_pack_numbers(struct frag_cft_packer *p, const uint64_t *values, size_t count,
+int frag_cft_pack_numbers(struct frag_cft_columns *p, const uint64_t *values, size_t count,
 			  bool differences, struct frag_err *err);
 
-struct frag_cft_unpacker {
-	const unsigned char *begin, *pos, *end; /* payload of one block */
-	uint64_t offset;			/* of `begin` in the input */
-	unsigned char *planes;
-	size_t planes_cap;
-	void *zstd; /* ZSTD_DCtx */
-};
-
-int frag_cft_unpacker_init(struct frag_cft_unpacker *u, struct frag_err *err);
-void frag_cft_unpacker_release(struct frag_cft_unpacker *u);
 /* Offset in the input of the next byte. */
-uint64_t frag_cft_unpacker_at(const struct frag_cft_unpacker *u);
+uint64_t frag_cft_columns_at(const struct frag_cft_columns *u);
 
 /* Reads the next column, which must have exactly this shape, into out[count]. Errors: FRAG_EINPUT
  * with the offset, FRAG_ENOMEM. */
-int frag_cft_unpack_raw(struct frag_cft_unpacker *u, void *out, size_t count, unsigned width,
+int frag_cft_unpack_raw(struct frag_cft_columns *u, void *out, size_t count, unsigned width,
 			struct frag_err *err);
-int frag_cft_unpack_numbers(struct frag_cft_unpacker *u, uint64_t *out, size_t count,
+int frag_cft_unpack_numbers(struct frag_cft_columns *u, uint64_t *out, size_t count,
 			    struct frag_err *err);
 /* Number of values in the next column, without reading it; FRAG_EINPUT if more than `max`. */
-int frag_cft_unpack_count(struct frag_cft_unpacker *u, size_t max, size_t *out,
+int frag_cft_unpack_count(struct frag_cft_columns *u, size_t max, size_t *out,
 			  struct frag_err *err);
 /* FRAG_EINPUT unless the payload has been read to its end. */
-int frag_cft_unpack_end(struct frag_cft_unpacker *u, struct frag_err *err);
+int frag_cft_unpack_end(struct frag_cft_columns *u, struct frag_err *err);
 
 /* FRAG_EINPUT "damaged .cft trace at byte N: what". */
 int frag_cft_bad(struct frag_err *err, uint64_t offset, const char *fmt, ...)
@@ -277,17 +269,17 @@ static inline bool frag_cft_is_free(unsigned kind)
  * trace, with its index in err->offset; FRAG_ENOMEM.
  */
 int frag_cft_pack_events(struct frag_cft_coder *c, struct frag_cft_model *m,
-			 const struct frag_event *ev, size_t count, struct frag_cft_packer *p,
+			 const struct frag_event *ev, size_t count, struct frag_cft_columns *p,
 			 size_t *taken, struct frag_err *err);
 /* Reads a block back into out[count], checks every event, steps the model. */
 int frag_cft_unpack_events(struct frag_cft_coder *c, struct frag_cft_model *m,
-			   struct frag_cft_unpacker *u, size_t count, struct frag_event *out,
+			   struct frag_cft_columns *u, size_t count, struct frag_event *out,
 			   struct frag_err *err);
 /* Addresses of the allocs among ev[count]; the others have none. */
 int frag_cft_pack_addrs(struct frag_cft_coder *c, const struct frag_event *ev,
-			const frag_addr_t *addrs, size_t count, struct frag_cft_packer *p,
+			const frag_addr_t *addrs, size_t count, struct frag_cft_columns *p,
 			struct frag_err *err);
-int frag_cft_unpack_addrs(struct frag_cft_coder *c, struct frag_cft_unpacker *u,
+int frag_cft_unpack_addrs(struct frag_cft_coder *c, struct frag_cft_columns *u,
 			  const struct frag_event *ev, size_t count, frag_addr_t *out,
 			  struct frag_err *err);
 /* ---- everything but events (cft_layout.c, cft_check.c) ----
@@ -346,16 +338,12 @@ struct frag_cft_end_values {
 	uint64_t events; /* of all devices */
 };
 
-/* scratch: room for count numbers. Errors: FRAG_ENOMEM. */
-int frag_cft_pack_records(const struct frag_cft_records *r, const void *base, size_t count,
-			  uint64_t *scratch, struct frag_cft_packer *p, struct frag_err *err);
-/* Errors: FRAG_EINPUT, also for numbers that do not fit into their field. */
-int frag_cft_unpack_records(const struct frag_cft_records *r, void *base, size_t count,
-			    uint64_t *scratch, struct frag_cft_unpacker *u, struct frag_err *err);
-int frag_cft_pack_struct(const struct frag_cft_records *r, const void *base,
-			 struct frag_cft_packer *p, struct frag_err *err);
-int frag_cft_unpack_struct(const struct frag_cft_records *r, void *base,
-			   struct frag_cft_unpacker *u, struct frag_err *err);
+/* Packs, or (c->reads) reads back. scratch: room for count numbers. Errors: FRAG_ENOMEM; FRAG_EINPUT, also
+ * for numbers that do not fit into their field. */
+int frag_cft_do_records(const struct frag_cft_records *r, void *base, size_t count,
+			uint64_t *scratch, struct frag_cft_columns *c, struct frag_err *err);
+int frag_cft_do_struct(const struct frag_cft_records *r, void *base, struct frag_cft_columns *c,
+		       struct frag_err *err);
 
 /* Check everything except events, which the model checks. NULL, or what is wrong. Of a device:
  * streams, pools and initial state before its events, evidence and final snapshot after them. */
@@ -414,7 +402,7 @@ struct frag_cft_parser {
 	struct frag_cft_model model;		 /* of it, once events were unpacked */
 	unsigned char *payload;			 /* [FRAG_CFT_PAYLOAD_MAX] */
 	uint64_t *scratch;			 /* [FRAG_CFT_BATCH] */
-	struct frag_cft_unpacker unpacker;
+	struct frag_cft_columns columns;	 /* of that block */
 	struct frag_cft_coder *coder;
 };
 

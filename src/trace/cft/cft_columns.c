@@ -46,18 +46,14 @@ int frag_cft_bad(struct frag_err *err, uint64_t offset, const char *fmt, ...)
 
 /* ---- packing --------------------------------------------------------------- */
 
-int frag_cft_packer_init(struct frag_cft_packer *p, struct frag_err *err)
+void frag_cft_columns_release(struct frag_cft_columns *c)
 {
-	memset(p, 0, sizeof(*p));
-	p->zstd = ZSTD_createCCtx();
-	return p->zstd ? 0 : frag_fail_nomem(err, "zstd");
-}
-
-void frag_cft_packer_release(struct frag_cft_packer *p)
-{
-	ZSTD_freeCCtx(p->zstd);
-	FRAG_FREE(p->out, p->planes);
-	memset(p, 0, sizeof(*p));
+	if (c->reads)
+		ZSTD_freeDCtx(c->zstd);
+	else
+		ZSTD_freeCCtx(c->zstd);
+	FRAG_FREE(c->out, c->planes);
+	*c = (struct frag_cft_columns){ 0 };
 }
 
 static int grow(unsigned char **buf, size_t *cap, size_t need, struct frag_err *err)
@@ -66,11 +62,13 @@ static int grow(unsigned char **buf, size_t *cap, size_t need, struct frag_err *
 }
 
 /* Appends a column of `bytes` plain bytes, compressed if that is smaller. */
-static int put(struct frag_cft_packer *p, struct head head, const void *plain, size_t bytes,
+static int put(struct frag_cft_columns *p, struct head head, const void *plain, size_t bytes,
 	       struct frag_err *err)
 {
 	size_t room = ZSTD_compressBound(bytes), packed = bytes;
 
+	p->zstd = p->zstd ? p->zstd : ZSTD_createCCtx();
+	FRAG_CHECK_ALLOC(p->zstd, "zstd", err);
 	FRAG_TRY(grow(&p->out, &p->cap, p->len + sizeof(head) + room, err));
 	if (bytes)
 		packed = ZSTD_compressCCtx(p->zstd, p->out + p->len + sizeof(head), room, plain,
@@ -90,7 +88,7 @@ static int put(struct frag_cft_packer *p, struct head head, const void *plain, s
 	return 0;
 }
 
-int frag_cft_pack_raw(struct frag_cft_packer *p, const void *values, size_t count, unsigned width,
+int frag_cft_pack_raw(struct frag_cft_columns *p, const void *values, size_t count, unsigned width,
 		      struct frag_err *err)
 {
 	struct head head = { .width = (uint8_t)width, .count = (uint32_t)count };
@@ -115,7 +113,7 @@ static inline uint64_t packed_value(const uint64_t *values, size_t i, bool diffe
 	return differences ? fold(values[i] - (i ? values[i - 1] : 0)) : values[i];
 }
 
-int frag_cft_pack_numbers(struct frag_cft_packer *p, const uint64_t *values, size_t count,
+int frag_cft_pack_numbers(struct frag_cft_columns *p, const uint64_t *values, size_t count,
 			  bool differences, struct frag_err *err)
 {
 	struct head head = { .flags = HEAD_PLANES, .count = (uint32_t)count };
@@ -139,53 +137,41 @@ int frag_cft_pack_numbers(struct frag_cft_packer *p, const uint64_t *values, siz
 
 /* ---- unpacking --------------------------------------------------------------- */
 
-int frag_cft_unpacker_init(struct frag_cft_unpacker *u, struct frag_err *err)
-{
-	memset(u, 0, sizeof(*u));
-	u->zstd = ZSTD_createDCtx();
-	return u->zstd ? 0 : frag_fail_nomem(err, "zstd");
-}
-
-void frag_cft_unpacker_release(struct frag_cft_unpacker *u)
-{
-	ZSTD_freeDCtx(u->zstd);
-	frag_host_free(u->planes);
-	memset(u, 0, sizeof(*u));
-}
-
-uint64_t frag_cft_unpacker_at(const struct frag_cft_unpacker *u)
+uint64_t frag_cft_columns_at(const struct frag_cft_columns *u)
 {
 	return u->offset + (uint64_t)(u->pos - u->begin);
 }
 
 /* The next head, checked as far as possible without the count that the caller expects. */
-static int peek(const struct frag_cft_unpacker *u, struct head *head, struct frag_err *err)
+static int peek(const struct frag_cft_columns *u, struct head *head, struct frag_err *err)
 {
 	size_t left = (size_t)(u->end - u->pos);
 
 	if (left < sizeof(*head))
-		return frag_cft_bad(err, frag_cft_unpacker_at(u), "a column is missing");
+		return frag_cft_bad(err, frag_cft_columns_at(u), "a column is missing");
 	memcpy(head, u->pos, sizeof(*head));
 	if (head->coding > CODING_ZSTD || head->width > 8 || head->zero ||
 	    head->flags > (HEAD_PLANES | HEAD_DIFFERENCES))
-		return frag_cft_bad(err, frag_cft_unpacker_at(u), "unknown kind of column");
+		return frag_cft_bad(err, frag_cft_columns_at(u), "unknown kind of column");
 	if (head->count > FRAG_CFT_COLUMN_MAX || head->stored > left - sizeof(*head))
-		return frag_cft_bad(err, frag_cft_unpacker_at(u), "column longer than its block");
+		return frag_cft_bad(err, frag_cft_columns_at(u), "column longer than its block");
 	return 0;
 }
 
 /* Puts the plain bytes of the column into out[bytes] and moves on. */
-static int take(struct frag_cft_unpacker *u, const struct head *head, void *out, size_t bytes,
+static int take(struct frag_cft_columns *u, const struct head *head, void *out, size_t bytes,
 		struct frag_err *err)
 {
 	const unsigned char *data = u->pos + sizeof(*head);
 
 	if (head->coding == CODING_ZSTD) {
+		u->zstd = u->zstd ? u->zstd : ZSTD_createDCtx();
+		FRAG_CHECK_ALLOC(u->zstd, "zstd", err);
 		if (ZSTD_decompressDCtx(u->zstd, out, bytes, data, head->stored) != bytes)
-			return frag_cft_bad(err, frag_cft_unpacker_at(u),
+			return frag_cft_bad(err, frag_cft_columns_at(u),
 					    "column does not decompress to %zu bytes", bytes);
 	} else if (head->stored != bytes) {
-		return frag_cft_bad(err, frag_cft_unpacker_at(u), "column of %u bytes, not %zu",
+		return frag_cft_bad(err, frag_cft_columns_at(u), "column of %u bytes, not %zu",
 				    head->stored, bytes);
 	} else if (bytes) {
 		memcpy(out, data, bytes);
@@ -194,14 +180,14 @@ static int take(struct frag_cft_unpacker *u, const struct head *head, void *out,
 	return 0;
 }
 
-int frag_cft_unpack_raw(struct frag_cft_unpacker *u, void *out, size_t count, unsigned width,
+int frag_cft_unpack_raw(struct frag_cft_columns *u, void *out, size_t count, unsigned width,
 			struct frag_err *err)
 {
 	struct head head;
 
 	FRAG_TRY(peek(u, &head, err));
 	if (head.count != count || head.width != width || head.flags)
-		return frag_cft_bad(err, frag_cft_unpacker_at(u),
+		return frag_cft_bad(err, frag_cft_columns_at(u),
 				    "column of %u x %u bytes, not %zu x %u", head.count, head.width,
 				    count, width);
 	return take(u, &head, out, count * width, err);
@@ -237,14 +223,14 @@ static void join_planes(uint64_t *out, const unsigned char *planes, size_t count
 	}
 }
 
-int frag_cft_unpack_numbers(struct frag_cft_unpacker *u, uint64_t *out, size_t count,
+int frag_cft_unpack_numbers(struct frag_cft_columns *u, uint64_t *out, size_t count,
 			    struct frag_err *err)
 {
 	struct head head;
 
 	FRAG_TRY(peek(u, &head, err));
 	if (head.count != count || !(head.flags & HEAD_PLANES))
-		return frag_cft_bad(err, frag_cft_unpacker_at(u), "column of %u numbers, not %zu",
+		return frag_cft_bad(err, frag_cft_columns_at(u), "column of %u numbers, not %zu",
 				    head.count, count);
 	FRAG_TRY(grow(&u->planes, &u->planes_cap, count * head.width, err));
 	FRAG_TRY(take(u, &head, u->planes, count * head.width, err));
@@ -260,23 +246,22 @@ int frag_cft_unpack_numbers(struct frag_cft_unpacker *u, uint64_t *out, size_t c
 	return 0;
 }
 
-int frag_cft_unpack_count(struct frag_cft_unpacker *u, size_t max, size_t *out,
-			  struct frag_err *err)
+int frag_cft_unpack_count(struct frag_cft_columns *u, size_t max, size_t *out, struct frag_err *err)
 {
 	struct head head;
 
 	FRAG_TRY(peek(u, &head, err));
 	if (head.count > max)
-		return frag_cft_bad(err, frag_cft_unpacker_at(u),
-				    "column of %u values, at most %zu", head.count, max);
+		return frag_cft_bad(err, frag_cft_columns_at(u), "column of %u values, at most %zu",
+				    head.count, max);
 	*out = head.count;
 	return 0;
 }
 
-int frag_cft_unpack_end(struct frag_cft_unpacker *u, struct frag_err *err)
+int frag_cft_unpack_end(struct frag_cft_columns *u, struct frag_err *err)
 {
 	if (u->pos != u->end)
-		return frag_cft_bad(err, frag_cft_unpacker_at(u), "%zu bytes too many in the block",
+		return frag_cft_bad(err, frag_cft_columns_at(u), "%zu bytes too many in the block",
 				    (size_t)(u->end - u->pos));
 	return 0;
 }

@@ -196,33 +196,29 @@ static bool store(unsigned char *at, const struct frag_cft_field *f, uint64_t v)
 	return v <= most;
 }
 
-int frag_cft_pack_records(const struct frag_cft_records *r, const void *base, size_t count,
-			  uint64_t *scratch, struct frag_cft_packer *p, struct frag_err *err)
+static int numbers(struct frag_cft_columns *c, uint64_t *values, size_t count, bool differences,
+		   struct frag_err *err)
 {
-	for (unsigned k = 0; k < r->fields_count; k++) {
-		const struct frag_cft_field *f = &r->fields[k];
-		const unsigned char *at = (const unsigned char *)base + f->offset;
-
-		for (size_t i = 0; i < count; i++, at += r->stride)
-			scratch[i] = load(at, f->bytes);
-		FRAG_TRY(frag_cft_pack_numbers(p, scratch, count, f->flags & DIFF, err));
-	}
-	return 0;
+	return c->reads ? frag_cft_unpack_numbers(c, values, count, err)
+			: frag_cft_pack_numbers(c, values, count, differences, err);
 }
 
-int frag_cft_unpack_records(const struct frag_cft_records *r, void *base, size_t count,
-			    uint64_t *scratch, struct frag_cft_unpacker *u, struct frag_err *err)
+int frag_cft_do_records(const struct frag_cft_records *r, void *base, size_t count,
+			uint64_t *scratch, struct frag_cft_columns *c, struct frag_err *err)
 {
-	memset(base, 0, count * r->stride);
+	if (c->reads)
+		memset(base, 0, count * r->stride);
 	for (unsigned k = 0; k < r->fields_count; k++) {
 		const struct frag_cft_field *f = &r->fields[k];
-		unsigned char *to = (unsigned char *)base + f->offset;
-		uint64_t at = frag_cft_unpacker_at(u);
+		unsigned char *field = (unsigned char *)base + f->offset;
+		uint64_t at = frag_cft_columns_at(c);
 		bool fits = true;
 
-		FRAG_TRY(frag_cft_unpack_numbers(u, scratch, count, err));
-		for (size_t i = 0; i < count; i++, to += r->stride)
-			fits &= store(to, f, scratch[i]);
+		for (size_t i = 0; !c->reads && i < count; i++)
+			scratch[i] = load(field + i * r->stride, f->bytes);
+		FRAG_TRY(numbers(c, scratch, count, f->flags & DIFF, err));
+		for (size_t i = 0; c->reads && i < count; i++)
+			fits &= store(field + i * r->stride, f, scratch[i]);
 		if (!fits)
 			return frag_cft_bad(err, at, "number out of range in %s", r->what);
 	}
@@ -233,26 +229,19 @@ int frag_cft_unpack_records(const struct frag_cft_records *r, void *base, size_t
 _Static_assert(FRAG_ARRAY_LEN(frag_cft_head_fields) <= STRUCT_FIELDS_MAX, "room for the head");
 _Static_assert(FRAG_ARRAY_LEN(frag_cft_device_fields) <= STRUCT_FIELDS_MAX, "room for a device");
 
-int frag_cft_pack_struct(const struct frag_cft_records *r, const void *base,
-			 struct frag_cft_packer *p, struct frag_err *err)
+int frag_cft_do_struct(const struct frag_cft_records *r, void *base, struct frag_cft_columns *c,
+		       struct frag_err *err)
 {
-	uint64_t values[STRUCT_FIELDS_MAX];
+	uint64_t values[STRUCT_FIELDS_MAX], at = frag_cft_columns_at(c);
+	const struct frag_cft_field *f = r->fields, *end = f + r->fields_count;
 
-	for (unsigned k = 0; k < r->fields_count; k++)
-		values[k] =
-			load((const unsigned char *)base + r->fields[k].offset, r->fields[k].bytes);
-	return frag_cft_pack_numbers(p, values, r->fields_count, false, err);
-}
-
-int frag_cft_unpack_struct(const struct frag_cft_records *r, void *base,
-			   struct frag_cft_unpacker *u, struct frag_err *err)
-{
-	uint64_t values[STRUCT_FIELDS_MAX], at = frag_cft_unpacker_at(u);
-
-	memset(base, 0, r->stride);
-	FRAG_TRY(frag_cft_unpack_numbers(u, values, r->fields_count, err));
-	for (unsigned k = 0; k < r->fields_count; k++)
-		if (!store((unsigned char *)base + r->fields[k].offset, &r->fields[k], values[k]))
+	for (; !c->reads && f < end; f++)
+		values[f - r->fields] = load((unsigned char *)base + f->offset, f->bytes);
+	FRAG_TRY(numbers(c, values, r->fields_count, false, err));
+	if (c->reads)
+		memset(base, 0, r->stride);
+	for (; f < end; f++)
+		if (!store((unsigned char *)base + f->offset, f, values[f - r->fields]))
 			return frag_cft_bad(err, at, "number out of range in the %s", r->what);
 	return 0;
 }

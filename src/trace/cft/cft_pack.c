@@ -61,7 +61,7 @@ static size_t make_table(struct frag_cft_coder *c, size_t count)
 
 /* One byte per index where that is enough. */
 static int pack_index(struct frag_cft_coder *c, size_t count, size_t distinct,
-		      struct frag_cft_packer *p, struct frag_err *err)
+		      struct frag_cft_columns *p, struct frag_err *err)
 {
 	if (distinct > 256)
 		return frag_cft_pack_raw(p, c->index, count, 2, err);
@@ -71,7 +71,7 @@ static int pack_index(struct frag_cft_coder *c, size_t count, size_t distinct,
 }
 
 /* Packs table and indices of c->pair[count] where b is 0; only the table if it is one value. */
-static int pack_values(struct frag_cft_coder *c, size_t count, struct frag_cft_packer *p,
+static int pack_values(struct frag_cft_coder *c, size_t count, struct frag_cft_columns *p,
 		       struct frag_err *err)
 {
 	size_t distinct = make_table(c, count);
@@ -159,7 +159,7 @@ static const char *gather(struct frag_cft_coder *c, struct frag_cft_model *m,
 	return NULL;
 }
 
-static int pack_requests(struct frag_cft_coder *c, size_t count, struct frag_cft_packer *p,
+static int pack_requests(struct frag_cft_coder *c, size_t count, struct frag_cft_columns *p,
 			 struct frag_err *err)
 {
 	size_t distinct = make_table(c, count);
@@ -177,7 +177,7 @@ static int pack_requests(struct frag_cft_coder *c, size_t count, struct frag_cft
 }
 
 int frag_cft_pack_events(struct frag_cft_coder *c, struct frag_cft_model *m,
-			 const struct frag_event *ev, size_t count, struct frag_cft_packer *p,
+			 const struct frag_event *ev, size_t count, struct frag_cft_columns *p,
 			 size_t *taken, struct frag_err *err)
 {
 	struct frag_cft_counts n = { .events = FRAG_MIN(count, (size_t)FRAG_CFT_BATCH) };
@@ -208,7 +208,7 @@ int frag_cft_pack_events(struct frag_cft_coder *c, struct frag_cft_model *m,
 /* ---- addresses ---------------------------------------------------------------------- */
 
 int frag_cft_pack_addrs(struct frag_cft_coder *c, const struct frag_event *ev,
-			const frag_addr_t *addrs, size_t count, struct frag_cft_packer *p,
+			const frag_addr_t *addrs, size_t count, struct frag_cft_columns *p,
 			struct frag_err *err)
 {
 	size_t allocs = 0;

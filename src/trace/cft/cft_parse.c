@@ -12,7 +12,6 @@
 #include <frag/torch.h>
 
 #include "base/clean.h"
-#include "trace/pages.h"
 
 #define FIRST_BYTES ((size_t)32 << 20) /* of an array, at most, before more has arrived */
 
@@ -36,7 +35,7 @@ int frag_cft_grow(void *array_ptr, size_t *cap, uint64_t need, uint64_t declared
 		more = frag_host_realloc(*array, want, unit);
 	} else { /* untouched memory costs nothing, moving it does */
 		want = FRAG_MAX(need, FRAG_MIN(declared, FIRST_BYTES / unit));
-		more = frag_pages_grow(NULL, 0, want, unit);
+		more = frag_host_realloc(NULL, want, unit);
 	}
 	FRAG_CHECK_ALLOC(more, "trace", err);
 	*array = more;
@@ -65,9 +64,9 @@ static int next_block(struct frag_cft_parser *p, enum frag_cft_block_type type, 
 		return frag_cft_bad(err, p->offset, "block of %u records, expected at most %llu",
 				    b->count, (unsigned long long)most);
 	p->blocks++;
-	p->unpacker.begin = p->unpacker.pos = p->payload;
-	p->unpacker.end = p->payload + b->payload;
-	p->unpacker.offset = p->offset + sizeof(*b);
+	p->columns.begin = p->columns.pos = p->payload;
+	p->columns.end = p->payload + b->payload;
+	p->columns.offset = p->offset + sizeof(*b);
 	return 0;
 }
 
@@ -82,9 +81,9 @@ static int read_array(struct frag_cft_parser *p, const struct frag_cft_records *
 		FRAG_TRY(next_block(p, r->type, dev, count - have, err));
 		n = p->block.count;
 		FRAG_TRY(frag_cft_grow(array, &cap, have + n, count, r->stride, err));
-		FRAG_TRY(frag_cft_unpack_records(r, *array + have * r->stride, n, p->scratch,
-						 &p->unpacker, err));
-		FRAG_TRY(frag_cft_unpack_end(&p->unpacker, err));
+		FRAG_TRY(frag_cft_do_records(r, *array + have * r->stride, n, p->scratch,
+					     &p->columns, err));
+		FRAG_TRY(frag_cft_unpack_end(&p->columns, err));
 	}
 	return 0;
 }
@@ -97,8 +96,8 @@ static int read_end(struct frag_cft_parser *p, struct frag_err *err)
 	size_t got;
 
 	FRAG_TRY(next_block(p, FRAG_CFT_END, 0, 1, err));
-	FRAG_TRY(frag_cft_unpack_struct(&frag_cft_end, &end, &p->unpacker, err));
-	FRAG_TRY(frag_cft_unpack_end(&p->unpacker, err));
+	FRAG_TRY(frag_cft_do_struct(&frag_cft_end, &end, &p->columns, err));
+	FRAG_TRY(frag_cft_unpack_end(&p->columns, err));
 	if (end.blocks != blocks || end.events != p->events)
 		return frag_cft_bad(err, p->offset, "totals do not match");
 	FRAG_TRY(frag_input_peek(p->in, 1, &more, &got, err));
@@ -130,21 +129,21 @@ static int read_preamble(struct frag_cft_parser *p, struct frag_err *err)
 /* A text that may be NULL, see pack_text in cft_write.c. */
 static int read_text(struct frag_cft_parser *p, bool clean, char **out, struct frag_err *err)
 {
-	uint64_t at = frag_cft_unpacker_at(&p->unpacker), there;
+	uint64_t at = frag_cft_columns_at(&p->columns), there;
 	size_t len;
 	char *text;
 	int rc;
 
-	FRAG_TRY(frag_cft_unpack_numbers(&p->unpacker, &there, 1, err));
-	FRAG_TRY(frag_cft_unpack_count(&p->unpacker, FRAG_CFT_STRING_MAX, &len, err));
+	FRAG_TRY(frag_cft_unpack_numbers(&p->columns, &there, 1, err));
+	FRAG_TRY(frag_cft_unpack_count(&p->columns, FRAG_CFT_STRING_MAX, &len, err));
 	if (there > 1 || (!there && len))
 		return frag_cft_bad(err, at, "an absent text has a length");
 	text = frag_host_calloc(len + 1, 1);
 	FRAG_CHECK_ALLOC(text, "trace", err);
 	if (there)
 		*out = text;
-	at = frag_cft_unpacker_at(&p->unpacker);
-	rc = frag_cft_unpack_raw(&p->unpacker, text, len, 1, err);
+	at = frag_cft_columns_at(&p->columns);
+	rc = frag_cft_unpack_raw(&p->columns, text, len, 1, err);
 	if (!rc && strlen(text) != len)
 		rc = frag_cft_bad(err, at, "text with a zero byte");
 	if (clean)
@@ -157,7 +156,7 @@ static int read_text(struct frag_cft_parser *p, bool clean, char **out, struct f
 static int read_releases(struct frag_cft_parser *p, struct frag_err *err)
 {
 	struct frag_trace_settings *set = &p->trace->settings;
-	uint64_t release[2], at = frag_cft_unpacker_at(&p->unpacker);
+	uint64_t release[2], at = frag_cft_columns_at(&p->columns);
 
 	if (p->version < 2) {
 		/* written when recordings were verified by the rules of 2.1 to 2.11 */
@@ -165,7 +164,7 @@ static int read_releases(struct frag_cft_parser *p, struct frag_err *err)
 		set->torch_last = FRAG_TORCH(2, 11);
 		return 0;
 	}
-	FRAG_TRY(frag_cft_unpack_numbers(&p->unpacker, release, 2, err));
+	FRAG_TRY(frag_cft_unpack_numbers(&p->columns, release, 2, err));
 	if (release[0] < FRAG_TORCH_OLDEST || release[0] > release[1] ||
 	    release[1] > FRAG_TORCH_NEWEST)
 		return frag_cft_bad(err, at, "unknown release of PyTorch");
@@ -203,7 +202,7 @@ static int read_head(struct frag_cft_parser *p, struct frag_cft_head_values *v, 
 	struct frag_trace *t = p->trace;
 
 	FRAG_TRY(next_block(p, FRAG_CFT_HEAD, 0, 1, err));
-	FRAG_TRY(frag_cft_unpack_struct(&frag_cft_head, v, &p->unpacker, err));
+	FRAG_TRY(frag_cft_do_struct(&frag_cft_head, v, &p->columns, err));
 	t->start_us = v->trace.start_us;
 	t->file_bytes = v->trace.file_bytes;
 	t->settings = v->trace.settings;
@@ -215,7 +214,7 @@ static int read_head(struct frag_cft_parser *p, struct frag_cft_head_values *v, 
 		FRAG_TRY(read_note(p, &t->estimate, err));
 	if (p->version >= 5)
 		FRAG_TRY(read_note(p, cards, err));
-	FRAG_TRY(frag_cft_unpack_end(&p->unpacker, err));
+	FRAG_TRY(frag_cft_unpack_end(&p->columns, err));
 	if (v->trace.devs_count > FRAG_CFT_DEVICES_MAX)
 		return frag_cft_bad(err, p->offset, "%u devices exceed the limit",
 				    v->trace.devs_count);
@@ -226,7 +225,7 @@ static int read_head(struct frag_cft_parser *p, struct frag_cft_head_values *v, 
 static int read_some_strings(struct frag_cft_parser *p, struct frag_err *err)
 {
 	struct frag_strings *strings = p->trace->strings;
-	struct frag_cft_unpacker *u = &p->unpacker;
+	struct frag_cft_columns *u = &p->columns;
 	size_t bytes, at = 0;
 	char *text;
 	int rc;
@@ -292,11 +291,11 @@ static int read_device(struct frag_cft_parser *p, unsigned index, struct frag_er
 {
 	struct frag_cft_device_values *v = &p->declared[index];
 	struct frag_trace_dev *dev = &p->trace->devs[index];
-	struct frag_cft_unpacker *u = &p->unpacker;
+	struct frag_cft_columns *u = &p->columns;
 	size_t n;
 
 	FRAG_TRY(next_block(p, FRAG_CFT_DEVICE, index, 1, err));
-	FRAG_TRY(frag_cft_unpack_struct(&frag_cft_device, v, u, err));
+	FRAG_TRY(frag_cft_do_struct(&frag_cft_device, v, u, err));
 	*dev = v->dev; /* what is behind the events is not there yet */
 	dev->seen_count = dev->final_segments_count = dev->final_blocks_count = 0;
 	FRAG_TRY(frag_cft_unpack_count(u, FRAG_CFT_BATCH, &n, err));
@@ -305,9 +304,9 @@ static int read_device(struct frag_cft_parser *p, unsigned index, struct frag_er
 	dev->streams = frag_host_calloc(n, sizeof(*dev->streams));
 	dev->pools = frag_host_calloc(v->dev.pools_count, sizeof(*dev->pools));
 	FRAG_CHECK_ALLOC(dev->streams && dev->pools, "trace", err);
-	FRAG_TRY(frag_cft_unpack_records(&frag_cft_streams, dev->streams, n, p->scratch, u, err));
-	FRAG_TRY(frag_cft_unpack_records(&frag_cft_pools, dev->pools, dev->pools_count, p->scratch,
-					 u, err));
+	FRAG_TRY(frag_cft_do_records(&frag_cft_streams, dev->streams, n, p->scratch, u, err));
+	FRAG_TRY(frag_cft_do_records(&frag_cft_pools, dev->pools, dev->pools_count, p->scratch, u,
+				     err));
 	return frag_cft_unpack_end(u, err);
 }
 
@@ -358,7 +357,7 @@ int frag_cft_parser_open(struct frag_cft_parser *p, struct frag_input *in, struc
 
 	memset(p, 0, sizeof(*p));
 	p->in = in;
-	FRAG_TRY(frag_cft_unpacker_init(&p->unpacker, err));
+	p->columns.reads = true;
 	p->payload = frag_host_alloc(FRAG_CFT_PAYLOAD_MAX); /* untouched, it costs nothing */
 	p->scratch = frag_host_alloc(FRAG_CFT_BATCH * sizeof(*p->scratch));
 	p->coder = frag_host_alloc(sizeof(*p->coder));
@@ -392,8 +391,8 @@ int frag_cft_parser_events(struct frag_cft_parser *p, struct frag_event *out, fr
 	if (out && !p->model.recent)
 		FRAG_TRY(frag_cft_model_init(&p->model, p->trace, dev, err));
 	if (out)
-		FRAG_TRY(frag_cft_unpack_events(p->coder, &p->model, &p->unpacker, n, out, err)
-				 ?: frag_cft_unpack_end(&p->unpacker, err));
+		FRAG_TRY(frag_cft_unpack_events(p->coder, &p->model, &p->columns, n, out, err)
+				 ?: frag_cft_unpack_end(&p->columns, err));
 	p->events += n;
 	p->handed += n;
 	if (!p->declared[p->dev].has_addrs)
@@ -404,8 +403,8 @@ int frag_cft_parser_events(struct frag_cft_parser *p, struct frag_event *out, fr
 				    n);
 	if (!addrs)
 		return 0;
-	return frag_cft_unpack_addrs(p->coder, &p->unpacker, out, n, addrs, err)
-		       ?: frag_cft_unpack_end(&p->unpacker, err);
+	return frag_cft_unpack_addrs(p->coder, &p->columns, out, n, addrs, err)
+		       ?: frag_cft_unpack_end(&p->columns, err);
 }
 
 int frag_cft_parser_seen(struct frag_cft_parser *p, uint64_t left, struct frag_evidence *out,
@@ -414,8 +413,8 @@ int frag_cft_parser_seen(struct frag_cft_parser *p, uint64_t left, struct frag_e
 	FRAG_TRY(next_block(p, FRAG_CFT_SEEN, p->dev, left, err));
 	*count = p->block.count;
 	p->seen_handed += *count;
-	return frag_cft_unpack_records(&frag_cft_seen, out, *count, p->scratch, &p->unpacker, err)
-		       ?: frag_cft_unpack_end(&p->unpacker, err);
+	return frag_cft_do_records(&frag_cft_seen, out, *count, p->scratch, &p->columns, err)
+		       ?: frag_cft_unpack_end(&p->columns, err);
 }
 
 int frag_cft_parser_leave(struct frag_cft_parser *p, bool keep, struct frag_err *err)
@@ -449,6 +448,6 @@ void frag_cft_parser_release(struct frag_cft_parser *p)
 	frag_trace_destroy(p->trace);
 	FRAG_FREE(p->declared, p->payload, p->scratch, p->coder);
 	frag_cft_model_release(&p->model);
-	frag_cft_unpacker_release(&p->unpacker);
+	frag_cft_columns_release(&p->columns);
 	memset(p, 0, sizeof(*p));
 }

@@ -8,9 +8,9 @@
 #include "trace/event_words.h"
 
 static int unpack_index(struct frag_cft_coder *c, size_t count, size_t distinct,
-			struct frag_cft_unpacker *u, struct frag_err *err)
+			struct frag_cft_columns *u, struct frag_err *err)
 {
-	uint64_t at = frag_cft_unpacker_at(u);
+	uint64_t at = frag_cft_columns_at(u);
 	uint8_t *narrow = (uint8_t *)c->number;
 	uint16_t highest = 0;
 
@@ -30,11 +30,11 @@ static int unpack_index(struct frag_cft_coder *c, size_t count, size_t distinct,
 
 /* The same back: c->late[*distinct] and c->index[count] (all 0 for one value). */
 static int unpack_values(struct frag_cft_coder *c, size_t count, size_t *distinct,
-			 struct frag_cft_unpacker *u, struct frag_err *err)
+			 struct frag_cft_columns *u, struct frag_err *err)
 {
 	FRAG_TRY(frag_cft_unpack_count(u, count, distinct, err));
 	if (count && !*distinct)
-		return frag_cft_bad(err, frag_cft_unpacker_at(u), "an empty table");
+		return frag_cft_bad(err, frag_cft_columns_at(u), "an empty table");
 	FRAG_TRY(frag_cft_unpack_numbers(u, c->late, *distinct, err));
 	if (*distinct > 1)
 		return unpack_index(c, count, *distinct, u, err);
@@ -45,10 +45,10 @@ static int unpack_values(struct frag_cft_coder *c, size_t count, size_t *distinc
 /* ---- unpacking events -------------------------------------------------------------- */
 
 /* Codes and how much of each column they need. */
-static int unpack_codes(struct frag_cft_coder *c, struct frag_cft_unpacker *u,
+static int unpack_codes(struct frag_cft_coder *c, struct frag_cft_columns *u,
 			struct frag_cft_counts *n, struct frag_err *err)
 {
-	uint64_t at = frag_cft_unpacker_at(u);
+	uint64_t at = frag_cft_columns_at(u);
 	size_t used[FRAG_CFT_CODES_MAX] = { 0 };
 
 	FRAG_TRY(frag_cft_unpack_count(u, FRAG_CFT_CODES_MAX, &c->codes, err));
@@ -76,9 +76,9 @@ static int unpack_codes(struct frag_cft_coder *c, struct frag_cft_unpacker *u,
 }
 
 static int unpack_requests(struct frag_cft_coder *c, const struct frag_cft_model *m, size_t count,
-			   struct frag_cft_unpacker *u, struct frag_err *err)
+			   struct frag_cft_columns *u, struct frag_err *err)
 {
-	uint64_t at = frag_cft_unpacker_at(u);
+	uint64_t at = frag_cft_columns_at(u);
 	size_t distinct;
 
 	FRAG_TRY(frag_cft_unpack_count(u, count, &distinct, err));
@@ -223,10 +223,10 @@ static const char *unpack_each(struct frag_cft_coder *c, struct frag_cft_model *
 }
 
 static int unpack_stacks(struct frag_cft_coder *c, const struct frag_cft_model *m,
-			 struct frag_cft_unpacker *u, size_t count, struct frag_event *out,
+			 struct frag_cft_columns *u, size_t count, struct frag_event *out,
 			 struct frag_err *err)
 {
-	uint64_t at = frag_cft_unpacker_at(u);
+	uint64_t at = frag_cft_columns_at(u);
 	size_t distinct;
 
 	FRAG_TRY(unpack_values(c, count, &distinct, u, err));
@@ -241,11 +241,11 @@ static int unpack_stacks(struct frag_cft_coder *c, const struct frag_cft_model *
 }
 
 int frag_cft_unpack_events(struct frag_cft_coder *c, struct frag_cft_model *m,
-			   struct frag_cft_unpacker *u, size_t count, struct frag_event *out,
+			   struct frag_cft_columns *u, size_t count, struct frag_event *out,
 			   struct frag_err *err)
 {
 	struct frag_cft_counts n = { .events = count };
-	uint64_t at = frag_cft_unpacker_at(u);
+	uint64_t at = frag_cft_columns_at(u);
 	const char *wrong;
 	size_t i = 0;
 
@@ -269,7 +269,7 @@ int frag_cft_unpack_events(struct frag_cft_coder *c, struct frag_cft_model *m,
 
 _Static_assert(FRAG_NO_ADDR == UINT64_MAX, "all bits set");
 
-int frag_cft_unpack_addrs(struct frag_cft_coder *c, struct frag_cft_unpacker *u,
+int frag_cft_unpack_addrs(struct frag_cft_coder *c, struct frag_cft_columns *u,
 			  const struct frag_event *ev, size_t count, frag_addr_t *out,
 			  struct frag_err *err)
 {

@@ -20,7 +20,7 @@ struct frag_cft_writer {
 	FILE *to;
 	uint32_t version;
 	uint64_t blocks, events; /* written so far */
-	struct frag_cft_packer packer;
+	struct frag_cft_columns columns;
 	struct frag_cft_coder *coder;
 	uint64_t *scratch;	     /* [FRAG_CFT_BATCH] */
 	struct frag_cft_model model; /* of the current device */
@@ -40,26 +40,26 @@ static int put_block(struct frag_cft_writer *w, unsigned type, unsigned dev, siz
 	struct frag_cft_block b = { .type = (uint8_t)type,
 				    .dev = (uint16_t)dev,
 				    .count = (uint32_t)count,
-				    .payload = (uint32_t)w->packer.len };
+				    .payload = (uint32_t)w->columns.len };
 
-	if (w->packer.len > FRAG_CFT_PAYLOAD_MAX)
+	if (w->columns.len > FRAG_CFT_PAYLOAD_MAX)
 		return frag_fail(err, FRAG_EINPUT, "texts of the trace are too long to be stored");
-	b.checksum = frag_cft_checksum(&b, w->packer.out, w->blocks++);
+	b.checksum = frag_cft_checksum(&b, w->columns.out, w->blocks++);
 	fwrite(&b, sizeof(b), 1, w->to);
-	fwrite(w->packer.out, 1, w->packer.len, w->to);
-	w->packer.len = 0;
+	fwrite(w->columns.out, 1, w->columns.len, w->to);
+	w->columns.len = 0;
 	return 0;
 }
 
 static int put_records(struct frag_cft_writer *w, const struct frag_cft_records *r, unsigned dev,
 		       const void *base, size_t count, struct frag_err *err)
 {
-	const unsigned char *at = base;
+	unsigned char *at = (unsigned char *)(uintptr_t)base;
 
 	while (count) {
 		size_t n = FRAG_MIN(count, (size_t)FRAG_CFT_BATCH);
 
-		FRAG_TRY(frag_cft_pack_records(r, at, n, w->scratch, &w->packer, err));
+		FRAG_TRY(frag_cft_do_records(r, at, n, w->scratch, &w->columns, err));
 		FRAG_TRY(put_block(w, r->type, dev, n, err));
 		at += n * r->stride;
 		count -= n;
@@ -76,8 +76,8 @@ static int pack_text(struct frag_cft_writer *w, const char *text, struct frag_er
 	if (len > FRAG_CFT_STRING_MAX)
 		return frag_fail(err, FRAG_EINPUT, "a text of %zu bytes is too long to be stored",
 				 len);
-	FRAG_TRY(frag_cft_pack_numbers(&w->packer, &there, 1, false, err));
-	return frag_cft_pack_raw(&w->packer, text, len, 1, err);
+	FRAG_TRY(frag_cft_pack_numbers(&w->columns, &there, 1, false, err));
+	return frag_cft_pack_raw(&w->columns, text, len, 1, err);
 }
 
 static int pack_cards(struct frag_cft_writer *w, const struct frag_trace *t, struct frag_err *err)
@@ -96,7 +96,7 @@ static int put_head(struct frag_cft_writer *w, const struct frag_trace *t, struc
 	memset(&values, 0, sizeof(values));
 	values.trace = *t;
 	values.strings_count = t->strings ? frag_strings_count(t->strings) : 0;
-	FRAG_TRY(frag_cft_pack_struct(&frag_cft_head, &values, &w->packer, err));
+	FRAG_TRY(frag_cft_do_struct(&frag_cft_head, &values, &w->columns, err));
 	FRAG_TRY(pack_text(w, t->name, err));
 	FRAG_TRY(pack_text(w, t->format, err));
 	FRAG_TRY(pack_text(w, t->settings.conf, err));
@@ -107,7 +107,7 @@ static int put_head(struct frag_cft_writer *w, const struct frag_trace *t, struc
 			releases[0] = FRAG_TORCH_OLDEST;
 			releases[1] = FRAG_TORCH_NEWEST;
 		}
-		FRAG_TRY(frag_cft_pack_numbers(&w->packer, releases, 2, false, err));
+		FRAG_TRY(frag_cft_pack_numbers(&w->columns, releases, 2, false, err));
 	}
 	if (w->version >= 3)
 		FRAG_TRY(pack_text(w, t->estimate, err));
@@ -140,8 +140,8 @@ static int put_some_strings(struct frag_cft_writer *w, const struct frag_strings
 	FRAG_CHECK_ALLOC(text, "strings", err);
 	for (uint32_t i = 0; i < n; at += w->scratch[i++])
 		memcpy(text + at, frag_strings_get(s, from + i), w->scratch[i]);
-	rc = frag_cft_pack_numbers(&w->packer, w->scratch, n, false, err)
-		     ?: frag_cft_pack_raw(&w->packer, text, bytes, 1, err);
+	rc = frag_cft_pack_numbers(&w->columns, w->scratch, n, false, err)
+		     ?: frag_cft_pack_raw(&w->columns, text, bytes, 1, err);
 	frag_host_free(text);
 	*count = n;
 	return rc ? rc : put_block(w, FRAG_CFT_STRINGS, 0, n, err);
@@ -173,11 +173,11 @@ static int put_device(struct frag_cft_writer *w, const struct frag_trace_dev *de
 	memset(&values, 0, sizeof(values));
 	values.dev = *dev;
 	values.has_addrs = dev->addrs != NULL;
-	FRAG_TRY(frag_cft_pack_struct(&frag_cft_device, &values, &w->packer, err));
-	FRAG_TRY(frag_cft_pack_records(&frag_cft_streams, dev->streams, dev->streams_count,
-				       w->scratch, &w->packer, err));
-	FRAG_TRY(frag_cft_pack_records(&frag_cft_pools, dev->pools, dev->pools_count, w->scratch,
-				       &w->packer, err));
+	FRAG_TRY(frag_cft_do_struct(&frag_cft_device, &values, &w->columns, err));
+	FRAG_TRY(frag_cft_do_records(&frag_cft_streams, dev->streams, dev->streams_count,
+				     w->scratch, &w->columns, err));
+	FRAG_TRY(frag_cft_do_records(&frag_cft_pools, dev->pools, dev->pools_count, w->scratch,
+				     &w->columns, err));
 	return put_block(w, FRAG_CFT_DEVICE, index, 1, err);
 }
 
@@ -196,12 +196,12 @@ static int put_block_of_events(struct frag_cft_writer *w, uint32_t index,
 			       const struct frag_event *events, const frag_addr_t *addrs,
 			       size_t count, size_t *taken, struct frag_err *err)
 {
-	FRAG_TRY(frag_cft_pack_events(w->coder, &w->model, events, count, &w->packer, taken, err));
+	FRAG_TRY(frag_cft_pack_events(w->coder, &w->model, events, count, &w->columns, taken, err));
 	FRAG_TRY(put_block(w, FRAG_CFT_EVENTS, index, *taken, err));
 	w->events += *taken;
 	if (!addrs)
 		return 0;
-	FRAG_TRY(frag_cft_pack_addrs(w->coder, events, addrs, *taken, &w->packer, err));
+	FRAG_TRY(frag_cft_pack_addrs(w->coder, events, addrs, *taken, &w->columns, err));
 	return put_block(w, FRAG_CFT_ADDRS, index, *taken, err);
 }
 
@@ -268,7 +268,7 @@ static void release_writer(struct frag_cft_writer *w)
 {
 	FRAG_FREE(w->scratch, w->coder);
 	frag_cft_model_release(&w->model);
-	frag_cft_packer_release(&w->packer);
+	frag_cft_columns_release(&w->columns);
 }
 
 static int write_all(const struct frag_trace *t, FILE *to, frag_cft_put_fn put, void *ctx,
@@ -279,14 +279,13 @@ static int write_all(const struct frag_trace *t, FILE *to, frag_cft_put_fn put, 
 
 	w.version = frag_cft_has_cards(t) ? 5 : t->estimate ? 3 : t->settings.torch_last ? 2 : 1;
 	FRAG_TRY(check(t, err));
-	FRAG_TRY(frag_cft_packer_init(&w.packer, err));
 	w.coder = frag_host_alloc(sizeof(*w.coder));
 	w.scratch = frag_host_alloc(FRAG_CFT_BATCH * sizeof(*w.scratch));
 	FRAG_CHECK_ALLOC(w.coder && w.scratch, "trace block", err);
 	FRAG_TRY(put_beginning(&w, err));
 	FRAG_TRY(put(ctx, &w, err));
 	values = (struct frag_cft_end_values){ w.blocks, w.events };
-	FRAG_TRY(frag_cft_pack_struct(&frag_cft_end, &values, &w.packer, err));
+	FRAG_TRY(frag_cft_do_struct(&frag_cft_end, &values, &w.columns, err));
 	return put_block(&w, FRAG_CFT_END, 0, 1, err);
 }
 

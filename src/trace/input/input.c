@@ -21,10 +21,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "archive_lib.h"
-#include "appended_cft_read.h"
-#include "gzip_check.h"
 #include "trace/ahead.h"
+#include "unpack.h"
 
 #define BUFFER_BYTES (256u * 1024u) /* fits the second-level cache beside the reader's own data */
 #define RAW_BYTES (64u * 1024u)	    /* compressed bytes handed over at a time */
@@ -343,7 +341,8 @@ static int open_growing(struct frag_input_source *src, struct frag_err *err)
 static int open_archive(struct frag_input *in, struct frag_err *err)
 {
 	struct frag_input_source *src = in->source;
-	const struct frag_archive_lib *lib = src->lib = frag_archive_lib();
+	const char *why;
+	const struct frag_archive_lib *lib = src->lib = frag_archive_lib(&why);
 	struct archive_entry *entry;
 	struct archive *a;
 	int rc;
@@ -352,7 +351,7 @@ static int open_archive(struct frag_input *in, struct frag_err *err)
 		return frag_fail(err, FRAG_EINPUT,
 				 "cannot decompress '%s': libarchive cannot be loaded: %s (or "
 				 "decompress the file first)",
-				 src->name, frag_archive_lib_fault());
+				 src->name, why);
 	a = src->archive = lib->archive_read_new();
 	if (src->raw[0] == 0x1f)
 		src->gzip = frag_host_alloc(sizeof(*src->gzip));

@@ -10,7 +10,8 @@
  * - Requests of 0 bytes, and frees of what they gave, are no events.
  * - Time never goes back: lines that several threads wrote out of order get the time of the line before.
  *
- * Ownership: init/release; entries are values, copied. Memory: a fixed size for each entry.
+ * Ownership: frag_log_read frees all that the log holds; entries are values, copied. Memory: a fixed
+ * size for each entry.
  */
 #ifndef FRAG_TRACE_LOG_H
 #define FRAG_TRACE_LOG_H
@@ -43,47 +44,9 @@ struct frag_log_entry {
 	uint64_t stream;
 	uint64_t pool;	  /* private pool of a request or a trim; 0 or unknown: none */
 	uint64_t time_us; /* any origin; Unix time from 2001 on is kept as that */
-	uint64_t line;	  /* for messages; or an offset, see frag_log_init */
+	uint64_t line;	  /* for messages; or an offset, see frag_log.place */
 	uint32_t stack;	  /* of the log, below 1 << 24; 0 = none */
 };
-
-struct frag_log_dev;
-struct frag_log {
-	struct frag_log_dev *devs;
-	size_t devs_count, devs_cap;
-	uint64_t first_us, last_us; /* FRAG_LOG_UNKNOWN: none so far */
-	bool times_seen, streams_seen, early;
-	int64_t device; /* the only one to keep, -1 = all */
-	const char *place;
-	bool numbered; /* ids are numbers, which people count from 0, not addresses */
-	bool complete; /* lacks nothing: the name of the trace's format stays as it is */
-};
-
-/* place: what `line` counts ("line", "offset", "row"). options: as of frag_trace_read. */
-int frag_log_init(struct frag_log *log, const char *place, const char *options,
-		  struct frag_err *err);
-/* Errors: FRAG_EINPUT with the line for an impossible entry, FRAG_ENOMEM. */
-int frag_log_add(struct frag_log *log, const struct frag_log_entry *e, struct frag_err *err);
-
-/* Of files that are in no order of time: kept until the end. */
-struct frag_log_list {
-	struct frag_log_entry *entries; /* the owner frees them */
-	size_t count, cap;
-};
-int frag_log_later(struct frag_log_list *l, const struct frag_log_entry *e, struct frag_err *err);
-/* Adds all by time, then by line; times are divided by `unit` and shifted by `base_us` modulo 2^64. */
-int frag_log_add_sorted(struct frag_log *log, struct frag_log_list *l, uint64_t unit,
-			uint64_t base_us, struct frag_err *err);
-
-/* format: the reader's name. Errors: FRAG_EINPUT if there were no events. */
-int frag_log_finish(struct frag_log *log, const char *format, struct frag_trace **out,
-		    struct frag_err *err);
-void frag_log_release(struct frag_log *log);
-/* Fails with FRAG_EINPUT and "PLACE AT: message"; place: as of frag_log_init. */
-int frag_log_fail(struct frag_err *err, const char *place, uint64_t at, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
-
-/* ---- lines ------------------------------------------------------------------------ */
 
 struct frag_log_lines {
 	struct frag_input *in;
@@ -91,6 +54,43 @@ struct frag_log_lines {
 	char *text;    /* without its end; zero-terminated */
 	size_t len, cap;
 };
+
+struct frag_log_dev;
+struct frag_log_stacks;
+struct frag_log {
+	struct frag_log_lines lines;
+	/* from the reader */
+	const char *place; /* what `line` counts: NULL = "line", or "offset", "row" */
+	bool numbered;	   /* ids are numbers, which people count from 0, not addresses */
+	bool complete;	   /* lacks nothing: the name of the trace's format stays as it is */
+	/* inside */
+	struct frag_log_dev *devs;
+	size_t devs_count, devs_cap;
+	struct frag_log_entry *later; /* see frag_log_later */
+	size_t later_count, later_cap;
+	struct frag_log_stacks *stacks; /* NULL: none so far */
+	uint64_t first_us, last_us;	/* FRAG_LOG_UNKNOWN: none so far */
+	bool times_seen, streams_seen, early;
+	int64_t device; /* the only one to keep, -1 = all */
+};
+
+/* Reads a log: `fill` adds the entries of log->lines.in. format: the reader's name; options: as of
+ * frag_trace_read. Errors: those of fill; FRAG_EINPUT if there were no events. */
+int frag_log_read(struct frag_log *log, const char *format, const char *options,
+		  int (*fill)(struct frag_log *log, struct frag_err *err), struct frag_trace **out,
+		  struct frag_err *err);
+/* Errors: FRAG_EINPUT with the line for an impossible entry, FRAG_ENOMEM. */
+int frag_log_add(struct frag_log *log, const struct frag_log_entry *e, struct frag_err *err);
+/* Of files that are in no order of time: kept until all are added by time, then by line; times are
+ * divided by `unit` and shifted by `base_us` modulo 2^64. */
+int frag_log_later(struct frag_log *log, const struct frag_log_entry *e, struct frag_err *err);
+int frag_log_add_sorted(struct frag_log *log, uint64_t unit, uint64_t base_us,
+			struct frag_err *err);
+/* Fails with FRAG_EINPUT and "PLACE AT: message". */
+int frag_log_fail(struct frag_err *err, const char *place, uint64_t at, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* ---- lines ------------------------------------------------------------------------ */
 
 /* 1 and the next line that is not blank, 0 at the end, or an error. max_bytes: of a line. */
 int frag_log_next_line(struct frag_log_lines *l, size_t max_bytes, struct frag_err *err);
@@ -125,11 +125,10 @@ bool frag_log_first_line(const unsigned char *bytes, size_t len, char *buf, size
 /* ---- JSON (json_t of jansson) ------------------------------------------------------ */
 
 struct json_t;
-typedef int (*frag_log_object_fn)(void *ctx, const struct json_t *object, uint64_t line,
+typedef int (*frag_log_object_fn)(struct frag_log *log, const struct json_t *object, uint64_t line,
 				  struct frag_err *err);
 /* One object per line, handed to fn in order. */
-int frag_log_json_lines(struct frag_input *in, frag_log_object_fn fn, void *ctx,
-			struct frag_err *err);
+int frag_log_json_lines(struct frag_log *log, frag_log_object_fn fn, struct frag_err *err);
 /* An integer, or a text with one; absent: FRAG_LOG_UNKNOWN. False: something else. */
 bool frag_log_json_number(const struct json_t *object, const char *key, uint64_t *out);
 /* The first line as an object, or NULL if it is something else; the caller's (json_decref). */
@@ -142,19 +141,15 @@ bool frag_log_word(const char *word, enum frag_log_action *out);
  *
  * As libcufrag_record.so writes them between the lines (docs/record.md): a stack is a list of
  * addresses, and the name of an address may stand anywhere in the file, so both become a trace's
- * stacks only at the end. Ownership: create/destroy. */
+ * stacks only at the end. */
 
-struct frag_log_stacks;
-
-/* Takes a comment line of a log if it describes a stack or a frame; modifies it. *s may be NULL: it
- * is created with the first such line. Errors: FRAG_EINPUT. */
-int frag_log_stacks_line(struct frag_log_stacks **s, char *text, uint64_t line,
-			 struct frag_err *err);
+/* Takes the current line, a comment, if it describes a stack or a frame. Errors: FRAG_EINPUT. */
+int frag_log_stacks_line(struct frag_log *log, struct frag_err *err);
 /* How many stacks there are so far; valid numbers are 1 to this. */
 uint32_t frag_log_stacks_count(const struct frag_log_stacks *s);
-/* Adds the stacks to the trace, whose events hold the log's stack numbers. Innermost frames of the
+/* Hands the stacks to the trace, whose events hold the log's stack numbers. Innermost frames of the
  * recorder, CUPTI and the driver are left out. s: NULL is allowed. */
-int frag_log_stacks_finish(const struct frag_log_stacks *s, struct frag_trace *trace,
+int frag_log_stacks_finish(struct frag_log_stacks *s, struct frag_trace *trace,
 			   struct frag_err *err);
 void frag_log_stacks_destroy(struct frag_log_stacks *s);
 

@@ -51,32 +51,7 @@ struct frag_log_dev {
 	struct names streams, pools;
 };
 
-int frag_log_init(struct frag_log *log, const char *place, const char *options,
-		  struct frag_err *err)
-{
-	struct frag_trace_options o;
-
-	FRAG_TRY(frag_trace_options_parse(options, &o, err));
-	*log = (struct frag_log){ .first_us = FRAG_LOG_UNKNOWN,
-				  .last_us = FRAG_LOG_UNKNOWN,
-				  .device = o.device,
-				  .place = place };
-	return 0;
-}
-
 /* ---- entries ----------------------------------------------------------------------- */
-
-int frag_log_fail(struct frag_err *err, const char *place, uint64_t at, const char *fmt, ...)
-{
-	char what[300];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(what, sizeof(what), fmt, ap);
-	va_end(ap);
-	return frag_fail_at(err, FRAG_EINPUT, at, "%s %llu: %s", place, (unsigned long long)at,
-			    what);
-}
 
 static int fail_entry(const struct frag_log *log, const struct frag_log_entry *e, const char *what,
 		      struct frag_err *err)
@@ -282,23 +257,20 @@ int frag_log_add(struct frag_log *log, const struct frag_log_entry *e, struct fr
 FRAG_COMPARE(by_time, struct frag_log_entry, FRAG_ORDER(x->time_us, y->time_us),
 	     FRAG_ORDER(x->line, y->line))
 
-int frag_log_later(struct frag_log_list *l, const struct frag_log_entry *e, struct frag_err *err)
+int frag_log_later(struct frag_log *log, const struct frag_log_entry *e, struct frag_err *err)
 {
-	FRAG_TRY(FRAG_GROW(l->entries, l->count, l->cap, "entries", err));
-	l->entries[l->count++] = *e;
+	FRAG_TRY(FRAG_GROW(log->later, log->later_count, log->later_cap, "entries", err));
+	log->later[log->later_count++] = *e;
 	return 0;
 }
 
-int frag_log_add_sorted(struct frag_log *log, struct frag_log_list *l, uint64_t unit,
-			uint64_t base_us, struct frag_err *err)
+int frag_log_add_sorted(struct frag_log *log, uint64_t unit, uint64_t base_us, struct frag_err *err)
 {
-	if (l->count)
-		qsort(l->entries, l->count, sizeof(*l->entries), by_time);
-	for (size_t i = 0; i < l->count; i++) {
-		struct frag_log_entry e = l->entries[i];
-
-		e.time_us = e.time_us / unit + base_us;
-		FRAG_TRY(frag_log_add(log, &e, err));
+	if (log->later_count)
+		qsort(log->later, log->later_count, sizeof(*log->later), by_time);
+	for (size_t i = 0; i < log->later_count; i++) {
+		log->later[i].time_us = log->later[i].time_us / unit + base_us;
+		FRAG_TRY(frag_log_add(log, &log->later[i], err));
 	}
 	return 0;
 }
@@ -427,15 +399,14 @@ static int fill_trace(struct frag_log *log, const char *format, struct frag_trac
 		t->devs_count++;
 		FRAG_TRY(finish_dev(&log->devs[i], &t->devs[i], err));
 	}
-	return 0;
+	return frag_log_stacks_finish(log->stacks, t, err);
 }
 
-int frag_log_finish(struct frag_log *log, const char *format, struct frag_trace **out,
-		    struct frag_err *err)
+static int finish(struct frag_log *log, const char *format, struct frag_trace **out,
+		  struct frag_err *err)
 {
-	struct frag_trace *trace;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
 	size_t events = 0;
-	int rc;
 
 	for (size_t i = 0; i < log->devs_count; i++)
 		events += log->devs[i].count;
@@ -443,15 +414,12 @@ int frag_log_finish(struct frag_log *log, const char *format, struct frag_trace 
 		return frag_fail(err, FRAG_EINPUT, "the log (%s) has no allocation on a device",
 				 format);
 	FRAG_TRY_CALLOC(trace, 1, "trace", err);
-	rc = fill_trace(log, format, trace, err);
-	if (rc)
-		frag_trace_destroy(trace);
-	else
-		*out = trace;
-	return rc;
+	FRAG_TRY(fill_trace(log, format, trace, err));
+	*out = FRAG_GIVE(trace);
+	return 0;
 }
 
-void frag_log_release(struct frag_log *log)
+static void release(struct frag_log *log)
 {
 	for (size_t i = 0; i < log->devs_count; i++) {
 		struct frag_log_dev *dev = &log->devs[i];
@@ -461,6 +429,23 @@ void frag_log_release(struct frag_log *log)
 		frag_addr_map_release(&dev->streams.number_of);
 		frag_addr_map_release(&dev->pools.number_of);
 	}
-	frag_host_free(log->devs);
-	*log = (struct frag_log){ 0 };
+	FRAG_FREE(log->devs, log->later);
+	frag_log_stacks_destroy(log->stacks);
+	frag_log_lines_release(&log->lines);
+}
+
+int frag_log_read(struct frag_log *log, const char *format, const char *options,
+		  int (*fill)(struct frag_log *log, struct frag_err *err), struct frag_trace **out,
+		  struct frag_err *err)
+{
+	struct frag_trace_options o;
+	int rc;
+
+	FRAG_TRY(frag_trace_options_parse(options, &o, err));
+	log->place = log->place ? log->place : "line";
+	log->first_us = log->last_us = FRAG_LOG_UNKNOWN;
+	log->device = o.device;
+	rc = fill(log, err) ?: finish(log, format, out, err);
+	release(log);
+	return rc;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lines, fields and JSON objects of logs, see log.h. */
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -11,6 +12,18 @@
 #include "log.h"
 
 #define JSON_LINE_MAX (1u << 20)
+
+int frag_log_fail(struct frag_err *err, const char *place, uint64_t at, const char *fmt, ...)
+{
+	char what[300];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	return frag_fail_at(err, FRAG_EINPUT, at, "%s %llu: %s", place, (unsigned long long)at,
+			    what);
+}
 
 static int read_line(struct frag_log_lines *l, size_t max_bytes, bool *end, struct frag_err *err)
 {
@@ -194,24 +207,19 @@ bool frag_log_json_number(const struct json_t *object, const char *key, uint64_t
 	return true;
 }
 
-int frag_log_json_lines(struct frag_input *in, frag_log_object_fn fn, void *ctx,
-			struct frag_err *err)
+int frag_log_json_lines(struct frag_log *log, frag_log_object_fn fn, struct frag_err *err)
 {
-	FRAG_AUTO(frag_log_lines_release) struct frag_log_lines l = { .in = in };
+	struct frag_log_lines *l = &log->lines;
 	int rc;
 
-	while ((rc = frag_log_next_line(&l, JSON_LINE_MAX, err)) > 0) {
+	while ((rc = frag_log_next_line(l, JSON_LINE_MAX, err)) > 0) {
 		json_error_t fault;
-		json_t *object = json_loadb(l.text, l.len, JSON_REJECT_DUPLICATES, &fault);
+		json_auto_t *object = json_loadb(l->text, l->len, JSON_REJECT_DUPLICATES, &fault);
 
 		if (!json_is_object(object))
-			rc = frag_log_fail(err, "line", l.line, "%.120s",
-					   object ? "not an object" : fault.text);
-		else
-			rc = fn(ctx, object, l.line, err);
-		json_decref(object);
-		if (rc < 0)
-			break;
+			return frag_log_fail(err, "line", l->line, "%.120s",
+					     object ? "not an object" : fault.text);
+		FRAG_TRY(fn(log, object, l->line, err));
 	}
 	return rc;
 }

@@ -8,7 +8,6 @@
 
 #include "lib/addr_map.h"
 #include "lib/grow.h"
-#include "trace/stacks.h"
 #include "trace/strings.h"
 
 #define COUNT_MAX ((1u << 24) - 1)
@@ -21,7 +20,7 @@ struct frame {
 };
 
 struct frag_log_stacks {
-	struct frag_strings *strings;
+	struct frag_strings *strings;	 /* of the trace, once it has them */
 	struct frag_addr_map by_address; /* -> frames */
 	struct frame *frames;
 	size_t frames_count, frames_cap;
@@ -30,20 +29,6 @@ struct frag_log_stacks {
 	size_t *first; /* [count]: where a stack begins */
 	size_t count, first_cap;
 };
-
-static int create(struct frag_log_stacks **out, struct frag_err *err)
-{
-	struct frag_log_stacks *s;
-	int rc;
-
-	FRAG_TRY_CALLOC(s, 1, "stacks", err);
-	rc = frag_strings_create(&s->strings, err);
-	if (rc)
-		frag_log_stacks_destroy(s);
-	else
-		*out = s;
-	return rc;
-}
 
 void frag_log_stacks_destroy(struct frag_log_stacks *s)
 {
@@ -135,16 +120,19 @@ static int take_frame(struct frag_log_stacks *s, char *text, uint64_t line, stru
 	return 0;
 }
 
-int frag_log_stacks_line(struct frag_log_stacks **s, char *text, uint64_t line,
-			 struct frag_err *err)
+int frag_log_stacks_line(struct frag_log *log, struct frag_err *err)
 {
+	char *text = log->lines.text;
 	bool stack = !strncmp(text, "#stack ", 7);
 
 	if (!stack && strncmp(text, "#frame ", 7) != 0)
 		return 0;
-	if (!*s)
-		FRAG_TRY(create(s, err));
-	return stack ? take_stack(*s, text + 7, line, err) : take_frame(*s, text + 7, line, err);
+	if (!log->stacks) {
+		FRAG_TRY_CALLOC(log->stacks, 1, "stacks", err);
+		FRAG_TRY(frag_strings_create(&log->stacks->strings, err));
+	}
+	return stack ? take_stack(log->stacks, text + 7, log->lines.line, err)
+		     : take_frame(log->stacks, text + 7, log->lines.line, err);
 }
 
 /* ---- the trace ------------------------------------------------------------------------ */
@@ -193,7 +181,7 @@ static int add_stacks(const struct frag_log_stacks *s, struct frag_trace *trace,
 	return 0;
 }
 
-int frag_log_stacks_finish(const struct frag_log_stacks *s, struct frag_trace *trace,
+int frag_log_stacks_finish(struct frag_log_stacks *s, struct frag_trace *trace,
 			   struct frag_err *err)
 {
 	FRAG_AUTO(frag_stack_table_destroy_at) struct frag_stack_table *table = NULL;
@@ -201,15 +189,9 @@ int frag_log_stacks_finish(const struct frag_log_stacks *s, struct frag_trace *t
 
 	if (!s)
 		return 0;
-	numbers = frag_host_calloc(s->count + 1, sizeof(*numbers));
-	FRAG_TRY(numbers ? frag_stack_table_create(&table, err) : frag_fail_nomem(err, "stacks"));
-	FRAG_TRY(frag_strings_create(&trace->strings, err));
-	for (uint32_t i = 1; i < frag_strings_count(s->strings); i++) {
-		uint32_t same;
-
-		FRAG_TRY(frag_strings_intern(trace->strings, frag_strings_get(s->strings, i),
-					     frag_strings_len(s->strings, i), &same, err));
-	}
+	trace->strings = FRAG_GIVE(s->strings);
+	FRAG_TRY_CALLOC(numbers, s->count + 1, "stacks", err);
+	FRAG_TRY(frag_stack_table_create(&table, err));
 	FRAG_TRY(add_stacks(s, trace, table, numbers, err));
 	FRAG_TRY(frag_stack_table_take(table, &trace->stacks, err));
 	for (uint32_t d = 0; d < trace->devs_count; d++)

@@ -40,9 +40,7 @@ static const char *const column_names[COLUMN_COUNT][FRAG_LOG_NAMES] = {
 };
 
 struct reader {
-	struct frag_log log;
-	struct frag_log_lines lines;
-	struct frag_log_stacks *stacks; /* NULL: none */
+	struct frag_log log; /* first: see read_lines */
 	struct frag_log_columns columns;
 };
 
@@ -69,7 +67,7 @@ static void columns_without_header(struct reader *r)
 static int fail_line(const struct reader *r, const char *what, const char *field,
 		     struct frag_err *err)
 {
-	return frag_log_fail(err, "line", r->lines.line, "%s '%.40s'", what, field);
+	return frag_log_fail(err, "line", r->log.lines.line, "%s '%.40s'", what, field);
 }
 
 /* Decimal seconds to microseconds. */
@@ -101,8 +99,8 @@ static bool is_remark(const char *action)
 static int read_entry(struct reader *r, struct frag_err *err)
 {
 	uint64_t value[COLUMN_COUNT] = { 0 };
-	struct frag_log_entry e = { .line = r->lines.line };
-	char *at = r->lines.text;
+	struct frag_log_entry e = { .line = r->log.lines.line };
+	char *at = r->log.lines.text;
 	bool known = false;
 
 	for (unsigned c = ID; c < COLUMN_COUNT; c++)
@@ -121,7 +119,7 @@ static int read_entry(struct reader *r, struct frag_err *err)
 			return fail_line(r, "not a number:", field, err);
 	}
 	if (!known || (value[ID] == FRAG_LOG_UNKNOWN && e.action <= FRAG_LOG_FREE))
-		return fail_line(r, "action or id missing in", r->lines.text, err);
+		return fail_line(r, "action or id missing in", r->log.lines.text, err);
 	e.id = value[ID];
 	e.bytes = value[SIZE];
 	e.stream = value[STREAM];
@@ -129,27 +127,28 @@ static int read_entry(struct reader *r, struct frag_err *err)
 	e.time_us = value[TIME] == FRAG_LOG_UNKNOWN ? value[TIME_S] : value[TIME];
 	e.device = value[DEVICE] == FRAG_LOG_UNKNOWN ? 0 : (uint32_t)value[DEVICE];
 	if (value[DEVICE] != FRAG_LOG_UNKNOWN && value[DEVICE] > UINT16_MAX)
-		return fail_line(r, "device number out of range in", r->lines.text, err);
-	if (value[STACK] != FRAG_LOG_UNKNOWN && value[STACK] <= frag_log_stacks_count(r->stacks))
+		return fail_line(r, "device number out of range in", r->log.lines.text, err);
+	if (value[STACK] != FRAG_LOG_UNKNOWN &&
+	    value[STACK] <= frag_log_stacks_count(r->log.stacks))
 		e.stack = (uint32_t)value[STACK];
 	return frag_log_add(&r->log, &e, err);
 }
 
-static int read_lines(struct reader *r, struct frag_err *err)
+static int read_lines(struct frag_log *log, struct frag_err *err)
 {
+	struct reader *r = (struct reader *)log;
 	char first[LINE_MAX_BYTES + 1];
 	bool begun = false;
 	int rc;
 
-	while ((rc = frag_log_next_line(&r->lines, LINE_MAX_BYTES, err)) > 0) {
-		if (r->lines.text[0] == '#') {
-			FRAG_TRY(frag_log_stacks_line(&r->stacks, r->lines.text, r->lines.line,
-						      err));
+	while ((rc = frag_log_next_line(&log->lines, LINE_MAX_BYTES, err)) > 0) {
+		if (log->lines.text[0] == '#') {
+			FRAG_TRY(frag_log_stacks_line(log, err));
 			continue;
 		}
 		if (!begun) {
 			begun = true;
-			memcpy(first, r->lines.text, r->lines.len + 1);
+			memcpy(first, log->lines.text, log->lines.len + 1);
 			if (read_header(r, first))
 				continue;
 			columns_without_header(r);
@@ -162,19 +161,9 @@ static int read_lines(struct reader *r, struct frag_err *err)
 static int read_csv(struct frag_input *in, const char *options, struct frag_trace **out,
 		    struct frag_err *err)
 {
-	struct reader r = { .lines = { .in = in } };
-	int rc = frag_log_init(&r.log, "line", options, err) ?: read_lines(&r, err)
-		 ?: frag_log_finish(&r.log, "csv", out, err);
+	struct reader r = { .log.lines.in = in };
 
-	if (!rc) {
-		rc = frag_log_stacks_finish(r.stacks, *out, err);
-		if (rc)
-			frag_trace_destroy(*out);
-	}
-	frag_log_stacks_destroy(r.stacks);
-	frag_log_lines_release(&r.lines);
-	frag_log_release(&r.log);
-	return rc;
+	return frag_log_read(&r.log, "csv", options, read_lines, out, err);
 }
 
 static int probe(const unsigned char *bytes, size_t len)

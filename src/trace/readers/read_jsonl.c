@@ -12,7 +12,7 @@
 
 #include "trace/log/log.h"
 
-static int read_object(void *ctx, const json_t *o, uint64_t line, struct frag_err *err)
+static int read_object(struct frag_log *log, const json_t *o, uint64_t line, struct frag_err *err)
 {
 	struct frag_log_entry e = { .line = line };
 	const char *action = json_string_value(json_object_get(o, "action"));
@@ -33,18 +33,20 @@ static int read_object(void *ctx, const json_t *o, uint64_t line, struct frag_er
 	if (e.id == FRAG_LOG_UNKNOWN && e.action <= FRAG_LOG_FREE)
 		return frag_log_fail(err, "line", line, "no id");
 	e.device = device == FRAG_LOG_UNKNOWN ? 0 : (uint32_t)device;
-	return frag_log_add(ctx, &e, err);
+	return frag_log_add(log, &e, err);
+}
+
+static int read_lines(struct frag_log *log, struct frag_err *err)
+{
+	return frag_log_json_lines(log, read_object, err);
 }
 
 static int read_jsonl(struct frag_input *in, const char *options, struct frag_trace **out,
 		      struct frag_err *err)
 {
-	FRAG_AUTO(frag_log_release) struct frag_log log = { 0 };
+	struct frag_log log = { .lines.in = in, .numbered = true };
 
-	FRAG_TRY(frag_log_init(&log, "line", options, err));
-	log.numbered = true;
-	FRAG_TRY(frag_log_json_lines(in, read_object, &log, err));
-	return frag_log_finish(&log, "jsonl", out, err);
+	return frag_log_read(&log, "jsonl", options, read_lines, out, err);
 }
 
 /* A first line that is broken or too long to probe is accepted: the reader says what is wrong. */

@@ -18,8 +18,7 @@
 #define DEVICE_CUDA 1
 
 struct reader {
-	struct frag_input *in;
-	struct frag_log_list list;
+	struct frag_log log; /* first: see scan */
 	uint64_t base_us;
 	/* the scan */
 	unsigned char nest[DEPTH_MAX]; /* '{' or '[' */
@@ -79,7 +78,7 @@ static int take_event(struct reader *r, const json_t *o, struct frag_err *err)
 	e.action = bytes > 0 ? FRAG_LOG_ALLOC : FRAG_LOG_FREE;
 	e.bytes = (uint64_t)(bytes > 0 ? bytes : -bytes);
 	e.time_us = nanoseconds(o);
-	return frag_log_later(&r->list, &e, err);
+	return frag_log_later(&r->log, &e, err);
 }
 
 static int end_event(struct reader *r, struct frag_err *err)
@@ -120,7 +119,7 @@ static void note_head(struct reader *r, unsigned char c)
 
 static int fail_scan(const struct reader *r, const char *what, struct frag_err *err)
 {
-	return frag_log_fail(err, "offset", frag_input_offset(r->in), "%s", what);
+	return frag_log_fail(err, "offset", frag_input_offset(r->log.lines.in), "%s", what);
 }
 
 static int opens(struct reader *r, unsigned char c, struct frag_err *err)
@@ -131,7 +130,7 @@ static int opens(struct reader *r, unsigned char c, struct frag_err *err)
 	if (c == '{' && !r->event_depth && r->depth && r->depth <= 2 &&
 	    r->nest[r->depth - 1] == '[') {
 		r->event_depth = r->depth + 1;
-		r->event_offset = frag_input_offset(r->in) - 1;
+		r->event_offset = frag_input_offset(r->log.lines.in) - 1;
 		r->len = 0;
 	}
 	r->nest[r->depth++] = c;
@@ -176,38 +175,33 @@ static int scan_byte(struct reader *r, unsigned char c, struct frag_err *err)
 	return 0;
 }
 
-static int scan(struct reader *r, struct frag_err *err)
+static int scan(struct frag_log *log, struct frag_err *err)
 {
+	struct reader *r = (struct reader *)log;
 	int c;
 
-	while ((c = frag_input_get(r->in, err)) >= 0)
+	while ((c = frag_input_get(log->lines.in, err)) >= 0)
 		FRAG_TRY(scan_byte(r, (unsigned char)c, err));
 	if (c != FRAG_INPUT_EOF)
 		return c;
-	return r->depth || r->in_string ? fail_scan(r, "the file is truncated", err) : 0;
+	if (r->depth || r->in_string)
+		return fail_scan(r, "the file is truncated", err);
+	if (!log->later_count)
+		return frag_fail(err, FRAG_EINPUT,
+				 "a Chrome trace without [memory] events of a CUDA device; record "
+				 "it "
+				 "with profile_memory=True");
+	return frag_log_add_sorted(log, 1000, FRAG_MIN(r->base_us, UINT64_MAX / 2000), err);
 }
 
 static int read_kineto(struct frag_input *in, const char *options, struct frag_trace **out,
 		       struct frag_err *err)
 {
-	struct reader r = { .in = in, .text = frag_host_alloc(OBJECT_MAX_BYTES + 1) };
-	FRAG_AUTO(frag_log_release) struct frag_log log = { 0 };
-	int rc = frag_log_init(&log, "offset", options, err);
+	struct reader r = { .log = { .lines.in = in, .place = "offset" } };
+	FRAG_AUTO_FREE char *text = r.text = frag_host_alloc(OBJECT_MAX_BYTES + 1);
 
-	if (!rc && !r.text)
-		rc = frag_fail_nomem(err, "event");
-	if (!rc)
-		rc = scan(&r, err);
-	if (!rc && !r.list.count)
-		rc = frag_fail(err, FRAG_EINPUT,
-			       "a Chrome trace without [memory] events of a CUDA device; record it "
-			       "with profile_memory=True");
-	if (!rc)
-		rc = frag_log_add_sorted(&log, &r.list, 1000,
-					 FRAG_MIN(r.base_us, UINT64_MAX / 2000), err)
-			     ?: frag_log_finish(&log, "kineto", out, err);
-	FRAG_FREE(r.list.entries, r.text);
-	return rc;
+	FRAG_CHECK_ALLOC(text, "event", err);
+	return frag_log_read(&r.log, "kineto", options, scan, out, err);
 }
 
 /* The beginning names the events, or the profiler's own keys; a bare array begins with an event. */

@@ -25,10 +25,9 @@ static const char *const column_names[COLUMN_COUNT][FRAG_LOG_NAMES] = {
 };
 
 struct reader {
-	struct frag_log_lines lines;
+	struct frag_log log; /* first: see read_buffers; later: the beginnings and ends */
 	struct frag_log_columns columns;
-	struct frag_log_list list; /* of the beginnings and ends */
-	uint64_t first;		   /* the earliest beginning */
+	uint64_t first; /* the earliest beginning */
 };
 
 /* Names the columns; says which of those needed is missing. */
@@ -38,7 +37,7 @@ static unsigned read_header(struct reader *r)
 
 	r->columns =
 		(struct frag_log_columns){ .names = column_names, .names_count = COLUMN_COUNT };
-	seen = frag_log_header(&r->columns, r->lines.text);
+	seen = frag_log_header(&r->columns, r->log.lines.text);
 	for (unsigned c = 0; c < COLUMN_COUNT; c++)
 		if (!(seen >> c & 1))
 			return c;
@@ -52,7 +51,7 @@ static int read_number(const struct reader *r, const char *field, enum column c,
 
 	*out = strtoull(field, &end, 10);
 	if (!isdigit((unsigned char)*field) || *end || *out > INT64_MAX)
-		return frag_log_fail(err, "line", r->lines.line,
+		return frag_log_fail(err, "line", r->log.lines.line,
 				     "column '%s': '%.40s' is not a number", column_names[c][0],
 				     field);
 	return 0;
@@ -62,26 +61,26 @@ static int read_number(const struct reader *r, const char *field, enum column c,
  * beginnings, which are in the order of the file. */
 static int add_buffer(struct reader *r, const uint64_t *value, struct frag_err *err)
 {
-	uint64_t number = r->list.count / 2;
+	uint64_t number = r->log.later_count / 2;
 	struct frag_log_entry e = { .action = FRAG_LOG_FREE,
 				    .id = number + 1,
 				    .bytes = value[SIZE],
 				    .time_us = value[UPPER],
 				    .line = number };
 
-	FRAG_TRY(frag_log_later(&r->list, &e, err));
+	FRAG_TRY(frag_log_later(&r->log, &e, err));
 	e.action = FRAG_LOG_ALLOC;
 	e.time_us = value[LOWER];
 	e.line += 1ull << 32;
 	r->first = FRAG_MIN(r->first, e.time_us);
-	return frag_log_later(&r->list, &e, err);
+	return frag_log_later(&r->log, &e, err);
 }
 
 static int read_buffer(struct reader *r, struct frag_err *err)
 {
 	uint64_t value[COLUMN_COUNT] = { 0 };
 	unsigned seen = 0;
-	char *at = r->lines.text;
+	char *at = r->log.lines.text;
 
 	for (unsigned k = 0; k < r->columns.count; k++) {
 		char *field = frag_log_next_field(&at);
@@ -96,9 +95,9 @@ static int read_buffer(struct reader *r, struct frag_err *err)
 			FRAG_TRY(read_number(r, field, c, &value[c], err));
 	}
 	if (seen != (1u << COLUMN_COUNT) - 1)
-		return frag_log_fail(err, "line", r->lines.line, "too few columns");
+		return frag_log_fail(err, "line", r->log.lines.line, "too few columns");
 	if (value[LOWER] >= value[UPPER] || !value[SIZE] || value[SIZE] > FRAG_MAX_REQUEST)
-		return frag_log_fail(err, "line", r->lines.line,
+		return frag_log_fail(err, "line", r->log.lines.line,
 				     "a buffer needs a size above 0, and an upper above its lower");
 	return add_buffer(r, value, err);
 }
@@ -106,7 +105,7 @@ static int read_buffer(struct reader *r, struct frag_err *err)
 static int probe(const unsigned char *bytes, size_t len)
 {
 	char text[LINE_MAX_BYTES];
-	struct reader r = { .lines.text = text };
+	struct reader r = { .log.lines.text = text };
 
 	return frag_log_first_line(bytes, len, text, sizeof(text)) &&
 			       read_header(&r) == COLUMN_COUNT
@@ -114,40 +113,34 @@ static int probe(const unsigned char *bytes, size_t len)
 		       : 0;
 }
 
-static int read_buffers(struct reader *r, struct frag_err *err)
+static int read_buffers(struct frag_log *log, struct frag_err *err)
 {
+	struct reader *r = (struct reader *)log;
 	unsigned missing;
-	int rc = frag_log_next_line(&r->lines, LINE_MAX_BYTES, err);
+	int rc = frag_log_next_line(&r->log.lines, LINE_MAX_BYTES, err);
 
 	if (rc < 0)
 		return rc;
 	missing = read_header(r);
 	if (missing != COLUMN_COUNT)
 		return frag_fail(err, FRAG_EINPUT, "'%s' has no column '%s'",
-				 frag_input_name(r->lines.in), column_names[missing][0]);
-	while ((rc = frag_log_next_line(&r->lines, LINE_MAX_BYTES, err)) > 0)
+				 frag_input_name(r->log.lines.in), column_names[missing][0]);
+	while ((rc = frag_log_next_line(&r->log.lines, LINE_MAX_BYTES, err)) > 0)
 		FRAG_TRY(read_buffer(r, err));
-	if (!rc && (!r->list.count || r->list.count / 2 > BUFFERS_MAX))
+	if (!rc && (!r->log.later_count || r->log.later_count / 2 > BUFFERS_MAX))
 		return frag_fail(err, FRAG_EINPUT, "'%s' has %s buffers",
-				 frag_input_name(r->lines.in), r->list.count ? "too many" : "no");
-	return rc;
+				 frag_input_name(r->log.lines.in),
+				 r->log.later_count ? "too many" : "no");
+	return rc ? rc : frag_log_add_sorted(log, 1, 0 - r->first, err);
 }
 
 static int read_minimalloc(struct frag_input *in, const char *options, struct frag_trace **out,
 			   struct frag_err *err)
 {
-	FRAG_AUTO(frag_log_release) struct frag_log log = { 0 };
-	struct reader r = { .lines.in = in, .first = UINT64_MAX };
-	int rc;
+	struct reader r = { .log = { .lines.in = in, .complete = true }, .first = UINT64_MAX };
 
 	(void)options; /* one device, 0 */
-	FRAG_TRY(frag_log_init(&log, "line", NULL, err));
-	log.complete = true;
-	rc = read_buffers(&r, err) ?: frag_log_add_sorted(&log, &r.list, 1, 0 - r.first, err)
-				   ?: frag_log_finish(&log, "minimalloc", out, err);
-	frag_log_lines_release(&r.lines);
-	frag_host_free(r.list.entries);
-	return rc;
+	return frag_log_read(&r.log, "minimalloc", NULL, read_buffers, out, err);
 }
 
 const struct frag_reader_ops frag_reader_minimalloc = {

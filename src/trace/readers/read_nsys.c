@@ -28,11 +28,10 @@
 enum { MEM_DEVICE = 2, MEM_ARRAY = 3, MEM_MANAGED = 4 };
 
 struct reader {
-	struct frag_input *in;
-	FILE *spool; /* a copy, if the input is not a plain file; already unlinked */
+	struct frag_log log; /* first: see read_rows */
+	FILE *spool;	     /* a copy, if the input is not a plain file; already unlinked */
 	sqlite3 *db;
 	int64_t budget; /* units of steps that are left */
-	struct frag_log_list list;
 };
 
 static int fail_sql(const struct reader *r, struct frag_err *err)
@@ -40,8 +39,8 @@ static int fail_sql(const struct reader *r, struct frag_err *err)
 	if (r->budget < 0)
 		return frag_fail(err, FRAG_EINPUT,
 				 "'%.200s': the database needs too much work for its size",
-				 frag_input_name(r->in));
-	return frag_fail(err, FRAG_EINPUT, "'%.200s': %.120s", frag_input_name(r->in),
+				 frag_input_name(r->log.lines.in));
+	return frag_fail(err, FRAG_EINPUT, "'%.200s': %.120s", frag_input_name(r->log.lines.in),
 			 r->db ? sqlite3_errmsg(r->db) : "cannot be opened as a database");
 }
 
@@ -80,12 +79,12 @@ static int spool(struct reader *r, char **path, uint64_t *bytes, struct frag_err
 		return frag_fail_nomem(err, "database");
 	}
 	for (*bytes = 0;; *bytes += got) {
-		FRAG_TRY(frag_input_peek(r->in, SPOOL_BYTES, &at, &got, err));
+		FRAG_TRY(frag_input_peek(r->log.lines.in, SPOOL_BYTES, &at, &got, err));
 		if (!got)
 			break;
 		if (fwrite(at, 1, got, r->spool) != got)
 			return frag_fail(err, FRAG_EOUTPUT, "no room for a copy of the database");
-		FRAG_TRY(frag_input_skip(r->in, got, err));
+		FRAG_TRY(frag_input_skip(r->log.lines.in, got, err));
 	}
 	if (fflush(r->spool))
 		return frag_fail(err, FRAG_EOUTPUT, "no room for a copy of the database");
@@ -117,7 +116,7 @@ static int check_whole(const struct reader *r, const char *path, uint64_t bytes,
 	/* the count holds if the change counters beside it are the same */
 	if (got < sizeof(head) || (!memcmp(head + 24, head + 92, 4) && bytes < page * count))
 		return frag_fail_at(err, FRAG_EINPUT, bytes, "'%.200s': the database is cut short",
-				    frag_input_name(r->in));
+				    frag_input_name(r->log.lines.in));
 	return 0;
 }
 
@@ -142,7 +141,7 @@ static char *uri_of(const char *path)
 
 static int open_database(struct reader *r, struct frag_err *err)
 {
-	const char *path = frag_input_name(r->in);
+	const char *path = frag_input_name(r->log.lines.in);
 	char *copy = NULL, *uri = NULL;
 	uint64_t bytes = 0;
 	int rc = 0;
@@ -205,10 +204,10 @@ static int read_columns(struct reader *r, unsigned *has, struct frag_err *err)
 		return frag_fail(err, FRAG_EINPUT,
 				 "'%.200s' has no table " TABLE
 				 ": record with nsys profile --cuda-memory-usage=true",
-				 frag_input_name(r->in));
+				 frag_input_name(r->log.lines.in));
 	if ((*has & (HAS_START | HAS_REST)) != (HAS_START | HAS_REST))
 		return frag_fail(err, FRAG_EINPUT, "'%.200s': " TABLE " lacks a column it needs",
-				 frag_input_name(r->in));
+				 frag_input_name(r->log.lines.in));
 	return 0;
 }
 
@@ -237,17 +236,18 @@ static int take_row(struct reader *r, sqlite3_stmt *st, struct frag_err *err)
 	e.bytes = oper && !bytes ? FRAG_LOG_UNKNOWN : (uint64_t)bytes;
 	if (sqlite3_column_type(st, 7) == SQLITE_INTEGER)
 		e.stream = (uint64_t)sqlite3_column_int64(st, 7);
-	return frag_log_later(&r->list, &e, err);
+	return frag_log_later(&r->log, &e, err);
 }
 
-static int read_rows(struct reader *r, struct frag_err *err)
+static int read_rows(struct frag_log *log, struct frag_err *err)
 {
+	struct reader *r = (struct reader *)log;
 	char sql[320];
 	sqlite3_stmt *st = NULL;
 	unsigned has;
 	int rc, failed = 0;
 
-	FRAG_TRY(read_columns(r, &has, err));
+	FRAG_TRY(open_database(r, err) ?: read_columns(r, &has, err));
 	snprintf(sql, sizeof(sql),
 		 "SELECT rowid, start, address, bytes, memoryOperationType, %s, %s, %s FROM " TABLE,
 		 has & HAS_DEVICE ? "deviceId" : "0", has & HAS_KIND ? "memKind" : "2",
@@ -260,24 +260,18 @@ static int read_rows(struct reader *r, struct frag_err *err)
 	sqlite3_finalize(st);
 	if (failed)
 		return failed;
-	return rc == SQLITE_DONE ? 0 : fail_sql(r, err);
+	return rc == SQLITE_DONE ? frag_log_add_sorted(log, 1000, 0, err) : fail_sql(r, err);
 }
 
 static int read_nsys(struct frag_input *in, const char *options, struct frag_trace **out,
 		     struct frag_err *err)
 {
-	struct reader r = { .in = in };
-	FRAG_AUTO(frag_log_release) struct frag_log log = { 0 };
-	int rc;
+	struct reader r = { .log = { .lines.in = in, .place = "row" } };
+	int rc = frag_log_read(&r.log, "nsys", options, read_rows, out, err);
 
-	FRAG_TRY(frag_log_init(&log, "row", options, err));
-	rc = open_database(&r, err) ?: read_rows(&r, err)
-				    ?: frag_log_add_sorted(&log, &r.list, 1000, 0, err)
-				    ?: frag_log_finish(&log, "nsys", out, err);
 	sqlite3_close(r.db);
 	if (r.spool)
 		fclose(r.spool);
-	frag_host_free(r.list.entries);
 	return rc;
 }
 

@@ -18,8 +18,7 @@
 #define DAY_US 86400000000ull
 
 struct reader {
-	struct frag_log log;
-	struct frag_log_lines lines;
+	struct frag_log log; /* first: see read_lines */
 	uint64_t last_us, midnights_us;
 };
 
@@ -68,8 +67,8 @@ static uint64_t without_midnight(struct reader *r, uint64_t us)
 
 static int read_entry(struct reader *r, struct frag_err *err)
 {
-	struct frag_log_entry e = { .line = r->lines.line };
-	char *at = r->lines.text, *field[6];
+	struct frag_log_entry e = { .line = r->log.lines.line };
+	char *at = r->log.lines.text, *field[6];
 	unsigned n = 0;
 
 	while (n < 6 && (field[n] = frag_log_next_field(&at)))
@@ -84,28 +83,23 @@ static int read_entry(struct reader *r, struct frag_err *err)
 	return frag_log_add(&r->log, &e, err);
 }
 
-static int read_lines(struct reader *r, struct frag_err *err)
+static int read_lines(struct frag_log *log, struct frag_err *err)
 {
-	int rc = frag_log_next_line(&r->lines, LINE_MAX_BYTES, err);
+	int rc = frag_log_next_line(&log->lines, LINE_MAX_BYTES, err);
 
-	if (rc > 0 && strcmp(r->lines.text, HEADER) != 0)
+	if (rc > 0 && strcmp(log->lines.text, HEADER) != 0)
 		return frag_log_fail(err, "line", 1, "not '" HEADER "'");
-	while (rc > 0 && (rc = frag_log_next_line(&r->lines, LINE_MAX_BYTES, err)) > 0)
-		FRAG_TRY(read_entry(r, err));
+	while (rc > 0 && (rc = frag_log_next_line(&log->lines, LINE_MAX_BYTES, err)) > 0)
+		FRAG_TRY(read_entry((struct reader *)log, err));
 	return rc;
 }
 
 static int read_rmm(struct frag_input *in, const char *options, struct frag_trace **out,
 		    struct frag_err *err)
 {
-	struct reader r = { .lines = { .in = in } };
-	int rc;
+	struct reader r = { .log.lines.in = in };
 
-	FRAG_TRY(frag_log_init(&r.log, "line", options, err));
-	rc = read_lines(&r, err) ?: frag_log_finish(&r.log, "rmm", out, err);
-	frag_log_lines_release(&r.lines);
-	frag_log_release(&r.log);
-	return rc;
+	return frag_log_read(&r.log, "rmm", options, read_lines, out, err);
 }
 
 static int probe(const unsigned char *bytes, size_t len)

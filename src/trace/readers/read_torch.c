@@ -43,14 +43,8 @@ static int resolve(struct frag_torch *t, frag_pv v, struct slice *s)
 	s->recorded = list->count;
 	s->dense = true;
 	t->fold_from = SIZE_MAX; /* late records stay apart */
-	for (uint32_t i = 0, known = 0; i < list->count; i++) {
-		if (i == known)
-			known = frag_pickle_to_records(t->pickle, list, i);
-		record = list->items[i];
-		if (FRAG_UNLIKELY(i >= known)) {
-			FRAG_TRY(frag_torch_entry(t, list->items[i], i, &record));
-			known = i + 1;
-		}
+	for (uint32_t i = 0; i < list->count; i++) {
+		FRAG_TRY(frag_torch_entry(t, list->items[i], i, &record));
 		if (expected != UINT32_MAX) {
 			/* the completion that was folded into the request before it */
 			if (record != expected)

@@ -31,6 +31,7 @@ struct entry {
 };
 
 struct reader {
+	struct frag_log log; /* first: see read_lines */
 	struct allocator *allocators;
 	size_t allocators_count, allocators_cap;
 	struct frag_addr_map by_ref;
@@ -176,9 +177,9 @@ static int read_make(struct reader *r, const struct line *l, struct frag_err *er
 	return 0;
 }
 
-static int read_object(void *ctx, const json_t *o, uint64_t line, struct frag_err *err)
+static int read_object(struct frag_log *log, const json_t *o, uint64_t line, struct frag_err *err)
 {
-	struct reader *r = ctx;
+	struct reader *r = (struct reader *)log;
 	struct line l;
 
 	if (!read_forms(o, &l))
@@ -239,9 +240,11 @@ static int judge(struct reader *r, struct frag_err *err)
 	return 0;
 }
 
-static int hand_over(struct reader *r, struct frag_log *log, struct frag_err *err)
+static int read_lines(struct frag_log *log, struct frag_err *err)
 {
-	FRAG_TRY(judge(r, err));
+	struct reader *r = (struct reader *)log;
+
+	FRAG_TRY(frag_log_json_lines(log, read_object, err) ?: judge(r, err));
 	for (size_t i = 0; i < r->entries_count; i++) {
 		const struct allocator *a = &r->allocators[r->entries[i].allocator];
 
@@ -254,14 +257,9 @@ static int hand_over(struct reader *r, struct frag_log *log, struct frag_err *er
 static int read_umpire(struct frag_input *in, const char *options, struct frag_trace **out,
 		       struct frag_err *err)
 {
-	struct reader r = { 0 };
-	FRAG_AUTO(frag_log_release) struct frag_log log = { 0 };
-	int rc;
+	struct reader r = { .log.lines.in = in };
+	int rc = frag_log_read(&r.log, "umpire", options, read_lines, out, err);
 
-	FRAG_TRY(frag_log_init(&log, "line", options, err));
-	rc = frag_log_json_lines(in, read_object, &r, err) ?: hand_over(&r, &log, err);
-	if (!rc)
-		rc = frag_log_finish(&log, "umpire", out, err);
 	FRAG_FREE(r.allocators, r.entries);
 	frag_addr_map_release(&r.by_ref);
 	return rc;

@@ -6,7 +6,6 @@
  */
 #include <frag/torch.h>
 
-#include "trace/pages.h"
 #include "torch_parts.h"
 
 /* All keys of entries lie below it. */
@@ -48,65 +47,69 @@ static inline bool is_entry_key(frag_pv key)
 	return frag_pv_tag(key) == FRAG_PV_STR && key >> 3 < ENTRY_KEYS;
 }
 
-/* 1: the entry of a row; 0: a value of the wrong kind; or an error. */
-static int entry_of(struct frag_torch *t, const frag_pv *v, struct frag_raw_entry *e)
-{
-	uint64_t n[COL_TIME + 1], word = v[COL_ACTION] >> 3;
-
-	for (unsigned c = 0; c <= COL_TIME; c++) {
-		n[c] = v[c] >> 3;
-		if (FRAG_UNLIKELY(v[c] & (1ull << 63 | 7)) &&
-		    !frag_pickle_u64(t->pickle, v[c], &n[c]))
-			return 0;
-	}
-	if (frag_pv_tag(v[COL_ACTION]) != FRAG_PV_STR)
-		return 0;
-	*e = (struct frag_raw_entry){ .addr = n[COL_ADDR],
-				      .bytes = n[COL_SIZE],
-				      .when = FRAG_RAW_WHEN(
-					      FRAG_MIN(n[COL_TIME], FRAG_RAW_TIME_MAX),
-					      word < FRAG_W_COUNT ? actions[word] : FRAG_RAW_OTHER),
-				      .pool = FRAG_RAW_NO_POOL };
-	if (frag_pv_tag(v[COL_FRAMES]) == FRAG_PV_LIST) {
-		e->stack = frag_pv_index(v[COL_FRAMES]) + 1;
-		t->has_stacks = true;
-	}
-	FRAG_TRY(frag_torch_stream(t, n[COL_STREAM], &e->stream));
-	if (v[COL_POOL] != FRAG_PV_NONE)
-		FRAG_TRY(frag_torch_pool(t, v[COL_POOL], &e->pool));
-	return 1;
-}
-
-/* A completion that belongs to the request before it? Two dicts, one record. */
-static inline bool folds(const struct frag_torch *t, const struct frag_raw_entry *e)
-{
-	const struct frag_raw_entry *before;
-
-	if (e->action != FRAG_RAW_FREE_COMPLETED || t->entries_count <= t->fold_from)
-		return false;
-	before = &t->entries[t->entries_count - 1];
-	return before->action == FRAG_RAW_FREE_REQUESTED && before->addr == e->addr &&
-	       before->stream == e->stream;
-}
-
-static int grow_entries(struct frag_torch *t)
+/* Room for n more entries. */
+static int grow_entries(struct frag_torch *t, unsigned n)
 {
 	size_t cap = t->entries_cap ? t->entries_cap * 2 : 1024;
-	struct frag_raw_entry *entries =
-		frag_pages_grow(t->entries, t->entries_cap, cap, sizeof(*entries));
+	struct frag_raw_entry *entries;
 
+	if (FRAG_LIKELY(t->entries_count + n <= t->entries_cap))
+		return 0;
+	if (cap > RECORD_MAX)
+		return frag_fail(t->err, FRAG_EINPUT, "more than %u entries", RECORD_MAX);
+	entries = frag_host_realloc(t->entries, cap, sizeof(*entries));
 	FRAG_CHECK_ALLOC(entries, "entries", t->err);
 	t->entries = entries;
 	t->entries_cap = cap;
 	return 0;
 }
 
+/* 1: the entry of a row is added; 0: a value of the wrong kind; or an error. pre: there is room. A
+ * completion that belongs to the request before it is written, but not counted: two dicts, one
+ * record, and no branch depends on what the program does next. */
+static inline int take_row(struct frag_torch *t, const frag_pv *v, uint32_t *record)
+{
+	struct frag_raw_entry *e = &t->entries[t->entries_count];
+	uint64_t n[COL_TIME + 1], word = v[COL_ACTION] >> 3, folds = 0;
+	unsigned action = word < FRAG_W_COUNT ? actions[word] : FRAG_RAW_OTHER;
+
+	_Static_assert(FRAG_PV_INT == 0, "any other tag has a bit set");
+	_Static_assert(FRAG_RAW_FREE_REQUESTED - FRAG_RAW_FREE == 1, "one less is both");
+	for (unsigned c = 0; c <= COL_TIME; c++) {
+		n[c] = v[c] >> 3;
+		if (FRAG_UNLIKELY(v[c] & (1ull << 63 | 7)) &&
+		    !frag_pickle_u64(t->pickle, v[c], &n[c]))
+			return 0;
+	}
+	if (FRAG_UNLIKELY(frag_pv_tag(v[COL_ACTION]) != FRAG_PV_STR))
+		return 0;
+	*e = (struct frag_raw_entry){ .addr = n[COL_ADDR],
+				      .bytes = n[COL_SIZE],
+				      .when = FRAG_RAW_WHEN(
+					      FRAG_MIN(n[COL_TIME], FRAG_RAW_TIME_MAX), action),
+				      .pool = FRAG_RAW_NO_POOL };
+	if (FRAG_UNLIKELY(frag_pv_tag(v[COL_FRAMES]) == FRAG_PV_LIST)) {
+		e->stack = frag_pv_index(v[COL_FRAMES]) + 1;
+		t->has_stacks = true;
+	}
+	FRAG_TRY(frag_torch_stream(t, n[COL_STREAM], &e->stream));
+	if (v[COL_POOL] != FRAG_PV_NONE)
+		FRAG_TRY(frag_torch_pool(t, v[COL_POOL], &e->pool));
+	if (FRAG_LIKELY(t->entries_count > t->fold_from))
+		folds = (action == FRAG_RAW_FREE_COMPLETED) &
+			(e[-1].action == FRAG_RAW_FREE_REQUESTED) & (e[-1].addr == e->addr) &
+			(e[-1].stream == e->stream);
+	if (FRAG_LIKELY(t->entries_count > 0))
+		e[-1].when -= folds << FRAG_RAW_TIME_BITS;
+	t->entries_count += !folds;
+	*record = (uint32_t)t->entries_count - 1;
+	return 1;
+}
+
 static int take_entry(void *ctx, const frag_pv *pairs, size_t n, uint32_t *record)
 {
 	struct frag_torch *t = ctx;
 	struct frag_row row = empty_row;
-	struct frag_raw_entry e;
-	int rc;
 
 	for (size_t i = 0; i < n; i++)
 		if (is_entry_key(pairs[2 * i]))
@@ -115,22 +118,8 @@ static int take_entry(void *ctx, const frag_pv *pairs, size_t n, uint32_t *recor
 		return 0;
 	if (FRAG_UNLIKELY(!t->entries_count))
 		frag_torch_note(&t->seen, FRAG_TORCH_OF_ENTRY, pairs, n);
-	rc = entry_of(t, row.v, &e);
-	if (rc != 1)
-		return rc;
-	if (folds(t, &e)) {
-		t->entries[t->entries_count - 1].action = FRAG_RAW_FREE;
-		*record = (uint32_t)t->entries_count - 1;
-		return 1;
-	}
-	if (FRAG_UNLIKELY(t->entries_count == t->entries_cap)) {
-		if (t->entries_count == RECORD_MAX)
-			return frag_fail(t->err, FRAG_EINPUT, "more than %u entries", RECORD_MAX);
-		FRAG_TRY(grow_entries(t));
-	}
-	*record = (uint32_t)t->entries_count;
-	t->entries[t->entries_count++] = e;
-	return 1;
+	FRAG_TRY(grow_entries(t, 1));
+	return take_row(t, row.v, record);
 }
 
 /* ---- entries of a known shape ----------------------------------------------------- */
@@ -154,88 +143,18 @@ static bool shape(const frag_pv *pairs, size_t n, uint8_t *column, struct frag_r
 	return seen & 1u << FRAG_W_ACTION && !(seen & 1u << FRAG_W_DEVICE_FREE);
 }
 
-/* Can `take` handle it? All integers, none negative. */
-static inline bool row_fits(const frag_pv *v)
-{
-	_Static_assert(FRAG_PV_INT == 0, "any other tag has a bit set");
-	return !((v[COL_ADDR] | v[COL_SIZE] | v[COL_STREAM] | v[COL_TIME]) & (1ull << 63 | 7)) &&
-	       frag_pv_tag(v[COL_ACTION]) == FRAG_PV_STR;
-}
-
-/* Fields of an entry that show whether the next one completes it. */
-struct tail {
-	frag_pv addr;
-	unsigned stream, action;
-};
-
-static struct tail tail_of(const struct frag_torch *t)
-{
-	const struct frag_raw_entry *e = &t->entries[t->entries_count - 1];
-
-	/* rows hold small integers only: this address is left to the slow path */
-	return (struct tail){ .addr = e->addr << 3 | FRAG_PV_INT,
-			      .stream = e->stream,
-			      .action = e->addr >> 60 ? FRAG_RAW_OTHER : (unsigned)e->action };
-}
-
-/* The same as take_entry. A completion that folds into the request before it is
- * written, but not counted: no branch depends on what the program does next, and no row waits for
- * the previous one to be written. */
 static int take_rows(void *ctx, const struct frag_row *rows, unsigned n, uint32_t *records)
 {
 	struct frag_torch *t = ctx;
-	uint16_t stream = 0, pool = FRAG_RAW_NO_POOL;
-	frag_pv pool_value = FRAG_PV_NONE, stream_value = FRAG_PV_NONE;
-	uint32_t stacks = 0, next = (uint32_t)t->entries_count;
-	struct tail before;
-	unsigned i;
 
-	_Static_assert(FRAG_RAW_FREE_REQUESTED - FRAG_RAW_FREE == 1, "one less is both");
-	if (!t->entries_count)
-		return 0;
-	n = (unsigned)FRAG_MIN(n, t->entries_cap - t->entries_count);
-	before = tail_of(t);
-	for (i = 0; i < n; i++) {
-		const frag_pv *v = rows[i].v;
-		struct frag_raw_entry *e = &t->entries[next];
-		uint64_t word = v[COL_ACTION] >> 3;
-		unsigned action = word < FRAG_W_COUNT ? actions[word] : FRAG_RAW_OTHER;
-		uint32_t stack = 0;
-		uint64_t folds;
+	FRAG_TRY(grow_entries(t, n));
+	for (unsigned i = 0; i < n; i++) {
+		int rc = take_row(t, rows[i].v, &records[i]);
 
-		if (FRAG_UNLIKELY(!row_fits(v)))
-			break;
-		if (FRAG_UNLIKELY(v[COL_STREAM] != stream_value)) {
-			stream_value = v[COL_STREAM];
-			FRAG_TRY(frag_torch_stream(t, stream_value >> 3, &stream));
-		}
-		if (FRAG_UNLIKELY(v[COL_POOL] != pool_value)) {
-			pool_value = v[COL_POOL];
-			pool = FRAG_RAW_NO_POOL;
-			if (pool_value != FRAG_PV_NONE)
-				FRAG_TRY(frag_torch_pool(t, pool_value, &pool));
-		}
-		if (FRAG_UNLIKELY(frag_pv_tag(v[COL_FRAMES]) == FRAG_PV_LIST))
-			stacks |= stack = frag_pv_index(v[COL_FRAMES]) + 1;
-		*e = (struct frag_raw_entry){ .addr = v[COL_ADDR] >> 3,
-					      .bytes = v[COL_SIZE] >> 3,
-					      .when = FRAG_RAW_WHEN(
-						      FRAG_MIN(v[COL_TIME] >> 3, FRAG_RAW_TIME_MAX),
-						      action),
-					      .stack = stack,
-					      .stream = stream,
-					      .pool = pool };
-		folds = (action == FRAG_RAW_FREE_COMPLETED) &
-			(before.action == FRAG_RAW_FREE_REQUESTED) & (before.addr == v[COL_ADDR]) &
-			(before.stream == stream);
-		e[-1].when -= folds << FRAG_RAW_TIME_BITS;
-		next += !folds;
-		records[i] = next - 1;
-		before = (struct tail){ v[COL_ADDR], stream, action };
+		if (FRAG_UNLIKELY(rc != 1))
+			return rc ? rc : (int)i;
 	}
-	t->entries_count = next;
-	t->has_stacks |= stacks != 0;
-	return (int)i;
+	return (int)n;
 }
 
 const struct frag_record_ops frag_torch_records = { take_entry, shape, take_rows };

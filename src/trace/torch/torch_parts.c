@@ -128,25 +128,44 @@ static uint32_t get_word(const struct frag_pickle_node *node, uint32_t key)
 	return frag_pv_tag(v) == FRAG_PV_STR ? frag_pv_index(v) : 0;
 }
 
-static int twice(struct frag_torch *t, const char *what)
+/* A dict that is visited once; `what`: for messages. */
+static int visit(struct frag_torch *t, frag_pv v, const char *what,
+		 const struct frag_pickle_node **node)
 {
-	return frag_fail(t->err, FRAG_EINPUT, "%s is listed twice", what);
+	*node = frag_pickle_node(t->pickle, v);
+	if (!*node)
+		return frag_fail(t->err, FRAG_EINPUT, "%s is not a dict", what);
+	return frag_pickle_note(t->pickle, v, 1)
+		       ? frag_fail(t->err, FRAG_EINPUT, "%s is listed twice", what)
+		       : 0;
+}
+
+/* A list that is visited once; 0 items for what is none. */
+static int visit_list(struct frag_torch *t, frag_pv v, const char *what,
+		      struct frag_pickle_list *out)
+{
+	struct frag_pickle_list *list = frag_pickle_list(t->pickle, v);
+
+	*out = (struct frag_pickle_list){ 0 };
+	if (!list)
+		return 0;
+	if (list->note && list->count)
+		return frag_fail(t->err, FRAG_EINPUT, "%s is listed twice", what);
+	list->note = 1;
+	*out = *list;
+	return 0;
 }
 
 /* ---- segments ------------------------------------------------------------------- */
 
 static int read_block(struct frag_torch *t, frag_pv v, frag_addr_t addr)
 {
-	const struct frag_pickle_node *node = frag_pickle_node(t->pickle, v);
 	struct frag_final_block *b;
 	const struct frag_pickle_list *history;
-	const struct frag_pickle_node *newest;
+	const struct frag_pickle_node *node, *newest;
 	uint32_t state;
 
-	if (!node)
-		return frag_fail(t->err, FRAG_EINPUT, "a block of the segments is not a dict");
-	if (frag_pickle_note(t->pickle, v, 1))
-		return twice(t, "a block");
+	FRAG_TRY(visit(t, v, "a block of the segments", &node));
 	FRAG_TRY(FRAG_GROW(t->blocks, t->blocks_count, t->blocks_cap, "blocks", t->err));
 	b = &t->blocks[t->blocks_count++];
 	b->addr = get_u64(t, node, FRAG_W_ADDRESS, addr);
@@ -169,19 +188,15 @@ static int read_block(struct frag_torch *t, frag_pv v, frag_addr_t addr)
 
 static int read_blocks(struct frag_torch *t, frag_pv v, struct frag_raw_segment *s)
 {
-	struct frag_pickle_list *list = frag_pickle_list(t->pickle, v);
+	struct frag_pickle_list list;
 	frag_addr_t next = s->addr;
 
 	s->first_block = (uint32_t)t->blocks_count;
-	if (!list)
-		return 0;
-	if (list->note && list->count)
-		return twice(t, "a list of blocks");
-	list->note = 1;
-	for (uint32_t i = 0; i < list->count; i++) {
+	FRAG_TRY(visit_list(t, v, "a list of blocks", &list));
+	for (uint32_t i = 0; i < list.count; i++) {
 		const struct frag_final_block *b;
 
-		FRAG_TRY(read_block(t, list->items[i], next));
+		FRAG_TRY(read_block(t, list.items[i], next));
 		b = &t->blocks[t->blocks_count - 1];
 		if (b->addr != next || b->bytes > s->addr + s->bytes - next)
 			return frag_fail(t->err, FRAG_EINPUT,
@@ -190,7 +205,7 @@ static int read_blocks(struct frag_torch *t, frag_pv v, struct frag_raw_segment 
 					 (unsigned long long)s->addr, (unsigned long long)b->addr);
 		next += b->bytes;
 	}
-	s->blocks_count = list->count;
+	s->blocks_count = list.count;
 	return 0;
 }
 
@@ -205,15 +220,11 @@ static uint64_t get_device(struct frag_torch *t, const struct frag_pickle_node *
 
 static int read_segment(struct frag_torch *t, frag_pv v)
 {
-	const struct frag_pickle_node *node = frag_pickle_node(t->pickle, v);
+	const struct frag_pickle_node *node;
 	struct frag_raw_segment s = { 0 };
 	uint64_t device;
-	frag_pv flag;
 
-	if (!node)
-		return frag_fail(t->err, FRAG_EINPUT, "a segment is not a dict");
-	if (frag_pickle_note(t->pickle, v, 1))
-		return twice(t, "a segment");
+	FRAG_TRY(visit(t, v, "a segment", &node));
 	device = get_device(t, node);
 	s.addr = get_u64(t, node, FRAG_W_ADDRESS, UINT64_MAX);
 	s.bytes = get_u64(t, node, FRAG_W_TOTAL_SIZE, 0);
@@ -231,8 +242,7 @@ static int read_segment(struct frag_torch *t, frag_pv v)
 	s.small = get_word(node, FRAG_W_SEGMENT_TYPE)
 			  ? get_word(node, FRAG_W_SEGMENT_TYPE) == FRAG_W_SMALL
 			  : s.bytes == FRAG_PAGE;
-	flag = frag_node_get(node, FRAG_W_IS_EXPANDABLE);
-	s.expandable = flag == FRAG_PV_TRUE;
+	s.expandable = frag_node_get(node, FRAG_W_IS_EXPANDABLE) == FRAG_PV_TRUE;
 	FRAG_TRY(read_blocks(t, frag_node_get(node, FRAG_W_BLOCKS), &s));
 	FRAG_TRY(FRAG_GROW(t->segments, t->segments_count, t->segments_cap, "segments", t->err));
 	s.device = (uint32_t)device;
@@ -307,15 +317,12 @@ int frag_torch_read_settings(struct frag_torch *t, frag_pv v)
 
 static int read_mark(struct frag_torch *t, frag_pv v)
 {
-	const struct frag_pickle_node *node = frag_pickle_node(t->pickle, v);
+	const struct frag_pickle_node *node;
 	struct frag_torch_mark m = { 0 };
 	const char *name;
 	uint32_t stage;
 
-	if (!node)
-		return frag_fail(t->err, FRAG_EINPUT, "an annotation is not a dict");
-	if (frag_pickle_note(t->pickle, v, 1))
-		return twice(t, "an annotation");
+	FRAG_TRY(visit(t, v, "an annotation", &node));
 	name = frag_pickle_text(t->pickle, frag_node_get(node, FRAG_W_NAME), NULL);
 	stage = get_word(node, FRAG_W_STAGE);
 	m.mark.time_us = get_u64(t, node, FRAG_W_TIME_US, 0);
@@ -333,15 +340,12 @@ static int read_mark(struct frag_torch *t, frag_pv v)
 
 int frag_torch_read_marks(struct frag_torch *t, frag_pv v)
 {
-	struct frag_pickle_list *list = frag_pickle_list(t->pickle, v);
+	struct frag_pickle_list list;
 
-	if (!list) /* older formats have none */
-		return 0;
-	if (list->note && list->count)
-		return twice(t, "the list of annotations");
-	list->note = 1;
-	for (uint32_t i = 0; i < list->count; i++)
-		FRAG_TRY(read_mark(t, list->items[i]));
+	/* older formats have none */
+	FRAG_TRY(visit_list(t, v, "the list of annotations", &list));
+	for (uint32_t i = 0; i < list.count; i++)
+		FRAG_TRY(read_mark(t, list.items[i]));
 	return 0;
 }
 

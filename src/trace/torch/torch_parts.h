@@ -6,7 +6,6 @@
 
 #include "lib/addr_map.h"
 #include "trace/build/build.h"
-#include "trace/stacks.h"
 #include "trace/strings.h"
 #include "trace/trace_options.h"
 #include "unpickle.h"

@@ -119,22 +119,6 @@ uint32_t frag_pickle_record(const struct frag_pickle *p, frag_pv v)
 	return FRAG_DICT_KIND(dict) == FRAG_DICT_RECORD ? FRAG_DICT_INDEX(dict) : UINT32_MAX;
 }
 
-uint32_t frag_pickle_to_records(const struct frag_pickle *p, struct frag_pickle_list *list,
-				uint32_t from)
-{
-	const uint32_t *dicts = p->dicts;
-	uint32_t *items = list->items, n = list->count, i;
-
-	for (i = from; i < n && frag_pv_tag(items[i]) == FRAG_PV_DICT; i++) {
-		uint32_t dict = dicts[frag_pv_index(items[i])];
-
-		if (FRAG_DICT_KIND(dict) != FRAG_DICT_RECORD)
-			break;
-		items[i] = FRAG_DICT_INDEX(dict);
-	}
-	return i;
-}
-
 frag_pv frag_node_get(const struct frag_pickle_node *node, uint32_t key)
 {
 	for (size_t i = node->count; i-- > 0;)

@@ -102,10 +102,6 @@ const struct frag_pickle_node *frag_pickle_node(struct frag_pickle *p, frag_pv v
 uint32_t frag_pickle_note(struct frag_pickle *p, frag_pv v, uint32_t note);
 /* Record number of a dict that became one, else UINT32_MAX. */
 uint32_t frag_pickle_record(const struct frag_pickle *p, frag_pv v);
-/* Turns items of a list into record numbers, in place, from item `from` up to the first that is not
- * a record. Returns the index of that item. */
-uint32_t frag_pickle_to_records(const struct frag_pickle *p, struct frag_pickle_list *list,
-				uint32_t from);
 /* Value of the last pair with that key, FRAG_PV_HOLE if the key is absent. O(pairs). */
 frag_pv frag_node_get(const struct frag_pickle_node *node, uint32_t key);
 

@@ -46,7 +46,7 @@ struct frag_big {
 #define FRAG_TEMPLATE_BYTES 200u /* of a sample */
 #define FRAG_TEMPLATE_PAIRS 16u
 #define FRAG_TEMPLATE_PARTS (FRAG_TEMPLATE_PAIRS + 1)
-#define FRAG_TEMPLATE_LANES (FRAG_TEMPLATE_BYTES / 16 + 8 + FRAG_TEMPLATE_PARTS)
+#define FRAG_TEMPLATE_LANES (FRAG_TEMPLATE_BYTES / 16 + FRAG_TEMPLATE_PARTS)
 #define FRAG_TEMPLATE_MEMO 16u
 #define FRAG_TEMPLATE_NONE UINT8_MAX
 #define FRAG_TEMPLATE_ROWS 64u /* matched before they are stored */
@@ -70,23 +70,14 @@ struct frag_template_part {
 	uint8_t numbers, refs;
 	uint8_t then; /* column of the value of any width that follows, or NONE */
 };
-/* Templates for which the matcher has code without loops: a part of 2 lanes with a number and a
- * reference, a value of any width, a part with two numbers. */
-enum frag_template_kind {
-	FRAG_TEMPLATE_ANY,
-	FRAG_TEMPLATE_SMALL,  /* that part: 2 lanes */
-	FRAG_TEMPLATE_MEDIUM, /* 3 lanes, a reference */
-	FRAG_TEMPLATE_LARGE,  /* 4 lanes, 2 references */
-};
 struct frag_template {
 	unsigned parts_count; /* 0: not in use */
-	enum frag_template_kind kind;
 	unsigned memo_count;
 	struct frag_row row; /* of values that are always the same */
 	struct frag_template_part parts[FRAG_TEMPLATE_PARTS];
 	/* of all parts, in their order */
 	frag_lane bytes[FRAG_TEMPLATE_LANES], mask[FRAG_TEMPLATE_LANES];
-	struct frag_template_field numbers[FRAG_TEMPLATE_PAIRS], refs[FRAG_TEMPLATE_PAIRS + 2];
+	struct frag_template_field numbers[FRAG_TEMPLATE_PAIRS], refs[FRAG_TEMPLATE_PAIRS];
 	uint32_t memo[FRAG_TEMPLATE_MEMO]; /* what is appended to the memo; HOLE: the dict */
 	uint8_t next;			   /* the template that came next the last time */
 	/* what it was compiled from */

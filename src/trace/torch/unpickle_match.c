@@ -30,12 +30,12 @@ static inline frag_pv remembered(const struct matcher *m, uint64_t index)
 	return FRAG_LIKELY(index < m->memo_count) ? m->memo[index] : FRAG_PV_HOLE;
 }
 
-/* A value in a way that is rare. */
-static bool rare_value(const struct matcher *m, const unsigned char **cur, frag_pv *v)
+/* A value of any width. */
+static inline bool any_value(const struct matcher *m, const unsigned char **cur, frag_pv *v)
 {
 	const unsigned char *b = *cur;
 
-	if (frag_pickle_is_number(*b))
+	if (FRAG_LIKELY(frag_pickle_is_number(*b)))
 		return frag_pickle_number(*b, b + 1, cur, v);
 	if (*b != 'h' && *b != 'j')
 		return false;
@@ -44,122 +44,42 @@ static bool rare_value(const struct matcher *m, const unsigned char **cur, frag_
 	return *v != FRAG_PV_HOLE;
 }
 
-/* A value of any width. Sizes come in all widths, so there is no branch on the width. */
-static inline bool any_value(const struct matcher *m, const unsigned char **cur, frag_pv *v)
-{
-	static const uint32_t masks[4] = { UINT8_MAX, UINT16_MAX, INT32_MAX, 0 };
-	const unsigned char *b = *cur;
-	unsigned width = b[0] == 'K' ? 0 : b[0] == 'M' ? 1 : b[0] == 'J' ? 2 : 3;
-	uint32_t bits = frag_le32(b + 1);
-
-	if (b[0] == 0x8a && b[1] - 1u < 7) { /* LONG1: addresses, times, handles */
-		uint64_t wide = frag_le64(b + 2) << (64 - 8 * b[1]);
-
-		*v = wide >> (64 - 8 * b[1]) << 3 | FRAG_PV_INT;
-		*cur = b + 2 + b[1];
-		return !(wide >> 63); /* negative: nothing of an entry is */
-	}
-	if (FRAG_UNLIKELY(width == 3 || (width == 2 && bits > INT32_MAX)))
-		return rare_value(m, cur, v);
-	*v = (frag_pv)(bits & masks[width]) << 3 | FRAG_PV_INT;
-	*cur = b + 1 + (1u << width);
-	return true;
-}
-
-/* ---- a part ------------------------------------------------------------------------ */
-
-/* How much of a template's a part has: constants where there is code for its kind. */
-struct extent {
-	unsigned lanes, numbers, refs;
-};
-
-/* Fills the values in; false: it is not like the part. */
-static inline __attribute__((always_inline)) bool
-match_part(const struct matcher *m, const unsigned char *cur, const frag_lane *bytes,
-	   const frag_lane *mask, const struct frag_template_field *n,
-	   const struct frag_template_field *r, struct extent has, struct frag_row *row)
-{
-	frag_lane differs = { 0 };
-	uint64_t wrong;
-
-	for (unsigned i = 0; i < has.lanes; i++)
-		differs |= (load_lane(cur + i * sizeof(frag_lane)) & mask[i]) ^ bytes[i];
-	wrong = differs[0] | differs[1];
-	for (unsigned i = 0; i < has.numbers; i++) {
-		uint64_t bits = frag_le64(cur + n[i].at) & n[i].mask;
-
-		wrong |= bits & n[i].negative;
-		row->v[n[i].column] = bits << 3 | FRAG_PV_INT; /* of 56 bits at most */
-	}
-	if (FRAG_UNLIKELY(wrong))
-		return false;
-	for (unsigned i = 0; i < has.refs; i++) {
-		frag_pv v = remembered(m, frag_le64(cur + r[i].at) & r[i].mask);
-
-		if (FRAG_UNLIKELY(v == FRAG_PV_HOLE))
-			return false;
-		row->v[r[i].column] = v;
-	}
-	return true;
-}
-
-/* ---- a dict ------------------------------------------------------------------------ */
-
 /* Fills the row. Returns the end of the dict, or NULL if it does not match the template. pre: the
  * bytes of the longest dict are readable at cur. */
-static const unsigned char *match_any(const struct matcher *m, const struct frag_template *t,
-				      const unsigned char *cur, struct frag_row *row)
+static const unsigned char *match(const struct matcher *m, const struct frag_template *t,
+				  const unsigned char *cur, struct frag_row *row)
 {
 	const struct frag_template_field *n = t->numbers, *r = t->refs;
 	const frag_lane *bytes = t->bytes, *mask = t->mask;
 
 	for (const struct frag_template_part *part = t->parts;; part++) {
-		struct extent has = { part->lanes, part->numbers, part->refs };
+		const struct frag_template_field *end = n + part->numbers;
+		frag_lane differs = { 0 };
+		uint64_t wrong;
 
-		if (!match_part(m, cur, bytes, mask, n, r, has, row))
+		for (unsigned i = 0; i < part->lanes; i++)
+			differs |= (load_lane(cur + i * sizeof(frag_lane)) & *mask++) ^ *bytes++;
+		wrong = differs[0] | differs[1];
+		for (; n < end; n++) {
+			uint64_t bits = frag_le64(cur + n->at) & n->mask;
+
+			wrong |= bits & n->negative;
+			row->v[n->column] = bits << 3 | FRAG_PV_INT; /* of 56 bits at most */
+		}
+		if (FRAG_UNLIKELY(wrong))
 			return NULL;
+		for (end = r + part->refs; r < end; r++) {
+			frag_pv v = remembered(m, frag_le64(cur + r->at) & r->mask);
+
+			if (FRAG_UNLIKELY(v == FRAG_PV_HOLE))
+				return NULL;
+			row->v[r->column] = v;
+		}
 		cur += part->len;
 		if (part->then == FRAG_TEMPLATE_NONE)
 			return cur;
 		if (FRAG_UNLIKELY(!any_value(m, &cur, &row->v[part->then])))
 			return NULL;
-		bytes += part->lanes;
-		mask += part->lanes;
-		n += part->numbers;
-		r += part->refs;
-	}
-}
-
-/* The same for templates of the other kinds: enum frag_template_kind. */
-static inline __attribute__((always_inline)) const unsigned char *
-match_two(const struct matcher *m, const struct frag_template *t, const unsigned char *cur,
-	  unsigned lanes, unsigned refs, struct frag_row *row)
-{
-	if (!match_part(m, cur, t->bytes, t->mask, t->numbers, t->refs, (struct extent){ 2, 1, 1 },
-			row))
-		return NULL;
-	cur += t->parts[0].len;
-	if (FRAG_UNLIKELY(!any_value(m, &cur, &row->v[t->parts[0].then])))
-		return NULL;
-	if (!match_part(m, cur, t->bytes + 2, t->mask + 2, t->numbers + 1, t->refs + 1,
-			(struct extent){ lanes, 2, refs }, row))
-		return NULL;
-	return cur + t->parts[1].len;
-}
-
-static inline __attribute__((always_inline)) const unsigned char *
-match(const struct matcher *m, enum frag_template_kind kind, const struct frag_template *t,
-      const unsigned char *cur, struct frag_row *row)
-{
-	switch (kind) {
-	case FRAG_TEMPLATE_SMALL:
-		return match_two(m, t, cur, 2, 0, row);
-	case FRAG_TEMPLATE_MEDIUM:
-		return match_two(m, t, cur, 3, 1, row);
-	case FRAG_TEMPLATE_LARGE:
-		return match_two(m, t, cur, 4, 2, row);
-	default:
-		return match_any(m, t, cur, row);
 	}
 }
 
@@ -188,47 +108,25 @@ void frag_template_release(struct frag_pickle *p)
 	p->templates.batch = NULL;
 }
 
-static inline __attribute__((always_inline)) void
-match_kind(const struct matcher *m, enum frag_template_kind kind, const struct frag_templates *ts,
-	   unsigned number, const unsigned char *at, unsigned most, struct frag_pickle_batch *b)
+/* Dicts like template `number` that follow each other from `at` on, at most `most`. */
+static void match_many(const struct matcher *m, const struct frag_templates *ts, unsigned number,
+		       const unsigned char *at, unsigned most, struct frag_pickle_batch *b)
 {
 	const struct frag_template *t = &ts->list[number];
 	unsigned n = 0;
 
 	b->at[0] = at;
-	while (n < most && at < m->safe) {
+	while (t->parts_count && n < most && at < m->safe) {
 		if (FRAG_UNLIKELY(b->of[n] != number)) {
 			b->rows[n] = t->row;
 			b->of[n] = (uint8_t)number;
 		}
-		at = match(m, kind, t, at, &b->rows[n]);
+		at = match(m, t, at, &b->rows[n]);
 		if (!at)
 			break;
 		b->at[++n] = at;
 	}
 	b->count = n;
-}
-
-/* Dicts like template `number` that follow each other from `at` on, at most `most`. */
-static void match_many(const struct matcher *m, const struct frag_templates *ts, unsigned number,
-		       const unsigned char *at, unsigned most, struct frag_pickle_batch *b)
-{
-	b->count = 0;
-	if (FRAG_UNLIKELY(!ts->list[number].parts_count))
-		return;
-	switch (ts->list[number].kind) {
-	case FRAG_TEMPLATE_SMALL:
-		match_kind(m, FRAG_TEMPLATE_SMALL, ts, number, at, most, b);
-		break;
-	case FRAG_TEMPLATE_MEDIUM:
-		match_kind(m, FRAG_TEMPLATE_MEDIUM, ts, number, at, most, b);
-		break;
-	case FRAG_TEMPLATE_LARGE:
-		match_kind(m, FRAG_TEMPLATE_LARGE, ts, number, at, most, b);
-		break;
-	default:
-		match_kind(m, FRAG_TEMPLATE_ANY, ts, number, at, most, b);
-	}
 }
 
 /* By the template expected after the last one, else any that fits. */

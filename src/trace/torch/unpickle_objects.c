@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values of the pickle machine: errors, numbers, texts, lists, tuples, dicts. */
-#include "trace/pages.h"
 #include "unpickle_internal.h"
 
 #include <string.h>
@@ -78,7 +77,7 @@ int frag_pickle_grow(struct frag_pickle *p, void *array_ptr, size_t *cap, size_t
 	if (want > FRAG_PICKLE_OBJECTS_MAX)
 		return frag_pickle_broken(p, "implausibly many objects");
 	memcpy(&old, array_ptr, sizeof(old));
-	new = frag_pages_grow(old, *cap, want, unit);
+	new = frag_host_realloc(old, want, unit);
 	FRAG_CHECK_ALLOC(new, "pickle", p->err);
 	memcpy(array_ptr, &new, sizeof(new));
 	*cap = want;
@@ -220,7 +219,7 @@ static int grow_items(struct frag_pickle *p, struct frag_pickle_list *l, size_t 
 
 	if (cap > UINT32_MAX)
 		return frag_pickle_broken(p, "implausibly long list");
-	more = frag_pages_grow(l->items, l->cap, cap, sizeof(*more));
+	more = frag_host_realloc(l->items, cap, sizeof(*more));
 	FRAG_CHECK_ALLOC(more, "pickle list", p->err);
 	l->items = more;
 	l->cap = (uint32_t)cap;

@@ -7,7 +7,6 @@
  * enough readable bytes for one item follow the window (input.h). Position and stack top are local
  * variables: in memory, each opcode would wait for the store of the previous one.
  */
-#include "trace/pages.h"
 #include "unpickle_internal.h"
 
 #define ITEM_MAX 512u /* no hot opcode takes more bytes than this */
@@ -53,7 +52,7 @@ static int grow_memo(struct frag_pickle *p, size_t index)
 		return 0;
 	FRAG_TRY(frag_pickle_believe(p, index, 3));
 	cap = FRAG_MAX(cap ? cap * 2 : 4096, index + 1);
-	memo = frag_pages_grow(p->memo, (size_t)(p->memo_end - p->memo), cap, sizeof(*memo));
+	memo = frag_host_realloc(p->memo, cap, sizeof(*memo));
 	FRAG_CHECK_ALLOC(memo, "pickle memo", p->err);
 	p->memo = memo;
 	p->memo_top = memo + n;

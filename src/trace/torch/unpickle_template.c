@@ -143,33 +143,6 @@ static void close_part(struct compiler *c, unsigned to, unsigned then)
 	memset(c->mask, 0xff, sizeof(c->mask));
 }
 
-/* Pads a part to that many lanes and references, which match anything. */
-static void pad_part(struct compiler *c, unsigned number, unsigned lanes, unsigned refs)
-{
-	struct frag_template_part *part = &c->t->parts[number];
-
-	for (; part->lanes < lanes; part->lanes++, c->lanes++)
-		c->t->bytes[c->lanes] = c->t->mask[c->lanes] = (frag_lane){ 0 };
-	for (; part->refs < refs; part->refs++)
-		c->t->refs[c->refs++] =
-			(struct frag_template_field){ .column = FRAG_COLUMN_UNWANTED };
-}
-
-/* Does specialised code exist for it, once padded? pre: its last part was just closed. */
-static enum frag_template_kind kind_of(const struct frag_template *t)
-{
-	const struct frag_template_part *a = &t->parts[0], *b = &t->parts[1];
-
-	if (t->parts_count != 2 || a->lanes != 2 || a->numbers != 1 || a->refs != 1 ||
-	    b->numbers != 2)
-		return FRAG_TEMPLATE_ANY;
-	if (b->lanes <= 2 && !b->refs)
-		return FRAG_TEMPLATE_SMALL;
-	if (b->lanes <= 3 && b->refs <= 1)
-		return FRAG_TEMPLATE_MEDIUM;
-	return b->lanes <= 4 && b->refs <= 2 ? FRAG_TEMPLATE_LARGE : FRAG_TEMPLATE_ANY;
-}
-
 static void add_field(struct compiler *c, const struct frag_template_value *v)
 {
 	struct frag_template *t = c->t;
@@ -208,9 +181,6 @@ static void compile(struct frag_template *t)
 		c.from = v->at + v->len;
 	}
 	close_part(&c, t->sample_len, FRAG_TEMPLATE_NONE);
-	t->kind = kind_of(t);
-	if (t->kind != FRAG_TEMPLATE_ANY)
-		pad_part(&c, 1, t->kind + 1u, t->kind - 1u);
 }
 
 /* ---- learning ---------------------------------------------------------------------- */

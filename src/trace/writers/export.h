@@ -19,6 +19,7 @@
 #include <frag/replay.h>
 
 #include "recording/target.h"
+#include "replay/run.h"
 #include "trace/events.h"
 
 struct frag_export_job {
@@ -71,5 +72,38 @@ int frag_export_walk(const struct frag_export_job *job, uint32_t dev, frag_told_
 
 /* Text in a JSON string, or a label of OpenMetrics: without the quotes. */
 void frag_export_escaped(FILE *to, const char *text);
+
+/* ---- the heap at a moment ----
+ *
+ * The segments of a replay as they are now, each with its blocks, in the order in which the policy
+ * lists them. A part that is not mapped splits a segment in two, as in PyTorch's lists.
+ *
+ * Ownership: the list is the caller's, zero before the first take, which adds to it; release frees
+ * it.
+ */
+
+struct frag_listed_block {
+	frag_addr_t addr;
+	uint64_t bytes, requested; /* requested: bytes where it is free */
+	uint32_t slot;		   /* FRAG_NO_SLOT: free, or the policy's own */
+	uint8_t state;		   /* enum frag_block_state */
+};
+
+struct frag_listed_segment {
+	frag_addr_t addr;
+	uint64_t bytes;
+	size_t first_block, blocks_count;
+	uint32_t stream; /* index */
+};
+
+struct frag_heap_list {
+	struct frag_listed_segment *segments;
+	struct frag_listed_block *blocks;
+	size_t segments_count, segments_cap, blocks_count, blocks_cap;
+};
+
+/* Errors: FRAG_ENOMEM. */
+int frag_heap_list_take(struct frag_heap_list *list, struct frag_run *run, struct frag_err *err);
+void frag_heap_list_release(struct frag_heap_list *list);
 
 #endif

@@ -9,9 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "heap_list.h"
 #include "pickle_write.h"
-#include "replay/run.h"
 
 /* Segments and blocks of a device at the end. */
 struct finals {

@@ -10,9 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "heap_list.h"
 #include "lib/grow.h"
-#include "trace/input/gzip_check.h"
+#include "trace/input/unpack.h"
 #include "trace/strings.h"
 
 /* ---- a zip of arrays ----

@@ -95,13 +95,18 @@ const KEYS = {
 	n: () => nextMark(1), b: () => nextMark(-1), Escape: () => { ui.sel = null; ui.pinned = false; }, s: () => { ui.sel = ui.sel ? [Math.min(ui.sel[0], ui.at), Math.max(ui.sel[0], ui.at)] : [ui.at, ui.at + 1]; },
 	m: () => { ui.mark = ui.at; ui.other = 'mark'; },
 };
-timeline.canvas.addEventListener('keydown', e => {
-	if (e.ctrlKey || e.metaKey || e.altKey || !KEYS[e.key])
-		return;
-	e.preventDefault();
-	KEYS[e.key]();
-	redraw();
-});
+/* What keys do on a canvas. */
+function onKeys(canvas, keys)
+{
+	canvas.addEventListener('keydown', e => {
+		if (e.ctrlKey || e.metaKey || e.altKey || !keys[e.key])
+			return;
+		e.preventDefault();
+		keys[e.key]();
+		redraw();
+	});
+}
+onKeys(timeline.canvas, KEYS);
 
 let mapHover = 0;
 map.canvas.addEventListener('pointermove', e => {
@@ -126,14 +131,7 @@ map.canvas.addEventListener('wheel', e => {
 		scaleMap(Math.pow(1.0018, -e.deltaY), offset(e, map.canvas)[1]);
 	}
 }, { passive: false });
-map.canvas.addEventListener('keydown', e => {
-	const keys = { '+': () => scaleMap(1.5), '-': () => scaleMap(1 / 1.5), ArrowDown: () => { ui.mapTop += 2; }, ArrowUp: () => { ui.mapTop -= 2; }, ArrowRight: () => nextBlock(1), ArrowLeft: () => nextBlock(-1) };
-	if (keys[e.key]) {
-		e.preventDefault();
-		keys[e.key]();
-		redraw();
-	}
-});
+onKeys(map.canvas, { '+': () => scaleMap(1.5), '-': () => scaleMap(1 / 1.5), ArrowDown: () => { ui.mapTop += 2; }, ArrowUp: () => { ui.mapTop -= 2; }, ArrowRight: () => nextBlock(1), ArrowLeft: () => nextBlock(-1) });
 
 function nextBlock(direction)
 {
@@ -163,16 +161,10 @@ flame.canvas.addEventListener('pointermove', e => {
 		showFrame(node);
 });
 flame.canvas.addEventListener('click', e => onlyFrame(frameAt(e)));
-flame.canvas.addEventListener('keydown', e => {
-	const now = flamePick || flameTop, beside = now?.parent ? kidsOf(now.parent) : [now], at = beside.indexOf(now);
-	const keys = { ArrowDown: () => kidsOf(now)[0], ArrowUp: () => now.parent, ArrowRight: () => beside[at + 1], ArrowLeft: () => beside[at - 1] };
-	if (!now || (!keys[e.key] && e.key !== 'Enter'))
-		return;
-	e.preventDefault();
-	if (e.key === 'Enter')
-		onlyFrame(now);
-	else
-		showFrame(keys[e.key]() || now);
-	redraw();
-});
+const walk = to => () => {
+	const now = flamePick || flameTop;
+	if (now)
+		showFrame(to(now, now.parent ? kidsOf(now.parent) : [now]) || now);
+};
+onKeys(flame.canvas, { ArrowDown: walk(n => kidsOf(n)[0]), ArrowUp: walk(n => n.parent), ArrowRight: walk((n, all) => all[all.indexOf(n) + 1]), ArrowLeft: walk((n, all) => all[all.indexOf(n) - 1]), Enter: () => onlyFrame(flamePick || flameTop) });
 

@@ -11,26 +11,16 @@ function texts(bytes)
 	return names;
 }
 
-/* A tree over the buckets: node i is the extremes of 2i and 2i + 1, bucket b is node leaves + b. */
-function tree(count, rows)
+/* Extremes of the buckets. */
+function buckets(count, rows)
 {
-	let leaves = 1;
-	while (leaves < count)
-		leaves *= 2;
-	const high = SERIES.map(() => new Float64Array(2 * leaves)), low = SERIES.map(() => new Float64Array(2 * leaves).fill(Infinity));
-	for (let s = 0; s < 4; s++) {
-		let last = 0;
-		for (let i = 0; i < count; i++) {
-			last += rows[2 * s].step();
-			high[s][leaves + i] = last;
-			low[s][leaves + i] = last - rows[2 * s + 1].u();
+	const high = SERIES.map(() => new Float64Array(count)), low = SERIES.map(() => new Float64Array(count));
+	for (let s = 0; s < 4; s++)
+		for (let i = 0, last = 0; i < count; i++) {
+			high[s][i] = last += rows[2 * s].step();
+			low[s][i] = last - rows[2 * s + 1].u();
 		}
-		for (let i = leaves - 1; i > 0; i--) {
-			high[s][i] = Math.max(high[s][2 * i], high[s][2 * i + 1]);
-			low[s][i] = Math.min(low[s][2 * i], low[s][2 * i + 1]);
-		}
-	}
-	return { leaves, high, low };
+	return { high, low };
 }
 
 async function openLane(lane, number)
@@ -41,7 +31,7 @@ async function openLane(lane, number)
 	lane.times = [];
 	while (rows[8].more)
 		lane.times.push(rows[8].u());
-	lane.tree = tree(lane.times.length, rows);
+	lane.buckets = buckets(lane.times.length, rows);
 	const losses = columns(await blob(lane.losses))[0], marks = columns(await blob(lane.marks))[0];
 	lane.losses = [];
 	for (let event = 0; losses.more;)
@@ -150,42 +140,22 @@ function columnsOf(of, x0, x1, width)
 	const keep = lane;
 	lane = of;
 	const edges = [], high = SERIES.map(() => new Float64Array(width)), low = SERIES.map(() => new Float64Array(width));
-	const events = eventAt(x1) - eventAt(x0), coarse = events / width >= lane.bucket_events;
-	let exact = coarse;
-	if (!coarse) {
-		exact = true;
-		for (let k = pieceOf(lane, eventAt(x0)); k * lane.piece_events < Math.min(eventAt(x1) + 1, lane.events_count); k++)
-			exact = !!pieceNow(lane, k) && exact;
-	}
-	for (let i = 0; i <= width; i++) {
-		const e = eventAt(x0 + (x1 - x0) * i / width);
-		edges.push(exact && !coarse ? e : Math.round(e / lane.bucket_events));
-	}
-	if (coarse || !exact) {
-		const { leaves, high: up, low: down } = lane.tree, last = lane.times.length;
-		for (let i = 0; i < width; i++) {
-			let a = Math.min(edges[i], last - 1), b = Math.min(Math.max(edges[i + 1], a + 1), last);
-			for (let s = 0; s < 4; s++) {
-				let h = 0, l = Infinity;
-				for (let p = a + leaves, q = b + leaves; p < q; p >>= 1, q >>= 1) {
-					if (p & 1) {
-						h = Math.max(h, up[s][p]);
-						l = Math.min(l, down[s][p++]);
-					}
-					if (q & 1) {
-						h = Math.max(h, up[s][--q]);
-						l = Math.min(l, down[s][q]);
-					}
-				}
-				high[s][i] = h;
-				low[s][i] = l;
-			}
+	const coarse = (eventAt(x1) - eventAt(x0)) / width >= lane.bucket_events;
+	let exact = true;
+	for (let k = pieceOf(lane, eventAt(x0)); !coarse && k * lane.piece_events < Math.min(eventAt(x1) + 1, lane.events_count); k++)
+		exact = !!pieceNow(lane, k) && exact;
+	const single = exact && !coarse, unit = single ? 1 : lane.bucket_events, last = lane.times.length;
+	for (let i = 0; i <= width; i++)
+		edges.push(Math[single ? 'floor' : 'round'](eventAt(x0 + (x1 - x0) * i / width) / unit));
+	for (let i = 0; i < width; i++) {
+		const a = Math.min(edges[i], last - 1), b = Math.min(Math.max(edges[i + 1], a + 1), last);
+		for (let s = 0; s < 4 && !single; s++) {
+			high[s][i] = lane.buckets.high[s].subarray(a, b).reduce((m, v) => Math.max(m, v), 0);
+			low[s][i] = lane.buckets.low[s].subarray(a, b).reduce((m, v) => Math.min(m, v), Infinity);
 		}
-	} else {
-		for (let i = 0; i < width; i++)
+		if (single)
 			spanOf(edges[i], edges[i + 1], (s, h, l) => { high[s][i] = h; low[s][i] = l; });
 	}
-	const unit = exact && !coarse ? 1 : lane.bucket_events;
 	lane = keep;
 	return { high, low, edges: edges.map(e => Math.min(e * unit, of.events_count)), exact };
 }

@@ -37,7 +37,7 @@ rm alive-*; sleep 0.3; ls alive-* 2> /dev/null || echo "nothing is left"
 layout --gpu a100-80 --vary '{mb}=1..32' --vary '{ac}=none,full' -- sh program '{mb}' '{ac}' never
 layout --gpu h100 --vary '{mb}=1..5' --check 9 -- sh program '{mb}' none odd
 layout --gpu h100 --vary '{mb}=1..5' -- sh program '{mb}' none adapts
-layout --gpu h100 --exact --vary '{mb}=1..5' -- sh program '{mb}' none adapts
+layout --gpu h100 --fresh --vary '{mb}=1..5' -- sh program '{mb}' none adapts
 layout --gpu l4 --vary '{n}=40' --keep kept -- sh program '{n}' '{{ac}}' ''
 ls kept; "$CUFRAG" info kept/*.cft 2> /dev/null | grep -c 'peak live'
 # options of a launcher: replaced, added, words of their own

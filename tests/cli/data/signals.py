@@ -68,7 +68,7 @@ def sound(words, path, content, whole):
     if path.endswith("/"):
         return path == "out/"
     if path not in whole:
-        return path == "x.sqlite.part"  # what --resume goes on with
+        return path == "x.sqlite.part"  # what the same command goes on with
     if content == whole[path]:
         return True
     if path.endswith(".cft"):

@@ -8,7 +8,7 @@ from support.small import cuda, sys, torch
 # match 2: ^flex
 # verify
 
-# PyTorch's num_splits_heuristic: 8 blocks of work, 16 of keys, two waves on 58 or 72 multiprocessors
+# PyTorch's num_splits_heuristic: 8 blocks of work, 16 of keys, two waves on 58 or 72 processors
 # case: splits
 # needs: import torch.nn.attention
 # run: record --gpu l4 -- splits

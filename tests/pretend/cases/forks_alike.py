@@ -7,12 +7,12 @@ from support.small import os, sys, time, torch, train
 
 # python:
 #   of = {}
-#   for way in "--exact", "":
+#   for way in "--fresh", "":
 #       layout(way + " --jobs 2 --vary {kind}=plain,folder,child,thread,closed,exits,group,parent -- {kind}", ...)
 #       of[way] = [line.replace(",card,", ",recorded,") for line in lines("rows.csv")]
 #       drawn = [line.split() for line in lines("numbers")]
 #       os.remove("numbers")
-#   assert of[""] == of["--exact"] and any("three is no number" in line for line in of[""]), of
+#   assert of[""] == of["--fresh"] and any("three is no number" in line for line in of[""]), of
 #   never("started anew")
 #   assert len(drawn) >= 8 and all(len(set(column)) == len(drawn) for column in zip(*drawn)), drawn
 #   assert not left()

@@ -5,12 +5,12 @@ from support.small import cuda, sys
 
 # python:
 #   of = {}
-#   for way in "--exact", "":
+#   for way in "--fresh", "":
 #       layout(way + " --world 4,8 --jobs 1 --vary {ac}=alike1,alike2,stages1,stages2,alike3,stages3 -- {ac}")
 #       of[way] = [line.replace(",card,", ",recorded,") for line in lines("rows.csv")], lines("starts").count("4 alike2")
 #       os.remove("starts")
 #   never("started anew")
-#   assert of[""][0] == of["--exact"][0] and of[""][1] == 1 and of["--exact"][1] == 3, of  # scouts and checks
+#   assert of[""][0] == of["--fresh"][0] and of[""][1] == 1 and of["--fresh"][1] == 3, of  # scouts and checks
 #   found = {tuple(r["layout"].split()): r["rank"] for r in rows("rows.csv")}
 #   assert found == {("world=" + w, "ac=" + kind + n): str(int(kind == "stages"))
 #                    for w in "48" for kind in ("alike", "stages") for n in "123"}, found

@@ -57,8 +57,8 @@ def deepspeed(kind):
         settings["optimizer"] = {"type": "AdamW"}
     net = nn.Sequential(*layers())
     optimizer = None if own else torch.optim.AdamW(net.parameters())
-    engine, optimizer, *_ = deepspeed.initialize(model=net, model_parameters=net.parameters(), config=settings,
-                                                 optimizer=optimizer)
+    engine, optimizer, *_ = deepspeed.initialize(model=net, model_parameters=net.parameters(),
+                                                 config=settings, optimizer=optimizer)
     assert type(optimizer.optimizer).__name__ == ("DeepSpeedCPUAdam" if own else "AdamW")
     for _ in range(STEPS):
         engine.backward(engine(batch().bfloat16()).square().mean())
@@ -96,7 +96,7 @@ def language():
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
     names = ["<s>", "</s>", "<unk>"] + ["w%d" % i for i in range(253)]
-    words = Tokenizer(models.WordLevel({word: i for i, word in enumerate(names)}, unk_token="<unk>"))
+    words = Tokenizer(models.WordLevel({w: i for i, w in enumerate(names)}, unk_token="<unk>"))
     words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     sizes = dict(hidden_size=256, intermediate_size=512, num_hidden_layers=2, num_attention_heads=4)
     special = dict(bos_token="<s>", eos_token="</s>", unk_token="<unk>", pad_token="</s>")
@@ -118,8 +118,9 @@ def trl(kind):
         trainer = {"reward_funcs": lambda completions, **_: [float(len(c)) for c in completions]}
     net, words = language()
     name = {"lora": "SFT"}.get(kind, kind.upper())
-    settings = getattr(trl, name + "Config")(output_dir="trl", max_steps=STEPS, per_device_train_batch_size=4, bf16=True,
-                                             report_to=[], save_strategy="no", disable_tqdm=True, **more)
+    settings = getattr(trl, name + "Config")(output_dir="trl", max_steps=STEPS,
+                                             per_device_train_batch_size=4, bf16=True, report_to=[],
+                                             save_strategy="no", disable_tqdm=True, **more)
     data = datasets.Dataset.from_list([row] * 32)
     getattr(trl, name + "Trainer")(model=net, args=settings, processing_class=words, train_dataset=data, **trainer).train()
 
@@ -158,8 +159,8 @@ def transformer_engine(kind):
     from megatron.core.models.gpt.gpt_layer_specs import get_gpt_layer_with_transformer_engine_spec as spec
     split = {"sequence": dict(tensor_model_parallel_size=world, sequence_parallel=True),
              "context": dict(context_parallel_size=world)}[kind]
-    GPT, config = megatron_parts(pipeline_dtype=torch.bfloat16, gradient_accumulation_fusion=False, attention_dropout=0,
-                                 hidden_dropout=0, **BF16, **split)
+    GPT, config = megatron_parts(pipeline_dtype=torch.bfloat16, gradient_accumulation_fusion=False,
+                                 attention_dropout=0, hidden_dropout=0, **BF16, **split)
     net = GPT(config=config, transformer_layer_spec=spec(), vocab_size=1024, max_sequence_length=512).cuda().bfloat16()
     optimizer, length = torch.optim.AdamW(net.parameters()), 512 // split.get("context_parallel_size", 1)
     for _ in range(STEPS):
@@ -169,16 +170,17 @@ def transformer_engine(kind):
         optimizer.zero_grad()
 
 def megatron_pipeline():
-    """A GPT in two virtual stages on each rank, by its interleaved schedule, its DDP and its distributed optimizer."""
+    """A GPT in two virtual stages on each rank: interleaved schedule, DDP, distributed optimizer."""
     from megatron.core.distributed import DistributedDataParallel, DistributedDataParallelConfig, finalize_model_grads
     from megatron.core.models.gpt.gpt_layer_specs import get_gpt_layer_local_spec
     from megatron.core.optimizer import OptimizerConfig, get_megatron_optimizer
     from megatron.core.pipeline_parallel import get_forward_backward_func
     parts = 2
-    GPT, config = megatron_parts(
-        num_layers=world * parts, pipeline_dtype=torch.bfloat16, recompute_granularity="full", recompute_method="uniform",
-        recompute_num_layers=1, gradient_accumulation_fusion=False, pipeline_model_parallel_size=world,
-        virtual_pipeline_model_parallel_size=parts, **BF16)
+    GPT, config = megatron_parts(num_layers=world * parts, pipeline_dtype=torch.bfloat16,
+                                 recompute_granularity="full", recompute_method="uniform",
+                                 recompute_num_layers=1, gradient_accumulation_fusion=False,
+                                 pipeline_model_parallel_size=world,
+                                 virtual_pipeline_model_parallel_size=parts, **BF16)
     config.finalize_model_grads_func = finalize_model_grads
     chunks, sharded = [], dict(use_distributed_optimizer=True)
     for i in range(parts):
@@ -196,9 +198,9 @@ def megatron_pipeline():
         for chunk in chunks:
             chunk.zero_grad_buffer()
         optimizer.zero_grad()
-        get_forward_backward_func()(
-            forward_step_func=forward, data_iterator=[tokens] * parts, model=chunks, num_microbatches=4, seq_length=64,
-            micro_batch_size=4, forward_only=False)
+        get_forward_backward_func()(forward_step_func=forward, data_iterator=[tokens] * parts,
+                                    model=chunks, num_microbatches=4, seq_length=64,
+                                    micro_batch_size=4, forward_only=False)
         assert optimizer.step()[0]
 
 torch.cuda.set_device(card)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Saves a model in the ways of training programs, over files of an earlier run, and reads it back: held_writes.py CASE.
+"""Saves a model in the ways of training programs, over files of an earlier run, and reads it back.
 
 The files of the earlier run keep their bytes, and the program reads what it wrote.
 """

@@ -42,10 +42,10 @@ print("edges", len((edges == 7).nonzero()), int(torch.bincount(edges).max()))
 # expect: edges 5000 5000
 
 some = torch.randint(0, 1000, (300, 4000))
-made = [lambda x: x.sort(1), lambda x: x.topk(5), lambda x: x.max(0),
-        lambda x: x.cumsum(1), lambda x: (x > 500).prod(0), lambda x: (x > 500).sum(1), lambda x: (x * (x > 900)).sum(),
-        lambda x: x.unique(return_inverse=True, return_counts=True), lambda x: x.t().clone() + x.t(),
-        lambda x: x.flip(0).t().contiguous()]
+made = [lambda x: x.sort(1), lambda x: x.topk(5), lambda x: x.max(0), lambda x: x.cumsum(1),
+        lambda x: (x > 500).prod(0), lambda x: (x > 500).sum(1), lambda x: (x * (x > 900)).sum(),
+        lambda x: x.unique(return_inverse=True, return_counts=True),
+        lambda x: x.t().clone() + x.t(), lambda x: x.flip(0).t().contiguous()]
 for f in made:
     both = f(some), f(some.cuda())
     host, card = ([x.cpu() for x in (y if isinstance(y, tuple) else (y,))] for y in both)

@@ -3,9 +3,9 @@ derived for other cards, and none where the context is given."""
 from support.small import cuda, torch
 
 # run: record --gpu h100
-# check: re.findall(r"^used (\d+)", log, re.M) == ["552402944", "648871936", "718077952", "791478272"]
+# check: re.findall(r"used (\d+)", log) == ["552402944", "648871936", "718077952", "791478272"]
 # run: record --gpu l4
-# check: re.findall(r"^used (\d+)", log, re.M) == ["209715200", "241172480", "251658240", "251658240"]
+# check: re.findall(r"used (\d+)", log) == ["209715200", "241172480", "251658240", "251658240"]
 # run: record --gpu h100 --context 512M
 # match 4: ^used 536870912$
 

@@ -28,6 +28,6 @@ for _ in range(3):
     until(lambda: sum(map(os.path.getsize, glob.glob("run.cft.parts/*.cft"))) > written)
     path, = glob.glob("run.cft.parts/*.cft")
     written = os.path.getsize(path)
-    text = subprocess.run([os.environ["CUFRAG"], "info", path], env=clean(), capture_output=True, text=True, check=True).stdout
+    text = subprocess.check_output([os.environ["CUFRAG"], "info", path], env=clean(), text=True)
     print("seen", next(line for line in text.splitlines() if "allocs" in line).replace(",", ""), flush=True)
 os.kill(os.getpid(), signal.SIGKILL)

@@ -18,7 +18,7 @@ env = dict(clean(), FAKE_PID=str(os.getpid()), FAKE_NVML="self", LD_LIBRARY_PATH
 kinds = "requested_bytes", "allocated_bytes", "reserved_bytes"
 
 def say(*what):
-    return subprocess.run([os.environ["CUFRAG"], *what], env=env, capture_output=True, text=True, check=True).stdout
+    return subprocess.check_output([os.environ["CUFRAG"], *what], env=env, text=True)
 
 def seen():
     held = json.dumps(json.loads(say("monitor", "--count", "1", "--json").splitlines()[0])).split('"held": ')[1]

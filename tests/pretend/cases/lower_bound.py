@@ -20,7 +20,7 @@ from support.small import cuda, sys, torch
 # match: a request for 100 GiB was refused; the program needs more memory: \
 #   0 B was live and 0 B was reserved under a limit of 78.66 GiB
 # python:
-#   run("layout --gpu h100 --exact --jobs 1 --vary {g}=20,100 --csv rows.csv -- 1 {g}", status=...)
+#   run("layout --gpu h100 --fresh --jobs 1 --vary {g}=20,100 --csv rows.csv -- 1 {g}", status=...)
 #   assert [r.split(",")[2:4] for r in lines("rows.csv")[-2:]] == [["g=20", "fits"], ["g=100", "does not fit"]]
 count, size = map(int, sys.argv[1:])
 kept = [cuda.empty(size << 30, dtype=torch.uint8) for _ in range(count)]  # <1>

@@ -9,16 +9,16 @@ def beside_output(call):
     """Bytes that an operator requests beside what it returns."""
     before = torch.cuda.memory_stats()["requested_bytes.all.allocated"]
     out = call()
-    return torch.cuda.memory_stats()["requested_bytes.all.allocated"] - before - out.numel() * out.element_size()
+    return torch.cuda.memory_stats()["requested_bytes.all.allocated"] - before - out.nbytes
 
 a = cuda.randn(300, 300)
 s, linalg = a @ a.T + torch.eye(300, device="cuda"), torch.linalg
-for f in (linalg.svdvals, linalg.cholesky, linalg.inv, linalg.eigvalsh, linalg.eigvals, linalg.qr, linalg.pinv, linalg.slogdet):
-    f(s), f(s[:5, :5].contiguous())
+for name in "svdvals cholesky inv eigvalsh eigvals qr pinv slogdet".split():
+    getattr(linalg, name)(s), getattr(linalg, name)(s[:5, :5].contiguous())
 shapes = (1, 64, 302), (1, 16, 1859), (100, 8, 97), (2, 1009, 371)
 forward = [beside_output(lambda: torch.fft.rfft2(x)) for x in map(cuda.zeros, shapes)]
 half = cuda.zeros(2, 7, 279, dtype=torch.complex64)
-back = beside_output(lambda: torch.fft.irfft2(half, s=(7, 557))) - 8 * half.numel()  # copies its input
+back = beside_output(lambda: torch.fft.irfft2(half, s=(7, 557))) - 8 * half.numel()  # its copy
 print("transforms", *forward, back)
 # expect: transforms 77312 476544 0 5998104 62936
 i = cuda.randint(0, 300, (2, 900))

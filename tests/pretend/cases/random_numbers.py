@@ -1,6 +1,7 @@
-"""Random integers and uniform numbers are those of a card: Philox 4x32-10 as published with it (Random123) for
-counter and key 0; the real numbers were printed by cards. Others are the CPU's, the same for the same seed."""
-from support.small import cuda, torch
+"""Random integers and uniform numbers are those of a card: Philox 4x32-10 as published with it
+(Random123) for counter and key 0; the real numbers were printed by cards. Others are the CPU's, the
+same for the same seed."""
+from support.small import cuda, F, torch
 
 # case: drawn computed
 # python: run("record --values computed" if case == "computed" else "record")
@@ -33,7 +34,7 @@ print("own", ["%.4f" % x for x in a[:2].tolist()], torch.equal(b, cuda.rand(300,
 
 def others():
     seeded()
-    return [cuda.empty(300).normal_(), cuda.randn(300), torch.nn.functional.dropout(cuda.ones(300), 0.3)]
+    return [cuda.empty(300).normal_(), cuda.randn(300), F.dropout(cuda.ones(300), 0.3)]
 
 first, second = others(), others()
 print("others", *map(torch.equal, first, second), torch.equal(*first[:2]), abs(first[0].mean().item()) < 0.3)

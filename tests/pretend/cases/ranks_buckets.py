@@ -1,4 +1,4 @@
-"""DistributedDataParallel's first buckets are gone before new ones come, not so since PyTorch 2.11."""
+"""DistributedDataParallel's first buckets go before new ones come, not so since PyTorch 2.11."""
 from support.ranks import begin, card, end, expect, torch
 
 # python:

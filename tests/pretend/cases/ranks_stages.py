@@ -15,7 +15,7 @@ from support.small import sys, time
 # verify
 
 def clocks():
-    """What is received is over when the sender has begun, which has 200 kernels before; on the clock that all ranks share, however fast each of them is."""
+    """What is received is over when the sender has begun, on the clock that all ranks share."""
     y = torch.empty(1 << 20, device=card)
 
     def work(count):

@@ -6,7 +6,6 @@ from support.ranks import begin, card, dist, end, expect, full, rank, torch, wor
 # run: record --ranks 0-3
 # check: agree(4) is None
 # run: record --ranks 0,1
-# never: would hang
 
 # case: torchrun
 # needs: torch>=2.3

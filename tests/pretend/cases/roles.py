@@ -19,7 +19,7 @@ from support.ranks import card, dist, end, expect, full, rank, torch, world
 # check: len(re.findall("rank [04] done", log)) == 6
 # python:
 #   roles, every, turns = peaks("roles.cft"), peaks("all.cft"), peaks("turns.cft")
-#   assert len(roles) == 2 and roles == [every[0], every[4]] and turns == every, (roles, every, turns)
+#   assert len(roles) == 2 and roles == [every[0], every[4]] and turns == every, (roles, every)
 #   said = [(r["rank"], r["stands_for"], r["alike"]) for r in info("roles.cft")["estimate"]["roles"]]
 #   assert said == [(0, "0-3", "3"), (4, "4-7", "7")], said
 torch.cuda.set_device(card)

@@ -1,4 +1,4 @@
-"""vLLM's server, with a Llama of two layers and a tokenizer that this program writes into ./model."""
+"""vLLM's server, with a Llama of two layers and a tokenizer that this program writes to ./model."""
 import json
 import os
 from tokenizers import Tokenizer, models, pre_tokenizers
@@ -20,8 +20,9 @@ tokenizer.save("model/tokenizer.json")
 with open("model/tokenizer_config.json", "w") as f:
     json.dump({"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}, f)
 with open("model/config.json", "w") as f:
-    json.dump({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "hidden_size": 512,
-               "intermediate_size": 1024, "num_hidden_layers": 2, "num_attention_heads": 8, "num_key_value_heads": 2,
-               "vocab_size": 512, "max_position_embeddings": 2048, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
-               "tie_word_embeddings": False, "torch_dtype": "bfloat16", "bos_token_id": 1, "eos_token_id": 2,
-               "attention_bias": False, "mlp_bias": False}, f)
+    json.dump({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu",
+               "hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 2,
+               "num_attention_heads": 8, "num_key_value_heads": 2, "vocab_size": 512,
+               "max_position_embeddings": 2048, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
+               "tie_word_embeddings": False, "torch_dtype": "bfloat16", "bos_token_id": 1,
+               "eos_token_id": 2, "attention_bias": False, "mlp_bias": False}, f)

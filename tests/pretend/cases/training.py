@@ -58,7 +58,7 @@ if os.environ.get("CUFRAG_RUN"):
 # run: CUDA_VISIBLE_DEVICES=7 record
 # match: ^loss
 
-# the policy serves the program, and is asked what PyTorch's own allocator is asked, call by call to the end of PyTorch's
+# the policy is asked what PyTorch's own allocator is asked, call by call to the end of PyTorch's
 # recording: what a program frees on its way out is there only under a policy
 # case: live_policies
 # python:
@@ -69,7 +69,7 @@ if os.environ.get("CUFRAG_RUN"):
 #       said = run("run --policy %s --record live.cft" % policy)
 #       match("loss", 3)
 #       assert plain and asked("live.cft")[:len(plain)] == plain, policy
-#       # it reserves what its simulation does; vmm's budget goes by the clock, which is not the same twice
+#       # it reserves what its simulation does; vmm's budget goes by the clock, not the same twice
 #       reserved(said, policy, share=0.05 if policy == "vmm" else 0)
 
 # case: live_own_policy

@@ -37,6 +37,6 @@ total[(1,)](cuda.ones(64), out, 64, B=64)
 print("triton", out.sum().item(), torch.isfinite(out).item())
 names = "first", "indices", "read", "second", "added", "unused"
 named = {name: cuda.arange(64, dtype=torch.int32) + 1 for name in names}
-kernel[(1,)](named["first"], named["indices"], named["read"], second=named["second"], added=named["added"],
-             unused=named["unused"], n=16, STEPS=2, B=16)
+kernel[(1,)](named["first"], named["indices"], named["read"], second=named["second"],
+             added=named["added"], unused=named["unused"], n=16, STEPS=2, B=16)
 print("writes", *(name for name, t in named.items() if t.sum().item() != 2080))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names in a command: their values, the command of a layout, launchers and presets. */
+/* Names in a command: their values, the command of a layout, presets. */
 #include "test.h"
 
-#include "pretend/layout/axes.h"
+#include "pretend/start/axes.h"
 #include "pretend/layout/preset.h"
 
 static void expect_words(char *const *words, const char *wanted)
@@ -67,7 +67,7 @@ TEST(presets_set_each_of_their_names)
 
 #define MOST_WORDS 20
 
-/* "launch WORDS", "preset NAME AXIS...: WORDS", "order AXIS" */
+/* "preset NAME AXIS...: WORDS", "order AXIS" */
 static void answer(char *call, FILE *out)
 {
 	static const char *const orders[] = {
@@ -79,11 +79,10 @@ static void answer(char *call, FILE *out)
 	const char *kind = cases_word(&call), *name, *axis;
 	size_t n = 0;
 
-	setenv("PATH", "/nowhere", 1);
 	name = *kind == 'p' ? cases_word(&call) : NULL;
 	if (rest)
 		*rest = 0;
-	while (*kind != 'l' && (axis = cases_word(&call)))
+	while ((axis = cases_word(&call)))
 		SUCCEEDS(frag_axes_add(&x, axis, NULL));
 	if (rest)
 		call = rest + 2;
@@ -92,8 +91,6 @@ static void answer(char *call, FILE *out)
 	if (*kind == 'o') {
 		frag_axes_guess_order(&x);
 		fputs(orders[x.list[0].order], out);
-	} else if (*kind == 'l') {
-		SUCCEEDS(frag_torchrun_strip(given, &words, NULL));
 	} else {
 		SUCCEEDS(frag_preset_apply(name, &x, given, files, &words, NULL));
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A library of the program that calls the CUDA runtime: linked into it (hidden), as nvcc does, or beside it under a name
- * that a packager made up (-DUSER with -DRUNTIME's library). The runtime finds no card, as a real one without a driver. */
+/* A library of the program that calls the CUDA runtime: linked into it (hidden), as nvcc does, or
+ * beside it under a name that a packager made up (-DUSER with -DRUNTIME's library). The runtime
+ * finds no card, as a real one without a driver. */
 #ifndef HIDDEN
 #define HIDDEN
 #endif

@@ -48,7 +48,7 @@ def clean():
     return {k: v for k, v in os.environ.items() if not k.startswith("CUFRAG_") and k != "LD_PRELOAD"}
 
 def most_reserved():
-    """Prints the peak of device 0 under a policy: struct frag_live_stats, reserved_bytes[0].peak."""
+    """Prints device 0's peak under a policy: struct frag_live_stats, reserved_bytes[0].peak."""
     import ctypes
 
     import cufrag.torch

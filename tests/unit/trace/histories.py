@@ -72,7 +72,11 @@ SAMPLE = {
 }
 
 
-QUICK = bool(os.environ.get("FRAG_TEST_QUICK"))
+QUICK, NIGHTLY = (bool(os.environ.get("FRAG_TEST_" + kind)) for kind in ("QUICK", "NIGHTLY"))
+
+
+def rounds(quick, usual, nightly):
+    return quick if QUICK else nightly if NIGHTLY else usual
 
 
 def sample(driver):
@@ -155,7 +159,7 @@ def answer_cft(driver, call, _):
 
 def test_damage(driver):
     image = sample(driver)
-    for at in range(0, len(image), 7 if QUICK else 3):
+    for at in range(0, len(image), rounds(7, 3, 1)):
         refused(driver, [*image[:at], image[at] ^ 1 << at % 8, *image[at + 1:]], False)
         refused(driver, image[:at], False)
     assert refused(driver, image + b"\0", False).startswith(f"at {len(image)}: ")
@@ -357,22 +361,22 @@ def recording(driver, path):
 
 def test_repeat_recorded(driver):
     for path in sorted(glob.glob("traces/*.cft") + glob.glob("tests/golden/recorded/*.cft")):
-        if os.path.getsize(path) < (12000 if QUICK else 50000):
+        if os.path.getsize(path) < rounds(12000, 60000, 100000):
             recorded = recording(driver, path)
             driver.ask("repeat-short")
-            repeated(driver, "plain.cft", recorded, (1, 3))
+            repeated(driver, "plain.cft", recorded, (1, 2, 3))
 
 
 def test_repeat_steps(driver):
     recorded = recording(driver, "traces/gnn.default.cft")
     for steps in ("1..1", "30..61", "120..120")[::2 if QUICK else 1]:
-        repeated(driver, "plain.cft", recorded, (1, 3), "--steps", steps)
+        repeated(driver, "plain.cft", recorded, (1, 2, 3), "--steps", steps)
 
 
 def test_repeat_random(driver):
     """Any stretch of any history: marks of steps, or others, in place of its trims."""
     rng = random.Random(1)
-    for seed in range(1, 4 if QUICK else 9):
+    for seed in range(1, rounds(5, 9, 16)):
         rows, steps = made(seed, 400 + 37 * seed, odd=12), 0
         read_rows(driver, rows)
         for i, row in enumerate(rows):
@@ -473,9 +477,9 @@ def test_cut_anywhere(driver):
     for settings, most in (("", 0.01), (":expandable_segments:True", 0),
                            (":roundup_power2_divisions:4", 0.01)):
         wrong = blocks_ = 0
-        for seed in range(1, 2 if QUICK else 3):
+        for seed in range(1, 2 if QUICK else 4):
             rows = made(seed, 400, streams=1, pools=1, most=40, large=26, odd=15)
-            for at in random.Random(seed).sample(range(len(rows)), 8 if QUICK else 20):
+            for at in random.Random(seed).sample(range(len(rows)), rounds(8, 15, 40)):
                 some, all_ = cut(driver, rows, at, settings)
                 wrong, blocks_ = wrong + some, blocks_ + all_
         assert blocks_ > 50 and wrong <= most * blocks_, (wrong, blocks_)

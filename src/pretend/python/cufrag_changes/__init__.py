@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes that `cufrag advise` tries in the process of an unchanged program.
 
-A change is a file NAME.py of this folder, found there, with
+A change is a class with a docstring and `install` in any file of this folder; its name is that of the change:
 
     NUMERICS = "…"            what becomes numerically different; missing where nothing does
     GROUP = "optimizer"       changes of one group are not tried together; may be missing
@@ -22,19 +22,15 @@ import pkgutil
 import sys
 import traceback
 
-PARTS = ("batches", "help", "seen")
-
 
 class Left(Exception):
     """Why a change cannot be tried."""
 
 
-def names():
-    return sorted(m.name for m in pkgutil.iter_modules(__path__) if m.name not in PARTS)
-
-
-def change(name):
-    return importlib.import_module("%s.%s" % (__name__, name))
+def changes():
+    """{name: change}, by name."""
+    modules = [importlib.import_module("%s.%s" % (__name__, m.name)) for m in pkgutil.iter_modules(__path__)]
+    return dict(sorted((name, x) for m in modules for name, x in vars(m).items() if isinstance(x, type) and hasattr(x, "install")))
 
 
 class Trial:
@@ -49,31 +45,28 @@ class Trial:
 
     def install(self, text):
         self.seen.looks = self.all
-        for word in filter(None, text.split("+")):
-            name, _, number = word.partition("=")
+        for name, _, number in (word.partition("=") for word in filter(None, text.split("+"))):
             self.seen.number = int(number or 0)
-            change(name).install(self.torch, self.seen)
+            changes()[name].install(self.torch, self.seen)
 
     def offers(self):
         """What every change says of this program."""
         out = []
-        for name in names():
-            module = change(name)
-            numerics = getattr(module, "NUMERICS", "")
-            row = {"name": name, "what": "", "where": "", "numerics": numerics, "left_out": "",
-                   "group": getattr(module, "GROUP", ""), "untimed": hasattr(module, "UNTIMED") or "torch._inductor.compile_fx" in sys.modules}
-            row["compiled"] = (row["group"] == "blocks" or hasattr(module, "INSIDE")) and any(c.compiled for c in self.seen.calls)
+        for name, change in changes().items():
+            numerics, group = getattr(change, "NUMERICS", ""), getattr(change, "GROUP", "")
+            row = {"name": name, "what": change.__doc__.rstrip("."), "where": "", "numerics": numerics, "left_out": "", "group": group,
+                   "untimed": hasattr(change, "UNTIMED") or "torch._inductor.compile_fx" in sys.modules,
+                   "compiled": (group == "blocks" or hasattr(change, "INSIDE")) and any(c.compiled for c in self.seen.calls)}
             try:
-                found = module.applies(self.seen)
+                found = change.applies(self.seen)
                 if not found:
                     continue
                 row["what"], row["where"], row["numerics"] = (*found, numerics)[:3]
-                row["most"] = module.most(self.seen) if hasattr(module, "most") else 0
+                row["most"] = change.most(self.seen) if hasattr(change, "most") else 0
             except Exception as error:
                 if os.environ.get("CUFRAG_CHANGES_DEBUG") and not isinstance(error, Left):
                     traceback.print_exc()
                 row["left_out"] = str(error) if isinstance(error, Left) else "%s: %s" % (type(error).__name__, error)
-                row["what"] = module.__doc__.strip().splitlines()[0].rstrip(".")
             out.append(row)
         return out
 

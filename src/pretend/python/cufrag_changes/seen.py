@@ -377,7 +377,7 @@ class Seen:
 
     def adds_up(self, name, path):
         """Has the file a line that adds to the variable?"""
-        from .kept_tensors import line_of
+        from .kept_memory import line_of
         if (name, path) not in self.adding:
             self.adding[name, path] = line_of(name, path) not in ("", path)
         return self.adding[name, path]

@@ -93,5 +93,5 @@ def know_all_shards(card, states):
                 return states.StateInfo({name: states._PosDimTensorInfo(size, state.dtype) for name, state in like.tensors.items()},
                                         dict(like.scalar_tensors), dict(like.non_tensors))
             return {fqn: info(fqn) for fqn in input_states}
-        return [own if rank == fsdp_state.rank else of_rank(rank) for rank in range(fsdp_state.world_size)]
+        return [own if r == fsdp_state.rank else of_rank(r) for r in range(fsdp_state.world_size)]
     states._map_param_key_to_optim_keys, states._allgather_state_info = map_param_key_to_optim_keys, allgather_state_info

@@ -37,7 +37,7 @@ def settle_buckets(card, module):
                 time.sleep(0.4)  # three polls of the watchdog
             if self.require_backward_grad_sync:  # accumulating gradients sends nothing
                 began.add(id(self))
-            gradients = sum(p.numel() * p.element_size() for p in self.module.parameters() if p.requires_grad)
+            gradients = sum(p.nbytes for p in self.module.parameters() if p.requires_grad)
             if gradients >= 2**20:
                 tell(SOMETIMES % (gradients / 2**20), "note")
         return original(self, *args, **kwargs)

@@ -3,39 +3,15 @@
 from cufrag_hooks import hook
 
 
-@hook("torch._ops", release="torch", purpose="values beside higher-order operators", when="values")
+@hook("torch._ops", release="torch", purpose="values of small tensors", when="values")
 def hide_key(card, ops):
     """Python does not know the key: it is removed from the keys of higher-order operators, which
     Python dispatches."""
-    values = card.values
-    keys = getattr(card.torch._C, "_dispatch_tls_local_include_set", None)
-    original = getattr(ops, "_compute_keyset", None)
-    if not keys or not original:
-        values.switch(True)
-        switch_off_within(ops.HigherOrderOperator, card.torch, values)
-        return
+    keys, compute = card.torch._C._dispatch_tls_local_include_set, ops._compute_keyset
     before = keys()
-    values.switch(True)
+    card.values.switch(True)
     mine = keys() - before
-    ops._compute_keyset = lambda *args: original(*args) - mine
-
-
-def switch_off_within(operator, torch, values):
-    """If keys cannot be removed: such operators compute no values, and their results are marked
-    unknown."""
-    call = operator.__call__
-
-    def call_without(*args, **kwargs):
-        values.switch(False)
-        try:
-            given = call(*args, **kwargs)
-        finally:
-            values.switch(True)
-        for t in given if isinstance(given, (tuple, list)) else [given]:
-            if type(t) is torch.Tensor and t.is_cuda:
-                values.unknown(t)
-        return given
-    operator.__call__ = call_without
+    ops._compute_keyset = lambda *args: compute(*args) - mine
 
 
 @hook("threading", release="python", purpose="values in other threads", when="values")

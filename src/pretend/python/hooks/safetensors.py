@@ -7,11 +7,11 @@ import cufrag_protocol as protocol
 from cufrag_hooks import hook, replace
 
 
-@hook("safetensors._safetensors_rust", release="safetensors", purpose="files of safetensors that are held back")
+@hook("safetensors._safetensors_rust", release="safetensors", purpose="safetensors held back")
 def write_beside(card, module):
-    """Since 0.8 safetensors renames a temporary file with a system call of its own, which the library
-    that holds writes back does not see. So its file is made in the recording's folder, where
-    nothing is held back, and moved by Python."""
+    """Since 0.8 safetensors renames a temporary file with a system call of its own, which the
+    library that holds writes back does not see. So its file is made in the recording's folder,
+    where nothing is held back, and moved by Python."""
     original = module.serialize_file
 
     def serialize_file(tensors, filename, *args, **kwargs):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hides names of PyTorch from cufrag alone, as a release may that comes: every Python with this folder in PYTHONPATH does, below cufrag's own.
 
-HIDDEN: such a name, as torch._C._name; HIDDEN_SEEN: file for the names that cufrag asks for, one a line.
-"""
+HIDDEN: such a name, as torch._C._name; HIDDEN_SEEN: file for the names that cufrag asks for, one a
+line. """
 import abc
 import importlib.util
 import os
@@ -10,7 +10,7 @@ import re
 import sys
 import types
 
-PACKAGES = re.compile(r"(torch(?!\._inductor)|triton\.(runtime|common)|lightning)\b")  # Triton copies what a kernel names
+PACKAGES = re.compile(r"(torch(?!\._inductor)|triton\.(runtime|common))\b")  # Triton copies what a kernel names
 HIDDEN, SEEN = os.environ.get("HIDDEN"), os.environ.get("HIDDEN_SEEN")
 OF_PYTHON = 1 << 9  # a class's flag
 asked = set()
@@ -113,7 +113,7 @@ class Watch:
 
             def exec_module(module):
                 run(module)
-                if name != "torch._C":  # PyTorch 2.1 looks for modules of the same class in it; watched when cufrag asks for it
+                if name != "torch._C":  # PyTorch 2.1 looks for others of its class
                     watched(module)
             spec.loader.exec_module = exec_module
         return spec
