@@ -42,7 +42,7 @@ struct frag_pretend {
 	bool again;	  /* a second time with other values */
 	bool warm_caches; /* torch.compile's are kept from one run to the next */
 	bool reuse;	  /* a recording of an earlier call will do (start/kept.c) */
-	bool trial;	   /* with reuse: neither taken from there nor put there */
+	bool trial;	  /* with reuse: neither taken from there nor put there */
 	/* a file in which the roles of such a job are, or will be once checked; NULL = none */
 	const char *known_roles;
 

@@ -10,7 +10,7 @@
 #ifndef FRAG_LAYOUT_CONFIG_H
 #define FRAG_LAYOUT_CONFIG_H
 
-#include "pretend/start/axes.h"
+#include "pretend/axes.h"
 
 #define FRAG_CONFIG_MAX 16u
 

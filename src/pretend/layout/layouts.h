@@ -3,8 +3,8 @@
  * Which layouts of a job fit which cards: the program is recorded without a GPU with the values of a layout, and judged as `fit` does it.
  *
  *   layout_asked.c  from the options of the command to the plan
- *   start/axes.c    names in the command, their values, the command of a layout
- *   start/where.c   conditions that leave layouts out
+ *   ../axes.c     names in the command, their values, the command of a layout
+ *   ../where.c    conditions that leave layouts out
  *   presets.def     launchers that name their own options
  *   config*.c       values in files that the command names
  *   border.c        which layouts have to run
@@ -25,7 +25,7 @@
 #include "answer/answer.h"
 #include "answer/row.h"
 #include "explain/moment/kinds.h"
-#include "pretend/start/axes.h"
+#include "pretend/axes.h"
 #include "pretend/layout/border.h"
 #include "pretend/layout/config.h"
 #include "plan/kvcache/kvcache.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program in place of a recording; and one number in its words; see pretend.h. */
-#include "axes.h"
+#include "pretend/axes.h"
 #include "start.h"
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 /* Names in a command: their values, the command of a layout, presets. */
 #include "test.h"
 
-#include "pretend/start/axes.h"
+#include "pretend/axes.h"
 #include "pretend/layout/preset.h"
 
 static void expect_words(char *const *words, const char *wanted)
