@@ -7,15 +7,12 @@
  */
 #include <frag/trace.h>
 
-#include <malloc.h>
 #include "test.h"
 
 #include "trace/input/input.h"
 
 #define SAMPLE_MAX (1u << 20)
 #define CUTS 400u /* places where a sample is cut */
-#define AGAIN 30u /* reads of the same damage */
-#define SLACK_BYTES 4096
 
 static unsigned char sample[SAMPLE_MAX], damaged[SAMPLE_MAX + 4096];
 static size_t sample_len;
@@ -148,33 +145,10 @@ static void garbage_behind_the_magic(void **state)
 	}
 }
 
-static size_t in_use(void)
-{
-	return mallinfo2().uordblks;
-}
-
-static void damage_leaves_nothing(void **state)
-{
-	const struct frag_reader_ops *ops = begin(state);
-	struct frag_err err = { 0 };
-	size_t before = 0;
-
-	for (unsigned i = 0; i < AGAIN + 5; i++) {
-		if (i == 5) /* what libraries keep for good is there */
-			before = in_use();
-		for (size_t part = 1; part < 8; part++)
-			read_bytes(ops, sample, sample_len * part / 8, &err);
-	}
-	if (in_use() > before + SLACK_BYTES)
-		fail_msg("%s: %zu bytes more after %u damaged files", ops->name, in_use() - before,
-			 AGAIN * 7);
-}
-
 static void short_of_memory(void **state)
 {
 	const struct frag_reader_ops *ops = begin(state);
 	struct frag_err err;
-	size_t before = 0;
 	int rc = FRAG_ENOMEM;
 
 	for (uint64_t nth = 1; rc; nth++) {
@@ -185,14 +159,9 @@ static void short_of_memory(void **state)
 		if (rc && (rc != FRAG_ENOMEM || !*err.msg))
 			fail_msg("%s: allocation %llu fails: result %d, '%s'", ops->name, (ull)nth,
 				 rc, err.msg);
-		if (nth == 5)
-			before = in_use();
 		if (nth > 100000)
 			fail_msg("%s: never enough memory", ops->name);
 	}
-	if (before && in_use() > before + 16 * SLACK_BYTES)
-		fail_msg("%s: %zu bytes more after failed allocations", ops->name,
-			 in_use() - before);
 }
 
 TESTS
@@ -205,7 +174,6 @@ TESTS
 		{ "empty and one byte", empty_and_one_byte },
 		{ "truncated", truncated },
 		{ "garbage behind the magic", garbage_behind_the_magic },
-		{ "damage leaves nothing", damage_leaves_nothing },
 		{ "short of memory", short_of_memory },
 	};
 	size_t count;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The cuda device itself on card 0: what it counts against cudaMemGetInfo, kernels at odd sizes and
- * places, faults that were planted, streams and fences with work on them, a part of the
- * card, and the limit on managed memory. Skipped without a card.
+ * places, faults that were planted, streams and fences with work on them, and the limit on managed
+ * memory. A part of the card: test_gpu_conformance; what it says of itself: run.sh. Skipped without a card.
  */
 #include "test.h"
 
@@ -52,20 +52,6 @@ TEST(no_such_card)
 
 	assert_int_equal(frag_cuda_open_config(&cfg, &dev, &err), FRAG_EDEVICE);
 	assert_non_null(strstr(err.msg, "cannot open cuda:4711"));
-}
-
-TEST(describes_itself)
-{
-	FRAG_AUTO(close_card_at) struct frag_device *dev = open_card(NULL);
-	struct frag_device_info info;
-	uint64_t left, total;
-
-	frag_dev_info(dev, &info);
-	print_message("%s, %s\n", info.name, info.driver);
-	assert_true(info.name[0] && info.driver[0] && info.can & FRAG_CAN_MALLOC);
-	must(frag_dev_mem_info(dev, &left, &total, &err));
-	assert_true(total == info.total_bytes && left <= total);
-	assert_true(info.granule_bytes && !(info.granule_bytes & (info.granule_bytes - 1)));
 }
 
 /* Small segments share pages, large ones do not: the count and the driver agree to the byte. */
@@ -197,23 +183,6 @@ TEST(fences_wait_for_work)
 	must(frag_dev_sync_all(dev, &err));
 	must(frag_dev_fence_done(dev, fence[2], 0, &done, &err));
 	assert_true(done);
-}
-
-TEST(part_of_a_card)
-{
-	struct frag_cuda_config cfg = { .total_bytes = FRAG_GIB, .context_bytes = 128 * FRAG_MIB };
-	FRAG_AUTO(close_card_at) struct frag_device *dev = open_card(&cfg);
-	uint64_t left, total, handle;
-	frag_addr_t at[2];
-
-	must(frag_dev_mem_info(dev, &left, &total, &err));
-	assert_true(total == FRAG_GIB && left == FRAG_GIB - 128 * FRAG_MIB);
-	must(frag_dev_alloc(dev, 800 * FRAG_MIB, &at[0], &err));
-	assert_int_equal(frag_dev_alloc(dev, 97 * FRAG_MIB, &at[1], &err), FRAG_OOM);
-	assert_int_equal(frag_dev_create(dev, 98 * FRAG_MIB, &handle, &err), FRAG_OOM);
-	must(frag_dev_alloc(dev, 96 * FRAG_MIB, &at[1], &err));
-	must(frag_dev_free(dev, at[0], 800 * FRAG_MIB, &err));
-	must(frag_dev_free(dev, at[1], 96 * FRAG_MIB, &err));
 }
 
 TEST(managed_is_limited)

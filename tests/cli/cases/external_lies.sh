@@ -5,9 +5,9 @@ policy liar.so
 for lie in code negative silent class overlap short long endless free; do
 	for policy in ./liar.so check:walk=false/./liar.so; do
 		echo "$lie $policy"
-		LIE=$lie "$CUFRAG" replay "$TRACES/leak.frames.cft" --policy "$policy" 2>&1 | sed 's/0x[0-9a-f]*/ADDRESS/g'
-		LIE=$lie "$CUFRAG" replay "$TRACES/leak.frames.cft" --policy "$policy" > /dev/null 2>&1
-		echo "exit $?"
+		LIE=$lie "$CUFRAG" replay "$TRACES/leak.frames.cft" --policy "$policy" > said 2>&1
+		status=$?
+		sed 's/0x[0-9a-f]*/ADDRESS/g' said; echo "exit $status"
 	done
 done
 "$CUFRAG" replay "$TRACES/leak.frames.cft" --policy ./liar.so > /dev/null && echo 'without a lie: done'

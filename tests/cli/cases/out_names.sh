@@ -1,6 +1,6 @@
 # folders that gnuplot would take for commands, variables or homes
 # needs: gnuplot
-cp "$TRACES/leak.frames.cft" in.cft
+cp "$TRACES/seeddemo.default.cft" in.cft
 set -- in.cft --policies pytorch --no-host --optimum bound
 [ -n "$FRAG_TEST_NIGHTLY" ] || set -- "$@" --formats svg
 for dir in '<touch X;x' "'|touch X;x" '|touch X' '~' "\$x" '"q' '@x' 'a b' '-'; do

@@ -39,31 +39,33 @@ static void same_as_sorted(const struct frag_binset *s, struct frag_bin_node *no
 	}
 }
 
-/* mask: how many different sizes. count: of nodes. */
-static void random_changes_of(uint64_t mask, unsigned shift, bool slim, size_t count)
+/* A little or a lot, at the low end or at the high one. */
+static void rekey(struct frag_binset *s, struct frag_bin_node *n, uint64_t rank, int k)
+{
+	uint64_t by = frag_random(&random_state) % n->size >> k % 8;
+
+	frag_binset_rekey(s, n, rank + (k & 1 ? by % 4096 : 0),
+			  k & 2 ? n->size - by : n->size + by);
+}
+
+static void random_changes(uint64_t mask, unsigned shift, bool slim)
 {
 	static struct frag_bin_node nodes[NODES];
-	static bool in[NODES];
+	bool in[NODES] = { 0 };
 	FRAG_AUTO(frag_slab_release) struct frag_slab shared = { 0 };
 	FRAG_AUTO(frag_binset_release) struct frag_binset s = { 0 };
 
-	memset(in, 0, sizeof(in));
 	frag_bset_nodes_init(&shared);
-	assert_int_equal(frag_binset_init(&s, &shared, slim), 0);
-	assert_int_equal(frag_bset_nodes_reserve(&shared, count), 0);
+	SUCCEEDS(frag_binset_init(&s, &shared, slim));
+	SUCCEEDS(frag_bset_nodes_reserve(&shared, NODES));
 	/* from here on an insert must do without memory */
 	frag_host_fail_after(1);
-	for (int round = 0; round < 60; round++) {
+	for (int round = 0; round < 40; round++) {
 		for (int k = 0; k < 1000; k++) {
-			size_t i = frag_random(&random_state) % count;
+			size_t i = frag_random(&random_state) % NODES;
 
 			if (in[i] && frag_random(&random_state) & 1) {
-				/* a little or a lot, at the low end or at the high one */
-				uint64_t size = nodes[i].size,
-					 by = frag_random(&random_state) % size >> k % 8;
-
-				frag_binset_rekey(&s, &nodes[i], i * 4096 + (k & 1 ? by % 4096 : 0),
-						  k & 2 ? size - by : size + by);
+				rekey(&s, &nodes[i], i * 4096, k);
 				continue;
 			}
 			if (in[i]) {
@@ -86,30 +88,18 @@ static void random_changes_of(uint64_t mask, unsigned shift, bool slim, size_t c
 	frag_host_fail_after(0);
 }
 
-static void random_changes(uint64_t mask, unsigned shift)
+/* One size, few, many, any. */
+TEST(changes)
 {
-	random_changes_of(mask, shift, false, NODES);
-	random_changes_of(mask, shift, true, NODES);
-}
+	static const struct {
+		uint64_t mask; /* how many different sizes */
+		unsigned shift;
+	} rows[] = { { 0, 9 }, { 7, 12 }, { (1 << 22) - 1, 9 }, { (1ull << 46) - 1, 0 } };
 
-TEST(one_size)
-{
-	random_changes(0, 9);
-}
-
-TEST(few_sizes)
-{
-	random_changes(7, 12);
-}
-
-TEST(many_sizes)
-{
-	random_changes((1 << 22) - 1, 9);
-}
-
-TEST(any_size)
-{
-	random_changes((1ull << 46) - 1, 0);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
+		random_changes(rows[i].mask, rows[i].shift, false);
+		random_changes(rows[i].mask, rows[i].shift, true);
+	}
 }
 
 /* Each in front of the others of its bin: no insert takes a step, so only searches can notice

@@ -7,37 +7,18 @@
 #include "replay/spec.h"
 #include "must.h"
 
-/* Every entry: abi, compulsory calls, unique names, defaults in range. */
-static int check_all(struct frag_err *err)
-{
-	size_t n;
-	const struct frag_policy_ops *const *list = frag_policy_list(&n);
-
-	for (size_t i = 0; i < n; i++) {
-		FRAG_TRY(frag_policy_ops_check(list[i], err));
-		if (i && !strcmp(list[i - 1]->name, list[i]->name))
-			return frag_fail(err, FRAG_ECHECK, "two policies are called '%s'",
-					 list[i]->name);
-		for (const struct frag_policy_alias *a = list[i]->aliases; a && a->name; a++)
-			if (frag_policy_find(a->name))
-				return frag_fail(err, FRAG_ECHECK,
-						 "'%s' is a policy and another name of '%s'",
-						 a->name, list[i]->name);
-	}
-	return 0;
-}
-
+/* Every entry: abi, compulsory calls, defaults in range; aliases are no other policy's name. */
 TEST(built_in)
 {
 	size_t n;
 	const struct frag_policy_ops *const *list = frag_policy_list(&n);
 
-	SUCCEEDS(check_all(&test_err));
 	for (size_t i = 0; i < n; i++) {
+		SUCCEEDS(frag_policy_ops_check(list[i], &test_err));
 		assert_ptr_equal(frag_policy_find(list[i]->name), list[i]);
 		assert_non_null(list[i]->trims);
-		if (i)
-			assert_true(strcmp(list[i - 1]->name, list[i]->name) < 0);
+		for (const struct frag_policy_alias *a = list[i]->aliases; a && a->name; a++)
+			assert_null(frag_policy_find(a->name));
 	}
 	assert_null(frag_policy_find("no-such-policy"));
 	assert_null(frag_policy_find(""));

@@ -136,24 +136,6 @@ TEST(an_estimate)
 	check_series(&low, p, N, CAP);
 }
 
-/* The caller may also sample at other moments; memory stays bounded. */
-TEST(losses_anywhere_stay_bounded)
-{
-	struct frag_recorder rec;
-	FRAG_AUTO(release) struct frag_series s = { 0 };
-
-	assert_int_equal(frag_series_init(&rec, 8, NULL), 0);
-	for (uint64_t i = 0; i < 1000; i++) {
-		frag_series_add(&rec, i, i, 1, 1, 1, 1);
-		frag_series_add_loss(&rec, &(struct frag_loss){ .event = i, .other_bytes = 1 });
-		frag_series_add_loss(&rec, &(struct frag_loss){ .event = i, .other_bytes = 2 });
-	}
-	frag_series_finish(&rec, &s);
-	assert_true(s.losses_count <= 8);
-	for (size_t i = 0; i < s.losses_count; i++)
-		assert_int_equal(s.losses[i].other_bytes, 2);
-}
-
 TEST(memory_short)
 {
 	struct frag_recorder rec;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* src/replay/spec.c and instance.c: texts of policies, their echo, what a policy needs, what a walk sees. */
+/* src/replay/spec.c and instance.c: texts of policies, their echo, what a policy needs. */
 #include "replay/spec.h"
 
 #include "must.h"
@@ -76,28 +76,4 @@ TEST(needs)
 	assert_int_equal(frag_policy_needs_text(FRAG_CAN_MALLOC | FRAG_CAN_ASYNC, text, 100), 24);
 	assert_string_equal(text, "cudaMalloc, memory pools");
 	assert_int_equal(frag_policy_needs_text(FRAG_CAN_MALLOC, NULL, 0), 10);
-}
-
-static void visit(void *self, const struct frag_visitor *v)
-{
-	v->segment(v->ctx, 4096, 8192, 0);
-	v->block(v->ctx, 4096, 1024, FRAG_STATE_LIVE, 0);
-	v->block(v->ctx, 5120, 1024, FRAG_STATE_WAITING, 0);
-	v->block(v->ctx, 6144, 6144, FRAG_STATE_FREE, 2048);
-	v->segment(v->ctx, 65536, 512, 1);
-	v->block(v->ctx, 65536, 512, FRAG_STATE_FREE, 512);
-}
-
-TEST(usage_by_walking)
-{
-	static const struct frag_policy_ops ops = { .visit = visit };
-	struct frag_policy p = { .ops = &ops };
-	struct frag_usage u;
-
-	frag_policy_usage_walk(&p, &u);
-	assert_true(u.segments_count == 2 && u.blocks_count == 4);
-	assert_true(u.allocated_bytes == 1024 && u.waiting_bytes == 1024);
-	assert_true(u.free_bytes == 6656 && u.releasable_bytes == 2560 &&
-		    u.non_releasable_bytes == 4096);
-	assert_true(u.largest_free_bytes == 6144);
 }

@@ -428,7 +428,7 @@ def events_of(text):
 
 def test_many_entries(driver):
     """However it is written, it reads the same. Protocol 2 of Python knows no templates."""
-    count = 2000 if QUICK else 6000
+    count = 1000 if QUICK else 3000
     for uniform in (False, True):
         first = events_of(History(PYTHON2, ONE_BY_ONE, uniform, count).read(driver))
         assert len(first) > count * 4 / 3
