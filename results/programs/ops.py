@@ -133,6 +133,29 @@ def func_persample():
     vmap(lambda a, b: a @ b)(N(32, 20, 30), N(32, 30, 10))
 
 
+@program("gradients through optimizer steps")
+def maml_higher():
+    from torch.func import functional_call
+
+    m = on(lambda: nn.Sequential(
+        nn.Conv2d(1, 64, 3, 2, 1), nn.BatchNorm2d(64, track_running_stats=False), nn.ReLU(),
+        nn.Conv2d(64, 64, 3, 2, 1), nn.ReLU(), nn.Flatten(), nn.Linear(64 * 49, 5)))
+
+    def loss(m):
+        t = 0
+        for k in range(4):
+            p = dict(m.named_parameters())
+            for i in range(3):
+                g = torch.autograd.grad(
+                    F.cross_entropy(functional_call(m, p, (N(25, 1, 28, 28),)), T(25, v=5)),
+                    list(p.values()), create_graph=True)
+                p = {n: a - 0.4 * b for (n, a), b in zip(p.items(), g)}
+            t = t + F.cross_entropy(functional_call(m, p, (N(75, 1, 28, 28),)), T(75, v=5))
+        return t
+
+    fit(m, loss, 2)
+
+
 @program("captured CUDA graphs")
 def graph_capture():
     m = on(lambda: nn.Sequential(
@@ -477,6 +500,77 @@ def conf_expandable_runs_out():
         n *= 2
     for _ in range(3):
         step(n)
+
+
+@program("weights that swap with pinned memory on two streams")
+def blocks_swap_with_the_host():
+    d, n, ahead = 2560, 14, 2
+    m = on(Lm, d, 0, dt=BF)
+    blocks = [Layer(d, 20).to(BF).requires_grad_(False) for _ in range(n)]
+    for b in blocks:
+        for p in b.parameters():
+            p.data = p.data.pin_memory()
+    adapters = nn.ModuleList([
+        on(lambda: stack(nn.Linear(d, 16, bias=False), nn.Linear(16, d, bias=False)), dt=BF)
+        for _ in range(n)
+    ])
+    side, live = torch.cuda.Stream(), {}
+
+    def fetch(i):
+        if 0 <= i < n and i not in live:
+            with torch.cuda.stream(side):
+                live[i] = {
+                    k: v.to(dev, non_blocking=True) for k, v in blocks[i].state_dict().items()
+                }, side.record_event()
+
+    def ready(i, step):
+        fetch(i)
+        fetch(i + step)
+        w, e = live[i]
+        torch.cuda.current_stream().wait_event(e)
+        for t in w.values():
+            t.record_stream(torch.cuda.current_stream())
+        return w
+
+    class Swapped(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, i):
+            ctx.i = i
+            ctx.save_for_backward(x)
+            with torch.no_grad():
+                y = torch.func.functional_call(blocks[i], ready(i, 1), x)
+            if i < n - ahead:
+                del live[i]
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            x = x.detach().requires_grad_()
+            with torch.enable_grad():
+                torch.func.functional_call(blocks[ctx.i], ready(ctx.i, -1), x).backward(g)
+            live.pop(ctx.i)
+            return x.grad, None
+
+    o = torch.optim.AdamW(adapters.parameters(), 1e-4)
+    for _ in range(3):
+        x = T(2, 2049)
+        y = m.emb(x[:, :-1])
+        for i in range(n):
+            y = Swapped.apply(y, i)
+            y = y + adapters[i](y)
+        F.cross_entropy(m.head(m.norm(y)).float().flatten(0, 1), x[:, 1:].flatten()).backward()
+        live.clear()
+        o.step()
+        o.zero_grad()
+
+
+@program("registered pinned memory", conf="pinned_use_cuda_host_register:True,"
+         "pinned_num_register_threads:4,per_process_memory_fraction:0.2,"
+         "max_non_split_rounding_mb:64", torch="2.10")
+def conf_registers_pinned():
+    lengths_that_vary(4)
+    blocks_swap_with_the_host()
 
 
 @program("an operator of one's own, compiled")

@@ -440,6 +440,28 @@ def averages_now_and_then():
             o.zero_grad()
 
 
+@program("symmetric memory", ranks=2)
+def memory_that_ranks_share():
+    import torch.distributed._symmetric_memory as sm
+
+    group = dist.group.WORLD.group_name
+    torch.manual_seed(0)
+    t = sm.empty(4 << 20, dtype=BF, device=card)
+    sm.rendezvous(t, group)
+    t.normal_()
+    for _ in range(3):
+        a = torch.ops.symm_mem.one_shot_all_reduce(t, "sum", group)
+        torch.ops.symm_mem.two_shot_all_reduce_(t, "sum", group)
+        t.div_(a.abs().amax() + 1)
+    x = torch.randn(4096, 4096, dtype=BF, device=card)
+    w = torch.randn(4096, 7168, dtype=BF, device=card)
+    v = torch.randn(7168, 4096, dtype=BF, device=card)
+    for _ in range(3):
+        whole, (y,) = torch.ops.symm_mem.fused_all_gather_matmul(x, [w], 0, group)
+        x = torch.ops.symm_mem.fused_matmul_reduce_scatter(y.relu(), v, "avg", 0, group)
+        x = F.rms_norm(x, (4096,))
+
+
 @program("synchronized batch normalization", ranks=2)
 def ddp_resnet_with_shared_norms():
     torch.manual_seed(0)

@@ -84,6 +84,31 @@ def fcos_fp32():
     fit(m, loss, 2)
 
 
+@program("a student and an averaged teacher on crops of two sizes", "transformers")
+def dinov2_multicrop():
+    from transformers import Dinov2Config, Dinov2Model
+    import copy
+
+    m = on(Dinov2Model, Dinov2Config(hidden_size=768, num_hidden_layers=8))
+    t = copy.deepcopy(m).requires_grad_(False)
+    head = on(nn.Linear, 768, 8192)
+    th = on(nn.Linear, 768, 8192)
+
+    def loss(m):
+        g, l = N(16, 3, 224, 224), N(48, 3, 98, 98)
+        with torch.no_grad():
+            q = (th(t(g).pooler_output) / 0.04).softmax(-1)
+        s = head(m(g).pooler_output), head(m(l).pooler_output)
+        L = -(q * (s[0] / 0.1).log_softmax(-1)).sum(-1).mean() - (
+            q.repeat(3, 1) * (s[1] / 0.1).log_softmax(-1)).sum(-1).mean()
+        with torch.no_grad():
+            for a, b in zip(m.parameters(), t.parameters()):
+                b.mul_(0.996).add_(a.detach(), alpha=0.004)
+        return L
+
+    fit(m, loss, 3, amp=BF)
+
+
 @program("deformable convolutions and region pooling", "torchvision")
 def dcn_roi():
     import torchvision
@@ -157,6 +182,37 @@ def gpu_augment_mixup():
         return F.cross_entropy(m(x.to(memory_format=torch.channels_last)), y)
 
     fit(m, loss, 3, SGD, amp=BF)
+
+
+@program("LBFGS over the pixels of an image", "torchvision")
+def style_transfer_lbfgs():
+    import torchvision
+
+    m = on(torchvision.models.vgg19).features.eval().requires_grad_(False)
+
+    def features(x):
+        found = []
+        for i, f in enumerate(m[:29]):
+            x = F.relu(x) if isinstance(f, nn.ReLU) else f(x)
+            if i in (0, 5, 10, 19, 28):
+                found.append(x.flatten(2)[0] @ x.flatten(2)[0].T / x.numel())
+        return found
+
+    with torch.no_grad():
+        style = features(torch.rand(1, 3, 512, 512, device=dev))
+    x = torch.rand(1, 3, 512, 680, device=dev, requires_grad=True)
+    o = torch.optim.LBFGS([x], max_iter=4, history_size=10)
+
+    def closure():
+        o.zero_grad()
+        l = sum(
+            (a - b).square().sum()
+            for a, b in zip(features(x), style)) * 1e3 + (x[..., 1:] - x[..., :-1]).square().mean()
+        l.backward()
+        return l
+
+    for _ in range(2):
+        o.step(closure)
 
 
 @program("fake quantization", "torchvision")
