@@ -112,5 +112,5 @@ def whisper_ft():
 
 @program("dilated convolutions of one dimension", "transformers")
 def wavlm_speakers_bf16():
-    m = hf("WavLM", FP, "WavLMForXVector", **BASE, num_labels=1251, apply_spec_augment=False)
+    m = hf2("WavLM", "WavLMForXVector", **BASE, num_labels=1251, apply_spec_augment=False)
     of(m, lambda: dict(input_values=N(12, 64000), labels=T(12, v=1251)), 3, amp=BF)

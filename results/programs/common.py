@@ -67,6 +67,10 @@ def fit(m, loss_of, steps=4, opt=None, amp=None, scaler=False, clip=True, accum=
     return l
 
 
+def comp(m, **k):
+    return torch.compile(m, **k)
+
+
 def hf(name, dt=BF, cls=None, **k):
     """A model of transformers on the card: name is the stem of its classes."""
     import transformers as t
@@ -151,6 +155,10 @@ def next_token(batch, length, vocab=32000):
         return F.cross_entropy(m(x[:, :-1]).flatten(0, 1).float(), x[:, 1:].flatten())
 
     return loss
+
+
+def hf2(name, cls, dt=FP, **k):
+    return hf(name, dt, cls, **k)
 
 
 def of(m, loss, *a, **k):

@@ -23,6 +23,23 @@ def checkpointed(m):
     return m
 
 
+LLAMA1B = dict(hidden_size=2048, num_hidden_layers=16, num_attention_heads=32,
+               num_key_value_heads=8, intermediate_size=8192, vocab_size=128256, head_dim=64,
+               tie_word_embeddings=True, max_position_embeddings=131072)
+
+
+def seq2seq(name, cls, vocab, batch=4, src=256, tgt=64, gen=0, steps=2, amp=BF, dt=torch.float32,
+            **k):
+    m = hf(name, dt, cls, **k)
+    fit(m,
+        lambda m: m(input_ids=T(batch, src, v=vocab) + 3, labels=T(batch, tgt, v=vocab) + 3).loss,
+        steps, amp=amp)
+    if gen:
+        m.eval().generate(
+            T(batch, src // 2, v=vocab) + 3, max_new_tokens=gen, min_new_tokens=gen, num_beams=3,
+            do_sample=False)
+
+
 def replace(m, kind, make):
     """Every layer of a kind in m by another one."""
     for name, f in list(m.named_modules()):
@@ -41,12 +58,34 @@ def say(m, n=32, **k):
     return m.generate(max_new_tokens=n, min_new_tokens=n, **{**GIVEN, **k})
 
 
+def small_llama(layers=4, dt=BF, **k):
+    sizes = dict(hidden_size=2048, num_hidden_layers=layers, num_attention_heads=32,
+                 num_key_value_heads=8, intermediate_size=8192, vocab_size=128256)
+    return hf("Llama", dt, **{**sizes, **k})
+
+
+def ragged(vocab, n, lengths=(384, 512, 700)):
+    def loss(m):
+        x = T(n, rng.choice(lengths), v=vocab)
+        return m(input_ids=x, labels=x).loss
+
+    return loss
+
+
+def liger(name, **k):
+    import liger_kernel.transformers as l
+
+    getattr(l, "apply_liger_kernel_to_" + name)(**k)
+
+
 @program("low-rank adapters with checkpointing", "transformers", "peft")
 def llama8b_lora():
     from peft import LoraConfig, get_peft_model
 
     m = llama(4096, 8, 32, 8, 14336, 128256)
-    checkpointed(m).enable_input_require_grads()
+    m.config.use_cache = False
+    m.gradient_checkpointing_enable({"use_reentrant": False})
+    m.enable_input_require_grads()
     m = get_peft_model(m, LoraConfig(r=16, target_modules="all-linear"))
 
     def loss(m):
@@ -97,6 +136,53 @@ def qwen3moe():
     fit(m, loss, 3)
 
 
+@program("half precision with a gradient scaler", "transformers")
+def deberta_cls_fp16():
+    from transformers import DebertaV2Config, DebertaV2ForSequenceClassification
+
+    m = on(
+        DebertaV2ForSequenceClassification,
+        DebertaV2Config(hidden_size=768, num_hidden_layers=6, num_attention_heads=12,
+                        intermediate_size=3072, vocab_size=128100, relative_attention=True,
+                        position_buckets=256, pos_att_type=["p2c", "c2p"],
+                        norm_rel_ebd="layer_norm", share_att_key=True, position_biased_input=False))
+    fit(m, lambda m: m(input_ids=T(16, rng.choice([100, 128, 256])), labels=T(16, v=2)).loss, 4,
+        amp=HF16, scaler=True)
+
+
+@program("generation and policy updates by turns", "transformers")
+def ddp_like_grpo():
+    m = llama(1024, 8, 16, 8, 2816, 50000)
+    o = torch.optim.AdamW(m.parameters(), lr=1e-6)
+    for i in range(2):
+        x = T(8, 64, v=50000)
+        m.eval()
+        with torch.no_grad():
+            y = m.generate(input_ids=x, max_new_tokens=48, min_new_tokens=48, do_sample=True,
+                           top_k=50, top_p=0.95, pad_token_id=0)
+        m.train()
+        lp = torch.gather(m(y).logits[:, :-1].float().log_softmax(-1), 2,
+                          y[:, 1:, None])[..., 0][:, 63:]
+        r = N(8)
+        a = (r - r.mean()) / (r.std() + 1e-4)
+        l = -(torch.exp(lp - lp.detach()) * a[:, None]).mean()
+        l.backward()
+        o.step()
+        o.zero_grad()
+
+
+@program("beam search, a static cache and samples", "transformers")
+def beam_static():
+    m = llama(2048, 6, 16, 4, 5632, 32000).eval()
+    with torch.no_grad():
+        m.generate(input_ids=T(2, 100), max_new_tokens=24, min_new_tokens=24, num_beams=4,
+                   pad_token_id=0)
+        m.generate(input_ids=T(4, 200), max_new_tokens=16, min_new_tokens=16, do_sample=False,
+                   cache_implementation="static", pad_token_id=0, disable_compile=True)
+        m.generate(input_ids=T(3, 77), max_new_tokens=16, min_new_tokens=16, do_sample=True,
+                   temperature=0.7, num_return_sequences=2, pad_token_id=0)
+
+
 @program("the Trainer of transformers", "transformers", "accelerate")
 def hf_trainer():
     from transformers import Trainer, TrainingArguments, GPT2Config, GPT2LMHeadModel
@@ -128,13 +214,27 @@ def assisted_gen():
 @program("compiled with checkpointing", "transformers")
 def c_llama_ckpt():
     m = llama(1024, 4, 16, 4, 2816, 32000)
-    m = torch.compile(checkpointed(m))
+    m.config.use_cache = False
+    m.gradient_checkpointing_enable({"use_reentrant": False})
+    m = comp(m)
 
     def loss(m):
         x = T(4, rng.choice([512, 640]))
         return m(input_ids=x, labels=x).loss
 
     fit(m, loss, 4)
+
+
+@program("a compiled encoder-decoder under autocast", "transformers")
+def c_t5():
+    from transformers import T5Config, T5ForConditionalGeneration
+
+    m = comp(
+        on(
+            T5ForConditionalGeneration,
+            T5Config(d_model=512, num_layers=3, num_heads=8, d_ff=2048, decoder_start_token_id=0,
+                     use_cache=False)))
+    fit(m, lambda m: m(input_ids=T(8, 200), labels=T(8, 50)).loss, 3, amp=BF)
 
 
 @program("latent attention with shared experts", "transformers")
@@ -155,6 +255,19 @@ def mamba2_train():
            state_size=128, vocab_size=50288)
     m.config.use_cache = False
     fit(m, lm(50000, 2, 1024), 2)
+
+
+@program("experts of one choice with a capacity", "transformers")
+def switch_transformer():
+    seq2seq("SwitchTransformers", "SwitchTransformersForConditionalGeneration", 32000, 8, 256, 64,
+            amp=None, num_layers=4, num_decoder_layers=4, num_sparse_encoder_layers=2,
+            num_sparse_decoder_layers=2, num_experts=8, decoder_start_token_id=0)
+
+
+@program("accumulated gradients", "transformers")
+def llama1b_accum():
+    fit(checkpointed(hf("Llama", **LLAMA1B)), lm(128000, 4, 2048), 3,
+        lambda p: torch.optim.AdamW(p, 1e-5, fused=True), accum=2)
 
 
 @program("packed documents and attention of variable lengths", torch="2.10")
@@ -278,6 +391,31 @@ def experts_by_grouped_products():
     fit(m, loss, 3)
 
 
+@program("gradients of an inner loss inside the forward pass")
+def learns_while_it_reads():
+    from torch.func import grad, vmap
+
+    class Ttt(nn.Module):
+        def __init__(s, d, h=8):
+            super().__init__()
+            s.h = h
+            s.qkv = nn.Linear(d, 3 * d)
+            s.o = nn.Linear(d, d)
+            s.w = nn.Parameter(torch.randn(h, d // h, d // h) * 0.02)
+
+        def forward(s, x):
+            q, k, v = s.qkv(x).unflatten(-1, (3, s.h, -1)).permute(2, 0, 3, 1, 4)
+            norm = lambda x: F.layer_norm(x, (x.shape[-1],))
+            inner = vmap(vmap(grad(lambda w, k, v: (norm(k @ w) - v).square().mean())))
+            w, outs = s.w.expand(x.shape[0], -1, -1, -1), []
+            for a, b, c in zip(q.split(128, 2), k.split(128, 2), v.split(128, 2)):
+                w = w - 0.1 * inner(w, b, c)
+                outs.append(a @ w)
+            return s.o(torch.cat(outs, 2).transpose(1, 2).flatten(2))
+
+    fit(on(Lm, 768, 6, layer=lambda d: Layer(d, mix=Ttt(d))), next_token(4, 1024), 2)
+
+
 @program("dynamic, static, sliding and offloaded caches", "transformers")
 def caches_of_all_kinds():
     from transformers import DynamicCache
@@ -302,17 +440,9 @@ def caches_of_all_kinds():
 
 @program("Triton kernels of Liger", "transformers", "liger_kernel")
 def liger_llama_trains():
-    import liger_kernel.transformers
-
-    liger_kernel.transformers.apply_liger_kernel_to_llama()
-    m = checkpointed(hf("Llama", hidden_size=4096, num_hidden_layers=4, num_attention_heads=32,
-                        num_key_value_heads=8, intermediate_size=14336, vocab_size=128256))
-
-    def loss(m):
-        x = T(2, rng.choice((1024, 1500, 2048)), v=128000)
-        return m(input_ids=x, labels=x).loss
-
-    fit(m, loss, 3, adamw(fused=True), accum=2)
+    liger("llama")
+    m = checkpointed(small_llama(4, hidden_size=4096, intermediate_size=14336))
+    fit(m, ragged(128000, 2, (1024, 1500, 2048)), 3, adamw(fused=True), accum=2)
 
 
 @program("a loss in chunks, with Muon", "transformers", torch="2.9")

@@ -9,6 +9,21 @@ import torch.utils.checkpoint
 from common import *
 
 
+class Eight(torch.autograd.graph.saved_tensors_hooks):
+    """Stores large tensors that are saved for the backward pass in eight bits."""
+    def __init__(s):
+        def pack(x):
+            if x.dtype not in (torch.float32, BF) or x.numel() < 1 << 20 or isinstance(
+                    x, nn.Parameter):
+                return x
+            flat = x.detach().reshape(-1, x.shape[-1])
+            scale = flat.abs().amax(1, keepdim=True).float() / 127
+            return (flat / scale).round_().to(torch.int8), scale, x.shape, x.dtype
+
+        super().__init__(pack, lambda v: v
+                         if torch.is_tensor(v) else (v[0] * v[1]).to(v[3]).view(v[2]))
+
+
 def lengths_that_vary(steps=8, clear=None):
     m = on(Lm, 1024, 8)
     o = torch.optim.AdamW(m.parameters(), 1e-4)
@@ -133,6 +148,29 @@ def func_persample():
     vmap(lambda a, b: a @ b)(N(32, 20, 30), N(32, 30, 10))
 
 
+@program("gradients through optimizer steps")
+def maml_higher():
+    from torch.func import functional_call
+
+    m = on(lambda: nn.Sequential(
+        nn.Conv2d(1, 64, 3, 2, 1), nn.BatchNorm2d(64, track_running_stats=False), nn.ReLU(),
+        nn.Conv2d(64, 64, 3, 2, 1), nn.ReLU(), nn.Flatten(), nn.Linear(64 * 49, 5)))
+
+    def loss(m):
+        t = 0
+        for k in range(4):
+            p = dict(m.named_parameters())
+            for i in range(3):
+                g = torch.autograd.grad(
+                    F.cross_entropy(functional_call(m, p, (N(25, 1, 28, 28),)), T(25, v=5)),
+                    list(p.values()), create_graph=True)
+                p = {n: a - 0.4 * b for (n, a), b in zip(p.items(), g)}
+            t = t + F.cross_entropy(functional_call(m, p, (N(75, 1, 28, 28),)), T(75, v=5))
+        return t
+
+    fit(m, loss, 2)
+
+
 @program("captured CUDA graphs")
 def graph_capture():
     m = on(lambda: nn.Sequential(
@@ -216,6 +254,23 @@ def fp8_int8():
     torch._int_mm(a.to(torch.int8), b.to(torch.int8).t())
 
 
+@program("running out of memory")
+def oom_catch():
+    torch.cuda.set_per_process_memory_fraction(0.05)
+    k = []
+    n = 0
+    try:
+        while True:
+            k.append(N(rng.choice([100, 1000, 3000, 7000]), 1000 + n))
+            n += 7
+    except torch.OutOfMemoryError:
+        pass
+    print(n)
+    del k[::2]
+    torch.cuda.empty_cache()
+    x = [N(rng.randint(100, 5000), 1500) for _ in range(40)]
+
+
 @program("selective checkpointing")
 def selective_ckpt():
     from torch.utils.checkpoint import CheckpointPolicy as P
@@ -267,7 +322,7 @@ def triton_user():
 
 @program("compiled reduce-overhead (graphs)")
 def c_reduce():
-    m = torch.compile(
+    m = comp(
         on(lambda: nn.Sequential(*[
             nn.TransformerEncoderLayer(512, 8, 2048, batch_first=True, dropout=0.0)
             for _ in range(4)
@@ -279,7 +334,7 @@ def c_reduce():
 def c_flex():
     from torch.nn.attention.flex_attention import flex_attention, create_block_mask
 
-    f = torch.compile(flex_attention)
+    f = comp(flex_attention)
     bm = create_block_mask(lambda b, h, q, k: (q >= k) & (q - k < 256), None, None, 1024, 1024,
                            device=dev)
     q = N(4, 16, 1024, 64, dt=BF).requires_grad_()
@@ -291,7 +346,7 @@ def c_flex():
 def c_opt():
     m = on(lambda: nn.Sequential(*[nn.Linear(1024, 1024) for _ in range(6)]))
     o = torch.optim.AdamW(m.parameters())
-    st = torch.compile(o.step)
+    st = comp(o.step)
     for i in range(3):
         m(N(128, 1024)).square().mean().backward()
         st()
@@ -300,11 +355,35 @@ def c_opt():
 
 @program("compiled with dynamic shapes")
 def c_unet_dyn():
-    m = torch.compile(
+    m = comp(
         on(lambda: nn.Sequential(nn.Conv2d(3, 64, 3, padding=1), nn.GroupNorm(8, 64), nn.SiLU(),
                                  nn.Conv2d(64, 64, 3, padding=1), nn.GroupNorm(8, 64), nn.SiLU(),
                                  nn.Conv2d(64, 3, 3, padding=1))), dynamic=True)
     fit(m, lambda m: m(N(4, 3, *rng.choice([(64, 96), (96, 96), (128, 64)]))).square().mean(), 5)
+
+
+@program("embedding bags")
+def dlrm_criteo():
+    rows = [1000 * (i * i + 1) for i in range(26)]
+    m = on(lambda: nn.ModuleDict({
+        "e": nn.ModuleList(nn.EmbeddingBag(r, 64, mode="sum", sparse=True) for r in rows),
+        "b": nn.Sequential(nn.Linear(13, 512), nn.ReLU(), nn.Linear(512, 64), nn.ReLU()),
+        "t": nn.Sequential(nn.Linear(351 + 64, 1024), nn.ReLU(), nn.Linear(1024, 512), nn.ReLU(),
+                           nn.Linear(512, 1))
+    }))
+    a = torch.optim.SparseAdam(list(m["e"].parameters()), 1e-3)
+    b = torch.optim.Adagrad([*m["b"].parameters(), *m["t"].parameters()], 1e-2)
+    u, v = torch.triu_indices(27, 27, 1, device=dev)
+    for _ in range(3):
+        n, d = 8192, None
+        d = m["b"](N(n, 13))
+        z = torch.stack(
+            [d] + [e(T(n, v=r), torch.arange(n, device=dev)) for e, r in zip(m["e"], rows)], 1)
+        y = m["t"](torch.cat([d, torch.bmm(z, z.transpose(1, 2))[:, u, v]], 1))
+        F.binary_cross_entropy_with_logits(y[:, 0], torch.rand(n, device=dev).round()).backward()
+        for o in (a, b):
+            o.step()
+            o.zero_grad()
 
 
 @program("gradients set to zero, foreach", "timm")
@@ -318,6 +397,31 @@ def zero_not_none_foreach():
         o.zero_grad(set_to_none=False)
         if not all(torch.isfinite(p).all() for p in m.parameters()):
             raise RuntimeError("not finite")
+
+
+@program("prefetching on a stream of its own", "timm")
+def prefetch_side_stream():
+    m, s = net("resnet50d", True), torch.cuda.Stream()
+    o = torch.optim.SGD(m.parameters(), 0.1, momentum=0.9)
+
+    def load():
+        with torch.cuda.stream(s):
+            return (torch.randn(64, 3, 224, 224).pin_memory().to(dev, non_blocking=True),
+                    torch.randint(0, 1000, (64,)).pin_memory().to(dev, non_blocking=True))
+
+    nxt = load()
+    for _ in range(4):
+        torch.cuda.current_stream().wait_stream(s)
+        x, y = nxt
+        for t in (x, y):
+            t.record_stream(torch.cuda.current_stream())
+        nxt = load()
+        with torch.autocast("cuda", dtype=BF):
+            l = F.cross_entropy(m(x.to(memory_format=torch.channels_last)), y)
+        l.backward()
+        o.step()
+        o.zero_grad()
+        l.item()
 
 
 @program("fused, foreach and capturable optimizers")
@@ -479,6 +583,113 @@ def conf_expandable_runs_out():
         step(n)
 
 
+@program("weights that swap with pinned memory on two streams")
+def blocks_swap_with_the_host():
+    d, n, ahead = 2560, 14, 2
+    m = on(Lm, d, 0, dt=BF)
+    blocks = [Layer(d, 20).to(BF).requires_grad_(False) for _ in range(n)]
+    for b in blocks:
+        for p in b.parameters():
+            p.data = p.data.pin_memory()
+    adapters = nn.ModuleList([
+        on(lambda: stack(nn.Linear(d, 16, bias=False), nn.Linear(16, d, bias=False)), dt=BF)
+        for _ in range(n)
+    ])
+    side, live = torch.cuda.Stream(), {}
+
+    def fetch(i):
+        if 0 <= i < n and i not in live:
+            with torch.cuda.stream(side):
+                live[i] = {
+                    k: v.to(dev, non_blocking=True) for k, v in blocks[i].state_dict().items()
+                }, side.record_event()
+
+    def ready(i, step):
+        fetch(i)
+        fetch(i + step)
+        w, e = live[i]
+        torch.cuda.current_stream().wait_event(e)
+        for t in w.values():
+            t.record_stream(torch.cuda.current_stream())
+        return w
+
+    class Swapped(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, i):
+            ctx.i = i
+            ctx.save_for_backward(x)
+            with torch.no_grad():
+                y = torch.func.functional_call(blocks[i], ready(i, 1), x)
+            if i < n - ahead:
+                del live[i]
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            x = x.detach().requires_grad_()
+            with torch.enable_grad():
+                torch.func.functional_call(blocks[ctx.i], ready(ctx.i, -1), x).backward(g)
+            live.pop(ctx.i)
+            return x.grad, None
+
+    o = torch.optim.AdamW(adapters.parameters(), 1e-4)
+    for _ in range(3):
+        x = T(2, 2049)
+        y = m.emb(x[:, :-1])
+        for i in range(n):
+            y = Swapped.apply(y, i)
+            y = y + adapters[i](y)
+        F.cross_entropy(m.head(m.norm(y)).float().flatten(0, 1), x[:, 1:].flatten()).backward()
+        live.clear()
+        o.step()
+        o.zero_grad()
+
+
+@program("registered pinned memory", conf="pinned_use_cuda_host_register:True,"
+         "pinned_num_register_threads:4,per_process_memory_fraction:0.2,"
+         "max_non_split_rounding_mb:64", torch="2.10")
+def conf_registers_pinned():
+    lengths_that_vary(4)
+    blocks_swap_with_the_host()
+
+
+@program("hooks on saved tensors")
+def activations_in_eight_bits():
+    m = on(Lm, 1536, 10, dt=BF)
+
+    def loss(m):
+        with Eight():
+            return next_token(8, 1024)(m)
+
+    fit(m, loss, 3)
+
+
+@program("Jacobians by vmap and Python's garbage collector")
+def laplace_of_the_last_layers():
+    from torch.func import functional_call, jacrev, vmap
+
+    m = on(lambda: stack(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 64), nn.ReLU(),
+                         nn.Linear(64, 10)))
+    fit(m, lambda m: F.cross_entropy(m(N(4096, 784)), T(4096, v=10)), 3)
+    p = {k: v.detach() for k, v in m.named_parameters() if not k.startswith("0.")}
+    rest = {k: v.detach() for k, v in m.named_parameters() if k.startswith("0.")}
+    p = {k: v for k, v in p.items() if k.startswith("4.")} | {"2.bias": p["2.bias"]}
+    rest |= {k: v.detach() for k, v in m.named_parameters() if k not in p}
+    f = vmap(jacrev(lambda p, x: functional_call(m, {**rest, **p}, (x[None],))[0]),
+             in_dims=(None, 0))
+    h = 0
+    for x in N(4096, 784).split(1024):
+        j = torch.cat([v.flatten(2) for v in f(p, x).values()], 2)
+        s = m(x).softmax(1).detach()
+        h = h + torch.einsum("nci,ncd,ndj->ij", j,
+                             torch.diag_embed(s) - s[:, :, None] * s[:, None], j)
+    h = h + torch.eye(len(h), device=dev)
+    c = torch.linalg.inv(h)
+    j = torch.cat([v.flatten(2) for v in f(p, N(512, 784)).values()], 2)
+    (j @ c @ j.transpose(1, 2)).logdet()
+
+
 @program("an operator of one's own, compiled")
 def c_own_operator():
     @torch.library.custom_op("unseen::scaled_norm", mutates_args=())
@@ -509,7 +720,7 @@ def c_own_operator():
             torch._dynamo.graph_break()
             return x + s.mlp(x)
 
-    fit(torch.compile(on(Lm, 768, 4, layer=Block, dt=BF)), next_token(4, 1024), 3)
+    fit(comp(on(Lm, 768, 4, layer=Block, dt=BF)), next_token(4, 1024), 3)
 
 
 class Pictures(torch.utils.data.Dataset):

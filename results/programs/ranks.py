@@ -170,6 +170,30 @@ def stages(per, schedule, n=8, **k):
         o.zero_grad()
 
 
+class Swap(torch.autograd.Function):
+    """Exchanges a part of the sequence for a part of the heads, or back (DeepSpeed-Ulysses)."""
+    @staticmethod
+    def forward(ctx, x, apart, together):
+        ctx.dims = apart, together
+        into = torch.stack(x.chunk(world, apart))
+        out = torch.empty_like(into)
+        dist.all_to_all_single(out, into)
+        return torch.cat(out.unbind(0), together)
+
+    @staticmethod
+    def backward(ctx, g):
+        apart, together = ctx.dims
+        return Swap.apply(g, together, apart), None, None
+
+
+def fsdp1(m, **k):
+    from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
+    from torch.distributed.fsdp.wrap import ModuleWrapPolicy
+
+    return FSDP(m, auto_wrap_policy=ModuleWrapPolicy({Block}),
+                device_id=torch.cuda.current_device(), **k)
+
+
 class Bottleneck(nn.Module):
     def __init__(s, i, d, step):
         super().__init__()
@@ -440,6 +464,39 @@ def averages_now_and_then():
             o.zero_grad()
 
 
+@program("FSDP1 with offload", ranks=2)
+def fsdp1_on_the_host():
+    from torch.distributed.fsdp import CPUOffload, MixedPrecision
+
+    steps(
+        fsdp1(
+            made(768, 4), cpu_offload=CPUOffload(offload_params=True),
+            mixed_precision=MixedPrecision(param_dtype=torch.float16,
+                                           keep_low_precision_grads=False)), 3, clip=False)
+
+
+@program("symmetric memory", ranks=2)
+def memory_that_ranks_share():
+    import torch.distributed._symmetric_memory as sm
+
+    group = dist.group.WORLD.group_name
+    torch.manual_seed(0)
+    t = sm.empty(4 << 20, dtype=BF, device=card)
+    sm.rendezvous(t, group)
+    t.normal_()
+    for _ in range(3):
+        a = torch.ops.symm_mem.one_shot_all_reduce(t, "sum", group)
+        torch.ops.symm_mem.two_shot_all_reduce_(t, "sum", group)
+        t.div_(a.abs().amax() + 1)
+    x = torch.randn(4096, 4096, dtype=BF, device=card)
+    w = torch.randn(4096, 7168, dtype=BF, device=card)
+    v = torch.randn(7168, 4096, dtype=BF, device=card)
+    for _ in range(3):
+        whole, (y,) = torch.ops.symm_mem.fused_all_gather_matmul(x, [w], 0, group)
+        x = torch.ops.symm_mem.fused_matmul_reduce_scatter(y.relu(), v, "avg", 0, group)
+        x = F.rms_norm(x, (4096,))
+
+
 @program("synchronized batch normalization", ranks=2)
 def ddp_resnet_with_shared_norms():
     torch.manual_seed(0)
@@ -458,4 +515,26 @@ def ddp_resnet_with_shared_norms():
         nn.utils.clip_grad_norm_(m.parameters(), 5.0)
         scaler.step(o)
         scaler.update()
+        o.zero_grad()
+
+
+@program("sequence parallelism by all-to-all", ranks=2)
+def ulysses_attention():
+    m = made(1536, 4, dt=BF)
+    for b in m.blocks:
+
+        def forward(x, s=b.attention):
+            q, k, v = (Swap.apply(f(x).unflatten(-1, (-1, s.h)), 2, 1).transpose(1, 2)
+                       for f in (s.q, s.k, s.v))
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2)
+            return s.o(Swap.apply(y, 1, 2).flatten(2))
+
+        b.attention.forward = forward
+    o = torch.optim.AdamW(m.parameters(), 1e-4)
+    for _ in range(3):
+        x = tokens(2, 4096).chunk(world, 1)[rank]
+        F.cross_entropy(m(x).flatten(0, 1), x.flatten()).backward()
+        for p in m.parameters():
+            dist.all_reduce(p.grad, op=dist.ReduceOp.AVG)
+        o.step()
         o.zero_grad()

@@ -10,6 +10,27 @@ def classify(n, side, nhwc=False, classes=1000):
     return lambda m: F.cross_entropy(m(images(n, side, nhwc)), T(n, v=classes), label_smoothing=0.1)
 
 
+def block(i, o, dims=2, act=nn.SiLU, norm=None, **k):
+    c = (nn.Conv2d, nn.Conv3d)[dims - 2](i, o, k.pop("size", 3), padding=k.pop("pad", 1),
+                                         bias=False, **k)
+    return nn.Sequential(c, (norm or (nn.BatchNorm2d, nn.BatchNorm3d)[dims - 2])(o), act())
+
+
+class Csp(nn.Module):
+    def __init__(s, i, o, n):
+        super().__init__()
+        s.a = block(i, o // 2, size=1, pad=0)
+        s.b = block(i, o // 2, size=1, pad=0)
+        s.m = nn.ModuleList(block(o // 2, o // 2) for _ in range(n))
+        s.c = block(o // 2 * (n + 2), o, size=1, pad=0)
+
+    def forward(s, x):
+        ys = [s.a(x), s.b(x)]
+        for m in s.m:
+            ys.append(ys[-1] + m(ys[-1]))
+        return s.c(torch.cat(ys, 1))
+
+
 SD15 = dict(sample_size=64, cross_attention_dim=768)
 
 VAE = dict(block_out_channels=(128, 256, 512, 512), down_block_types=("DownEncoderBlock2D",) * 4,
@@ -84,6 +105,85 @@ def fcos_fp32():
     fit(m, loss, 2)
 
 
+@program("a student and an averaged teacher on crops of two sizes", "transformers")
+def dinov2_multicrop():
+    from transformers import Dinov2Config, Dinov2Model
+    import copy
+
+    m = on(Dinov2Model, Dinov2Config(hidden_size=768, num_hidden_layers=8))
+    t = copy.deepcopy(m).requires_grad_(False)
+    head = on(nn.Linear, 768, 8192)
+    th = on(nn.Linear, 768, 8192)
+
+    def loss(m):
+        g, l = N(16, 3, 224, 224), N(48, 3, 98, 98)
+        with torch.no_grad():
+            q = (th(t(g).pooler_output) / 0.04).softmax(-1)
+        s = head(m(g).pooler_output), head(m(l).pooler_output)
+        L = -(q * (s[0] / 0.1).log_softmax(-1)).sum(-1).mean() - (
+            q.repeat(3, 1) * (s[1] / 0.1).log_softmax(-1)).sum(-1).mean()
+        with torch.no_grad():
+            for a, b in zip(m.parameters(), t.parameters()):
+                b.mul_(0.996).add_(a.detach(), alpha=0.004)
+        return L
+
+    fit(m, loss, 3, amp=BF)
+
+
+@program("a diffusion transformer with averaged weights")
+def dit_ema():
+    from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+
+    class Bl(nn.Module):
+        def __init__(s, d):
+            super().__init__()
+            s.n1 = nn.LayerNorm(d, elementwise_affine=False)
+            s.n2 = nn.LayerNorm(d, elementwise_affine=False)
+            s.a = nn.MultiheadAttention(d, 12, batch_first=True)
+            s.m = nn.Sequential(nn.Linear(d, 4 * d), nn.GELU("tanh"), nn.Linear(4 * d, d))
+            s.c = nn.Linear(d, 6 * d)
+
+        def forward(s, x, c):
+            a, b, g, d, e, h = s.c(F.silu(c))[:, None].chunk(6, -1)
+            y = s.n1(x) * (1 + a) + b
+            x = x + g * s.a(y, y, y, need_weights=False)[0]
+            return x + h * s.m(s.n2(x) * (1 + d) + e)
+
+    class D(nn.Module):
+        def __init__(s, d=768):
+            super().__init__()
+            s.p = nn.Conv2d(4, d, 2, 2)
+            s.t = nn.Linear(256, d)
+            s.l = nn.ModuleList(Bl(d) for _ in range(8))
+            s.o = nn.Linear(d, 16)
+
+        def forward(s, x, t):
+            h = s.p(x).flatten(2).transpose(1, 2)
+            c = s.t(
+                torch.cat([
+                    torch.cos(t[:, None] * torch.arange(128, device=dev)),
+                    torch.sin(t[:, None] * torch.arange(128, device=dev))
+                ], 1))
+            for l in s.l:
+                h = l(h, c)
+            return F.pixel_shuffle(s.o(h).transpose(1, 2).view(x.size(0), 16, 16, 16), 2)
+
+    m = on(D)
+    e = AveragedModel(m, multi_avg_fn=get_ema_multi_avg_fn(0.999))
+
+    def loss(m):
+        x, n, t = N(32, 4, 32, 32), N(32, 4, 32, 32), torch.rand(32, device=dev)
+        l = F.mse_loss(m(x + t.view(-1, 1, 1, 1) * n, t).float(), n)
+        e.update_parameters(m)
+        return l
+
+    fit(m, loss, 3, amp=BF)
+    with torch.no_grad():
+        x = N(8, 4, 32, 32)
+        for i in range(4):
+            x = x - 0.1 * e(x, torch.full((8,), 0.5, device=dev))
+
+
 @program("deformable convolutions and region pooling", "torchvision")
 def dcn_roi():
     import torchvision
@@ -116,6 +216,17 @@ def jit_script():
             t(N(n, 3, 224, 224))
 
 
+@program("a compiled convolutional net", "torchvision")
+def c_resnet():
+    import torchvision
+
+    m = comp(on(torchvision.models.resnet50).to(memory_format=torch.channels_last))
+    fit(
+        m, lambda m: F.cross_entropy(
+            m(N(32, 3, 224, 224).contiguous(memory_format=torch.channels_last)), T(32, v=1000)), 3,
+        amp=BF)
+
+
 @program("cudnn.benchmark", "timm")
 def resnet50_benchmark():
     torch.backends.cudnn.benchmark = True
@@ -126,6 +237,30 @@ def resnet50_benchmark():
 def efficientnet_b7():
     fit(net("efficientnet_b7"), classify(6, 600), 2,
         lambda p: torch.optim.RMSprop(p, 1e-3, momentum=0.9), amp=BF)
+
+
+@program("detection with channels last")
+def yolo_640():
+    w = [48, 96, 192, 384, 576]
+    body = [block(3, w[0], stride=2)]
+    for i in range(4):
+        body += [block(w[i], w[i + 1], stride=2), Csp(w[i + 1], w[i + 1], 2 + 2 * (i in (1, 2)))]
+    m = on(lambda: nn.ModuleDict(
+        {"body": nn.Sequential(*body), "heads": nn.ModuleList(nn.Conv2d(c, 84, 1) for c in w[2:])}))
+
+    def loss(m):
+        x, l, outs = images(16, 640), 0, []
+        for i, part in enumerate(m["body"]):
+            x = part(x)
+            if i in (4, 6, 8):
+                outs.append(m["heads"][i // 2 - 2](x))
+        for o in outs:
+            l = l + F.binary_cross_entropy_with_logits(
+                o[:, 4:].float(),
+                torch.zeros_like(o[:, 4:]).float()) + o[:, :4].float().abs().mean()
+        return l
+
+    fit(m, loss, 3, SGD, amp=HF16)
 
 
 @program("segmentation by a transformer", "transformers")
@@ -159,6 +294,71 @@ def gpu_augment_mixup():
     fit(m, loss, 3, SGD, amp=BF)
 
 
+@program("volumes with 5x5x5 filters")
+def vnet_volumes():
+    v = lambda i, o: stack(nn.Conv3d(i, o, 5, padding=2), nn.BatchNorm3d(o), nn.PReLU(o))
+
+    class Vnet(nn.Module):
+        def __init__(self, c=(16, 32, 64, 128, 256)):
+            super().__init__()
+            self.first = nn.Conv3d(1, 16, 5, padding=2)
+            self.down = nn.ModuleList([nn.Conv3d(a, b, 2, 2) for a, b in zip(c, c[1:])])
+            self.a = nn.ModuleList(
+                [stack(*[v(b, b) for _ in range(n)]) for b, n in zip(c[1:], (2, 3, 3, 3))])
+            self.up = nn.ModuleList(
+                [nn.ConvTranspose3d(b, a, 2, 2) for a, b in zip(c[-2::-1], c[:0:-1])])
+            self.b = nn.ModuleList([stack(v(2 * a, a), v(a, a)) for a in c[-2::-1]])
+            self.last = nn.Conv3d(16, 2, 1)
+
+        def forward(self, x):
+            y = self.first(x) + x
+            kept = []
+            for d, f in zip(self.down, self.a):
+                kept.append(y)
+                y = d(y)
+                y = y + f(y)
+            for u, f in zip(self.up, self.b):
+                y = f(torch.cat([u(y), kept.pop()], 1))
+            return self.last(y)
+
+    def loss(m):
+        p = m(N(2, 1, 64, 128, 128)).softmax(1)[:, 1]
+        return 1 - 2 * p.sum() / (p.square().sum() + 1000)
+
+    fit(on(Vnet), loss, 2, amp=HF16, scaler=True)
+
+
+@program("LBFGS over the pixels of an image", "torchvision")
+def style_transfer_lbfgs():
+    import torchvision
+
+    m = on(torchvision.models.vgg19).features.eval().requires_grad_(False)
+
+    def features(x):
+        found = []
+        for i, f in enumerate(m[:29]):
+            x = F.relu(x) if isinstance(f, nn.ReLU) else f(x)
+            if i in (0, 5, 10, 19, 28):
+                found.append(x.flatten(2)[0] @ x.flatten(2)[0].T / x.numel())
+        return found
+
+    with torch.no_grad():
+        style = features(torch.rand(1, 3, 512, 512, device=dev))
+    x = torch.rand(1, 3, 512, 680, device=dev, requires_grad=True)
+    o = torch.optim.LBFGS([x], max_iter=4, history_size=10)
+
+    def closure():
+        o.zero_grad()
+        l = sum(
+            (a - b).square().sum()
+            for a, b in zip(features(x), style)) * 1e3 + (x[..., 1:] - x[..., :-1]).square().mean()
+        l.backward()
+        return l
+
+    for _ in range(2):
+        o.step(closure)
+
+
 @program("fake quantization", "torchvision")
 def qat_resnet18():
     import torchvision
@@ -181,7 +381,7 @@ def qat_resnet18():
 
 @program("panoptic masks in half precision", "transformers", "scipy")
 def maskformer_swin():
-    m = hf("MaskFormer", FP, "MaskFormerForInstanceSegmentation", num_labels=133)
+    m = hf2("MaskFormer", "MaskFormerForInstanceSegmentation", num_labels=133)
 
     def batch():
         return dict(
@@ -230,3 +430,33 @@ def serve_shapes():
         for _ in range(25):
             n, side = rng.choice([1, 2, 4, 7, 8, 16, 23, 32]), rng.choice([192, 224, 256, 288, 320])
             m(images(n, side, True, HF16))
+
+
+@program("a GAN with a gradient penalty and spectral norms")
+def wgan_gp_spectral():
+    sn = nn.utils.parametrizations.spectral_norm
+    double = lambda i: [nn.BatchNorm2d(i), nn.ReLU(), nn.Upsample(scale_factor=2),
+                        nn.Conv2d(i, i // 2, 3, 1, 1)]
+    halve = lambda i, o: [sn(nn.Conv2d(i, o, 4, 2, 1)), nn.LeakyReLU(0.2)]
+    g = on(lambda: nn.Sequential(
+        nn.Linear(128, 512 * 16), nn.Unflatten(1, (512, 4, 4)), *double(512), *double(256),
+        *double(128), *double(64), nn.Conv2d(32, 3, 3, 1, 1), nn.Tanh()))
+    d = on(lambda: nn.Sequential(
+        *halve(3, 64), *halve(64, 128), *halve(128, 256), *halve(256, 512), nn.Flatten(),
+        sn(nn.Linear(512 * 16, 1))))
+    a = torch.optim.Adam(g.parameters(), 1e-4, (0.0, 0.9))
+    b = torch.optim.Adam(d.parameters(), 1e-4, (0.0, 0.9))
+    for i in range(6):
+        x, y = images(64, 64), g(N(64, 128))
+        if i % 3 == 2:
+            (-d(y).mean()).backward()
+            a.step()
+        else:
+            t = torch.rand(64, 1, 1, 1, device=dev)
+            z = (t * x + (1 - t) * y.detach()).requires_grad_()
+            (r,) = torch.autograd.grad(d(z).sum(), z, create_graph=True)
+            (d(y.detach()).mean() - d(x).mean()
+             + 10 * (r.flatten(1).norm(2, 1) - 1).square().mean()).backward()
+            b.step()
+        a.zero_grad()
+        b.zero_grad()
