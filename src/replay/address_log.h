@@ -27,7 +27,7 @@ struct address_log {
 	struct frag_device *dev; /* the logged device */
 };
 
-/* Logs the addresses of `dev`, to which nobody listens, until address_log_stop. */
+/* Logs the addresses of `dev`, which has no listener, until address_log_stop. */
 void address_log_record(struct address_log *t, struct frag_device *dev);
 void address_log_stop(struct address_log *t);
 

@@ -79,8 +79,8 @@ void frag_report_data(const struct frag_report *r, struct frag_answer *a);
 /* "varlen.default, device 0" */
 const char *frag_section_title_text(const struct frag_section *s, struct frag_answer *a);
 /* Trace, its size, card, settings, what it turned out to be. named: the command, too. */
-void frag_section_remarks(const struct frag_report *r, const struct frag_section *s,
-			  bool named, struct frag_answer *a);
+void frag_section_remarks(const struct frag_report *r, const struct frag_section *s, bool named,
+			  struct frag_answer *a);
 /* The policies, best first, then what is possible; and what was left out. */
 void frag_section_table(const struct frag_report *r, const struct frag_section *s,
 			struct frag_answer *a);

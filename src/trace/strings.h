@@ -22,8 +22,8 @@ const char *frag_strings_get(const struct frag_strings *s, uint32_t i);
 size_t frag_strings_len(const struct frag_strings *s, uint32_t i);
 uint32_t frag_strings_count(const struct frag_strings *s); /* with index 0 */
 
-/* ---- a struct frag_stacks: equal frames and equal stacks become one. What was taken is the
- * caller's (frag_stacks_release, also after an error). ---- */
+/* ---- a struct frag_stacks: equal frames and equal stacks become one. The caller
+ * releases what it took (frag_stacks_release, also after an error). ---- */
 
 struct frag_stack_table;
 

@@ -172,7 +172,7 @@ int test_main(void)
 	return failed + remove_files();
 }
 
-/* Each line of the standard input is an input with C's escapes; what is said of it is followed by "=". */
+/* Each line of the standard input is an input with C's escapes; "=" follows each answer. */
 static int answer_cases(const char *file)
 {
 	char *line = NULL;

@@ -45,7 +45,7 @@ soon() {
 	echo "not within a minute: $*" >&2
 	return 1
 }
-# answers URL REGEX: what is there, in answer.txt, has this
+# answers URL REGEX: the page, in answer.txt, has this
 answers() { curl -s -m 10 "$1" > answer.txt && grep -q "$2" answer.txt; }
 # watch OPTION...: starts a monitor that serves, whose number is in $pid, and whose port and page are in $port and $url
 watch() {
