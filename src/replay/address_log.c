@@ -7,6 +7,8 @@ static void on_placed(void *ctx, enum frag_call call, uint64_t bytes, frag_addr_
 {
 	struct address_log *t = ctx;
 
+	if (t->before)
+		t->before(t->before_ctx, call, bytes, addr);
 	if (FRAG_GROW(t->given, t->count, t->cap, "addresses", NULL)) {
 		t->short_of_memory = true;
 		return;
@@ -17,14 +19,17 @@ static void on_placed(void *ctx, enum frag_call call, uint64_t bytes, frag_addr_
 
 void address_log_record(struct address_log *t, struct frag_device *dev)
 {
-	*t = (struct address_log){ .dev = dev };
+	*t = (struct address_log){ .dev = dev,
+				   .before = dev->placed,
+				   .before_ctx = dev->placed_ctx };
 	dev->placed = on_placed;
 	dev->placed_ctx = t;
 }
 
 void address_log_stop(struct address_log *t)
 {
-	t->dev->placed = NULL;
+	t->dev->placed = t->before;
+	t->dev->placed_ctx = t->before_ctx;
 	t->dev = NULL;
 }
 

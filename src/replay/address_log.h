@@ -24,10 +24,12 @@ struct address_log {
 	size_t next; /* next entry to repeat */
 	bool lost;   /* the replay made another call, so the remaining addresses mean nothing */
 	bool short_of_memory;
-	struct frag_device *dev; /* the logged device */
+	struct frag_device *dev; /* the logged device, and its previous listener */
+	void (*before)(void *ctx, enum frag_call call, uint64_t bytes, frag_addr_t addr);
+	void *before_ctx;
 };
 
-/* Logs the addresses of `dev`, which has no listener, until address_log_stop. */
+/* Logs the addresses of `dev` until address_log_stop. The previous listener still gets them. */
 void address_log_record(struct address_log *t, struct frag_device *dev);
 void address_log_stop(struct address_log *t);
 
