@@ -286,7 +286,7 @@ static HOT int do_free(struct frag_run *run, const struct frag_event *e, bool ca
 	if (FRAG_UNLIKELY(s->state != SLOT_LIVE)) {
 		if (s->state == SLOT_PENDING || s->state == SLOT_HELD)
 			return complete(run, e->slot); /* waiting, by the initial state alone */
-		s->state = SLOT_EMPTY; /* dropped */
+		s->state = SLOT_EMPTY;		       /* dropped */
 		return 0;
 	}
 	let_go(run, s);

@@ -187,9 +187,9 @@ static int plain_read(struct frag_input_source *src, unsigned char *dst, size_t 
 	}
 	src->plain += (uint64_t)n;
 	*got = (size_t)n;
-	return src->archive ? check_unpacked(src, src->plain, FRAG_INPUT_UNPACK_FREE, src->stored,
-					     err)
-			    : 0;
+	return src->archive
+		       ? check_unpacked(src, src->plain, FRAG_INPUT_UNPACK_FREE, src->stored, err)
+		       : 0;
 }
 
 static int make_block(void *ctx, void *slot, struct frag_err *err)
