@@ -32,7 +32,7 @@ static bool copy_array(void *to_ptr, const void *from, size_t count, size_t byte
 	return true;
 }
 
-/* What resolving edits: every array with its count, so that no count is put back without its array. */
+/* What resolving edits: each array with its count, so that none is put back without the other. */
 #define EDITED(F) \
 	F(events, events_count) \
 	F(addrs, events_count) \

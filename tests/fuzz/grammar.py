@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A grammar of .cft (src/trace/cft/cft.h): files of all versions whose blocks are those that a reader expects, so that
-what they hold is looked at. Checksums are left 0 (the driver test_trace makes them good: "sign")."""
+"""A grammar of .cft (src/trace/cft/cft.h): files of all versions whose blocks are those that a
+reader expects. Checksums are left 0: the driver test_trace ("sign") and the fuzz target make them
+good. grammar.py FOLDER COUNT writes files for that target."""
+import random
 import struct
+import sys
 
 MOST = 2**64 - 1
-EVENT = struct.Struct("<I")
-WORDS = ["</script>", "=1+1", "x" * 200, "'", "%s%n", "a,b", "train.py", "torch/nn/x.py",
-         "Optimizer.step#Adam.step", "../..", "$(x)", "{}", "~", ""]
+WORDS = ["</script>", "=1+1", "x" * 200, "'", "%s%n", "a,b", "torch/nn/x.py", "../..", "$(x)", ""]
 
 
 def numbers(values, differences=False):
@@ -67,39 +68,26 @@ def device(index, events, slots, streams=(0,), pools=((0, 0),), evidence=0, addr
 
 
 def events(index, rows, addresses=None):
-    """Blocks of events (kind, flags, slot, bytes, pool, stream, time, stack), each with its own slot and request, and of
-    the addresses of allocs."""
-    codes, requests, stacks, words = [], [], [], []
-    times, late, last = bytearray(), [], 0
-
-    def place(where, what):
-        if what not in where:
-            where.append(what)
-        return where.index(what)
-
-    for kind, flags, slot, size, pool, stream, time, stack in rows:
-        words.append((place(codes, kind | flags << 8 | 3 << 16), slot,
-                      place(requests, (size, pool, stream)), place(stacks, stack)))
-        late += [time - last] if time - last >= 255 else []
-        times.append(min(time - last, 255))
-        last = time
-
-    def indices(which, distinct):
-        return raw(struct.pack(f"<{len(rows)}{'B' if distinct <= 256 else 'H'}",
-                               *(w[which] for w in words)), 1 if distinct <= 256 else 2)
-
+    """Blocks of events (kind, flags, slot, bytes, pool, stream, time, stack) and of addresses."""
     if not rows:
         return []
-    columns = [raw(b"".join(map(EVENT.pack, codes)), 4), indices(0, 1), raw(bytes(times)),
-               numbers(late), raw(b"", 2), numbers([w[1] for w in words])]
-    columns += [numbers([r[i] for r in requests]) for i in range(3)]
-    columns += [indices(2, len(requests)), numbers(stacks)]
-    columns += [indices(3, len(stacks))] if len(stacks) > 1 else []
-    made = [block(9, index, len(rows), *columns)]
+
+    def coded(values):
+        """(the distinct ones, the number of each)"""
+        distinct = list(dict.fromkeys(values))
+        return distinct, raw(bytes(distinct.index(v) for v in values))
+
+    steps = [r[6] - before[6] for before, r in zip([[0] * 7, *rows], rows)]
+    codes, code = coded([r[0] | r[1] << 8 | 3 << 16 for r in rows])
+    requests, request = coded([r[3:6] for r in rows])
+    stacks, stack = coded([r[7] for r in rows])
+    made = [block(9, index, len(rows), raw(struct.pack(f"<{len(codes)}I", *codes), 4), code,
+                  raw(bytes(min(s, 255) for s in steps)), numbers([s for s in steps if s >= 255]),
+                  raw(b"", 2), numbers([r[2] for r in rows]), *map(numbers, zip(*requests)),
+                  request, numbers(stacks), *[stack] * (len(stacks) > 1))]
     if addresses is not None:
-        known = list(dict.fromkeys(addresses))
-        column = bytes(known.index(a) for a in addresses)
-        made.append(block(10, index, len(rows), numbers(known), *[raw(column)] * (len(known) != 1)))
+        known, which = coded(addresses)
+        made.append(block(10, index, len(rows), numbers(known), *[which] * (len(known) != 1)))
     return made
 
 
@@ -107,8 +95,7 @@ def events(index, rows, addresses=None):
 
 
 def size(rng):
-    return rng.choice([0, 1, 511, 512, 513, 1 << 20, 2 << 20, 20 << 20, 1 << 30, 2**32, 2**47,
-                       2**48 - 1, 2**63, MOST - 511, MOST, rng.randrange(MOST)])
+    return rng.choice([0, 1, 512, 513, 2 << 20, 1 << 30, 2**32, 2**48 - 1, 2**63, MOST - 511, MOST])
 
 
 def address(rng):
@@ -124,9 +111,8 @@ def initial_state(rng, streams, pools):
         for k in range(rng.randrange(4)):
             blocks.append([start + k * (room // 4), room // 4, rng.choice([room // 4, 1, 0]),
                            stream, len(blocks), rng.randrange(2)])
-        segments.append([start, room, stream, rng.randrange(pools), rng.randrange(2),
-                         rng.randrange(9) == 0, first, len(blocks) - first,
-                         rng.choice([0, start])])
+        segments.append([start, room, stream, rng.randrange(pools), rng.randrange(2), 0, first,
+                         len(blocks) - first, rng.choice([0, start])])
     return segments, blocks
 
 
@@ -142,10 +128,9 @@ def history(rng, blocks, streams, pools, stacks, strings):
         stack, what = rng.randrange(stacks or 1), rng.random()
         request = (rng.choice(sizes), rng.randrange(pools), rng.randrange(streams))
         if what < .1:
+            mark = (6, rng.choice([0, 4, 8, 12]), rng.randrange(strings), 0, 0, 0, time, 0)
             rows.append(rng.choice([(4, rng.choice([0, 16]), 0, 0, *request[1:], time, stack),
-                                    (5, 0, 0, *request, time, stack),
-                                    (6, rng.choice([0, 4, 8, 12]), rng.randrange(strings), 0, 0, 0,
-                                     time, 0)]))
+                                    (5, 0, 0, *request, time, stack), mark]))
         elif live and what < .55:
             slot = rng.choice(list(live))
             request, waits = live[slot]
@@ -176,14 +161,12 @@ def a_device(rng, index, stacks, strings):
     befores = sorted(rng.randrange(len(rows) + 1) for _ in range(rng.choice([0, 1, 5, 40])))
     seen = [(b, address(rng), rng.choice([2 << 20, size(rng)]), rng.randrange(99),
              rng.randrange(len(streams)), rng.randrange(6)) for b in befores]
-    final = [(address(rng), rng.choice([2 << 20, size(rng)]), 0, rng.randrange(2),
-              rng.randrange(len(streams)), rng.randrange(len(pools)), rng.randrange(2),
-              rng.randrange(2)) for _ in range(rng.choice([0, 0, 1, 5]))]
+    final = [(address(rng), size(rng), 0, 1, rng.randrange(len(streams)), rng.randrange(len(pools)),
+              rng.randrange(2), rng.randrange(2)) for _ in range(rng.choice([0, 0, 1, 5]))]
     parts = [(address(rng), size(rng), size(rng), rng.randrange(3)) for _ in final[:1]]
-    return (len(rows),
-            device(index, len(rows), slots, streams, pools, evidence, known, len(seen),
-                   (len(final), len(parts)), (len(segments), len(blocks))),
-            table(7, index, segments) + table(8, index, blocks),
+    about = device(index, len(rows), slots, streams, pools, evidence, known, len(seen),
+                   (len(final), len(parts)), (len(segments), len(blocks)))
+    return (len(rows), about, table(7, index, segments) + table(8, index, blocks),
             events(index, rows, addresses) + table(11, index, seen, [0]) +
             table(12, index, final) + table(13, index, parts))
 
@@ -209,3 +192,9 @@ def random_file(rng):
                 table(3, 0, frames), table(4, 0, [(i,) for i in index]),
                 table(5, 0, [(e,) for e in ends], [0]), [d[1] for d in devices],
                 [b for d in devices for b in d[2]], [b for d in devices for b in d[3]])
+
+
+if __name__ == "__main__":
+    for number in range(int(sys.argv[2])):
+        with open(f"{sys.argv[1]}/made-{number}", "wb") as made:
+            made.write(random_file(random.Random(number)))

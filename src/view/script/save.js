@@ -6,7 +6,7 @@ function download(name, type, text)
 	a.click();
 	setTimeout(() => URL.revokeObjectURL(a.href), 1000);
 }
-/* as frag_text_add_csv: marked where a spreadsheet would take it for a formula, and quoted where needed */
+/* as frag_text_add_csv: marked where a spreadsheet would take it for a formula, and quoted */
 const csvCell = v => {
 	const text = (/^[=+@\t\r-]/.test(v) && isNaN(v) ? "'" : '') + v;
 	return /[",\n\r]|^ /.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text;

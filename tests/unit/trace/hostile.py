@@ -22,11 +22,11 @@ COMMANDS = ["info", "verify", "explain", "diagnose", "advise", "replay --policy 
             "fit --policy recorded", "explain --limit 100M"]
 
 
-def run(command):
+def run(command, **variables):
     """(status, its last words)"""
     first, *rest = command.split()
     ran = subprocess.run([program(), first, "input", *rest], cwd=Driver.folder, check=False,
-                         capture_output=True, timeout=120)
+                         capture_output=True, timeout=120, env={**os.environ, **variables})
     return ran.returncode, ran.stderr.decode(errors="replace")
 
 
@@ -46,8 +46,7 @@ def survives(driver, data, commands=None):
 def alloc_free(**more):
     """One block, in a file whose only device is otherwise as the arguments say."""
     rows = [(ALLOC, 0, 0, 512, 0, 0, 0, 0), (FREE, 0, 0, 512, 0, 0, 1, 0)]
-    return file(1, 2, head(), device(0, 2, 1, **more),
-                events(0, rows, [1 << 40] if more.get("addresses") else None))
+    return file(1, 2, head(), device(0, 2, 1, **more), events(0, rows))
 
 
 def test_flags_that_imply_nothing(driver):
@@ -59,9 +58,6 @@ def test_flags_that_imply_nothing(driver):
 
 
 def test_an_empty_name_is_none(driver):
-    for name in ("", None):
-        survives(driver, file(1, 0, head(name=name), device(0, 0, 0)), ["info"])
-        survives(driver, file(2, 0, head(2, name=name), device(0, 0, 0)), ["advise", "explain"])
     rows = [(ALLOC, 0, 0, 1 << 20, 0, 0, 0, 0), (FREE, 0, 0, 1 << 20, 0, 0, 1, 0)]
     note = "card h100\ntorch 2.11\nstatus 0\n"
     survives(driver, file(3, 2, head(3, name="", note=note), device(0, 2, 1), events(0, rows)))
@@ -82,21 +78,19 @@ def test_blocks_that_wait_at_first(driver):
 
 
 def test_settling_restores_arrays_with_their_counts(driver):
-    """A limit makes settling try again, with fewer pools at first: no byte of the heap gets into the file."""
+    """A limit makes settling try again, with fewer pools: no byte of the heap gets into the file."""
     traces = os.path.join(HERE, "../../../traces/mempool.default.cft")
     with open(traces, "rb") as f:
         data = f.read()
     length = struct.unpack_from("<I", data, 16 + 8)[0]
     first = head(stacks=1, settings=(1, MOST, 0, 0, 100 << 20, 1), name="m")
     signed(driver, data[:16] + first + data[16 + 24 + length:])
-    images = []
+    images = set()
     for fill in ("85", "170"):
-        ran = subprocess.run([program(), "import", "input", "-q", "-o", "again.cft"], check=False,
-                             cwd=Driver.folder, env={**os.environ, "MALLOC_PERTURB_": fill},
-                             capture_output=True)
-        assert ran.returncode == 0, ran.stderr
-        images.append(got("again.cft"))
-    assert images[0] == images[1]
+        status, words = run("import -o again.cft", MALLOC_PERTURB_=fill)
+        assert status == 0, words
+        images.add(got("again.cft"))
+    assert len(images) == 1
 
 
 def test_bombs(driver):
