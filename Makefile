@@ -48,7 +48,7 @@ ifeq ($(WERROR),1)
 WARN += -Werror
 endif
 # two counters side by side are not worth one wide load: it has to wait for the narrow stores
-CFLAGS_release := -O3 -g -DNDEBUG -fno-tree-slp-vectorize
+CFLAGS_release := -O3 -g -DNDEBUG -fno-tree-slp-vectorize -fstack-protector-strong
 CFLAGS_debug   := -O0 -g3
 CFLAGS_asan    := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 CFLAGS_tsan    := -O1 -g1 -fsanitize=thread
@@ -68,12 +68,18 @@ PKGS     := libarchive libzstd jansson libxxhash sqlite3 yaml-0.1 libmicrohttpd
 PKG_CF   := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LD   := $(shell pkg-config --libs $(PKGS) 2>/dev/null || echo -larchive -lzstd -ljansson -lxxhash -lsqlite3 -lyaml -lmicrohttpd)
 CPPFLAGS += -D_GNU_SOURCE -Isrc/include -Isrc -Ipolicies -Ipolicies/common -I$(GEN) $(PKG_CF)
+# of a release: overruns end the program; 3 where compiler and headers know it, else 2
+ifeq ($(BUILD),release)
+FORTIFY  := $(shell printf '\043include <stdlib.h>' | $(CC) -O2 -Werror -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -E -x c - > /dev/null 2>&1 && echo 3 || echo 2)
+CPPFLAGS += -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$(FORTIFY)
+RELRO    := -Wl,-z,relro,-z,now
+endif
 ALL_CFLAGS  := -std=c17 $(WARN) $(CFLAGS_$(BUILD)) $(CFLAGS)
 # One object serves the program and the shared libraries: names are hidden but those that a policy from outside may call.
 EXTERNAL_API := $(wildcard src/base/external_api.h)
 SHARED_CFLAGS := -fPIC -fvisibility=hidden -fno-semantic-interposition $(addprefix -include ,$(EXTERNAL_API))
 # as needed: libarchive is opened when a compressed file is (src/trace/input/unpack.c)
-ALL_LDFLAGS := -rdynamic -Wl,--as-needed -Wl,--compress-debug-sections=zlib $(LDFLAGS_$(BUILD)) $(LDFLAGS)
+ALL_LDFLAGS := -rdynamic -Wl,--as-needed -Wl,--compress-debug-sections=zlib $(if $(RELRO),-pie $(RELRO)) $(LDFLAGS_$(BUILD)) $(LDFLAGS)
 LDLIBS   := $(PKG_LD) -lm -lpthread -ldl -lrt
 # OLD_GLIBC=1 links the same objects for glibc 2.28 and newer, with the other libraries inside, into a folder of their own
 OUT      := $(B)
@@ -284,7 +290,7 @@ INJECT_DIRS  += src/pretend/python/cufrag_changes src/pretend/python/hooks src/p
 endif
 INJECT_FILES := $(INJECT_TOP) $(sort $(wildcard $(foreach d,$(INJECT_DIRS),$(d)/*.py $(d)/py.typed $(d)/nvidia-smi $(d)/*.cpp $(d)/*.h $(d)/*.csv)))
 objects_of = $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard $(1))))
-link_shared = $(Q)$(CC) $(OLD_LD) -shared $(if $(filter release,$(BUILD)),-Wl$(comma)--strip-debug) -Wl,-soname,$(@F) \
+link_shared = $(Q)$(CC) $(OLD_LD) -shared $(if $(filter release,$(BUILD)),-Wl$(comma)--strip-debug) $(RELRO) -Wl,-soname,$(@F) \
 	$(or $(LDFLAGS_$(BUILD)),-Wl$(comma)-z$(comma)defs)
 # the pretended card, with the simulated device behind it; tests load it with a sanitizer, too
 $(OUT)/libcufrag_pretend.so: $(call objects_of,src/pretend/card/*.c src/pretend/libraries/*.c src/pretend/ranks/*.c src/pretend/talk/*.c) $(B)/libcufrag.a

@@ -263,15 +263,14 @@ static int fill(struct vm *v, struct vm_block *b, struct vm_need *n, struct frag
 {
 	struct vm_arena *a = b->arena;
 
-	for (size_t p = n->from; p < n->to;) {
-		size_t end = p;
+	for (size_t p = n->from, end = p; p < n->to;) {
 		unsigned k = VM_SPANS - 1;
 
 		if (a->pages[p].backed) {
 			p++;
 			continue;
 		}
-		while (end < n->to && !a->pages[end].backed)
+		for (end = FRAG_MAX(end, p); end < n->to && !a->pages[end].backed;)
 			end++;
 		while ((size_t)1 << k > end - p || (!v->claims[k] && !n->spare[k])) {
 			FRAG_ASSERT(k);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs every fuzz target of a BUILD=fuzz folder for some seconds, as many at a time as there are processors, starting
-# from the corpus in git:
+# from the corpus in git, and .cft from their grammar:
 #	fuzz.sh BUILD_FOLDER [SECONDS]
 # New inputs stay in BUILD_FOLDER/corpus/NAME; one that crashes is copied to BUILD_FOLDER/crash-… and named. The exit
 # status is 1 if anything crashed, leaked or hung.
@@ -28,6 +28,8 @@ fuzz() {
 	fi
 }
 
+mkdir -p "$b/corpus/cft"
+python3 tests/fuzz/grammar.py "$b/corpus/cft" 200 || exit
 status=0 pids=()
 for name in tests/fuzz/corpus/*; do
 	while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n; done

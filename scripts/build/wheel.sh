@@ -16,6 +16,8 @@ except ImportError: import wheel' > /dev/null 2>&1 && { python=$candidate; break
 done
 [ -n "$python" ] || { echo "wheel: no Python with setuptools and wheel (Debian: python3-setuptools python3-wheel)" >&2; exit 77; }
 
+# the same sources make the same wheel
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2> /dev/null || echo 315532800)}
 work=$build/wheel/src
 rm -rf "$build/wheel"
 mkdir -p "$work/cufrag/share/cufrag/plot" "$work/cufrag/licenses"

@@ -6,12 +6,12 @@ eval arguments
 eval read_names
 FROM = EXTRA eq "s" ? "from_s" : "from_event"
 TO = EXTRA eq "s" ? "to_s" : "to_event"
-stats CSV using (column(TO)) nooutput
-last = STATS_max
-stats CSV using (column("high_bytes")) nooutput
+eval limits_of("column(TO)")
+last = STATS_max > 0 ? STATS_max : 1
+eval limits_of("column('high_bytes')")
 S = scale_of(STATS_max)
 U = unit_of(STATS_max)
-top = STATS_max / S
+top = STATS_max > 0 ? STATS_max / S : 1
 
 PANEL = 220
 PITCH = PANEL + 54

@@ -7,7 +7,7 @@ eval read_names
 
 rest(s) = s[strstrt(s, "|") + 1:*]
 front(s) = strstrt(s, "|") ? s[1:strstrt(s, "|") - 1] : s
-stats CSV using (column(3)) nooutput
+eval limits_of("column(3)")
 top = STATS_max > MIB ? STATS_max : MIB
 S = scale_of(top)
 
@@ -24,5 +24,5 @@ set border 3
 row = '-column(0)'
 plot CSV using (column(3) / S / 2):(@row):(column(3) / S / 2):(0.3) with boxxyerror fs solid 0.5 noborder lc rgb BLUE title front(rest(EXTRA)), \
 	"" using (column(4) / S / 2):(@row):(column(4) / S / 2):(0.3) with boxxyerror fs solid 1.0 noborder lc rgb AREA title rest(rest(EXTRA)), \
-	"" using (column(3) / S):(@row):(amount(column(3), S)) with labels left offset 0.4, 0 tc rgb INK font SMALL notitle, \
-	"" using (column(4) < 0.98 * column(3) && column(4) > 0.3 * top ? column(4) / S : NaN):(@row):(number(column(4), S)) with labels right offset -0.4, 0 tc rgb INK font SMALL notitle
+	"" using (known(column(3)) / S):(@row):(column(3) >= 0 ? amount(column(3), S) : "") with labels left offset 0.4, 0 tc rgb INK font SMALL notitle, \
+	"" using (known(column(4)) / S):(@row):(column(4) < 0.98 * column(3) && column(4) > 0.3 * top ? number(column(4), S) : "") with labels right offset -0.4, 0 tc rgb INK font SMALL notitle

@@ -6,7 +6,7 @@ eval arguments
 
 hosts = 0
 waits = 0
-note(ns, beyond) = (hosts = hosts + (strcol("clock") eq "host"), waits = waits + (strcol("clock") eq "driver" && ns > 0 && beyond > 0), 0)
+note(ns, beyond) = (hosts = hosts + (strcol("clock") eq "host" && ns > 0), waits = waits + (strcol("clock") eq "driver" && ns > 0 && beyond > 0), 0)
 eval read_names
 eval each("note(column('ns'), column('share_beyond'))")
 

@@ -3,7 +3,7 @@
 load ARG0[1:strlen(ARG0)-strlen("fleet_need.gp")]."style.gp"
 eval arguments
 
-stats CSV using (column("today_bytes")) nooutput
+eval limits_of("column('today_bytes')")
 top = STATS_max > MIB ? STATS_max : MIB
 S = scale_of(top)
 eval open(HEAD + 260 + 152)

@@ -5,7 +5,7 @@ load ARG0[1:strlen(ARG0)-strlen("kvcache.gp")]."style.gp"
 eval arguments
 PANEL = 190
 eval open(HEAD + 2 * PANEL + 140)
-stats CSV using (column("begin_us")) nooutput
+eval limits_of("column('begin_us')")
 END = STATS_max > 0 ? STATS_max / 1e6 : 1
 eval across(72, W - 24)
 set xrange [0:END]

@@ -46,7 +46,7 @@ array HUE[6] = ["#cdeadf", "#9fd6c2", "#f3d08a", "#ef8a7a", "#cc6655", "#b4bac0"
 mark(s, v) = v == v ? sprintf("%d", int(100 * v + 0.5)) : s == 0 ? "+" : s == 4 ? "–" : s == 5 ? "x" : ""
 eval key_below(12, HEAD + body + 48, 3)
 plot for [k = 0:5] CSV using ((@state) == k ? column("x") : NaN):(column("y")):(column("x") - 0.48):(column("x") + 0.48):(column("y") - (ABOVE ? 0.1 : LOW_)):(column("y") + LOW_) with boxxyerror fs solid 1.0 noborder lc rgb HUE[k + 1] notitle, \
-	CSV using (SHOW ? column("x") : NaN):(column("y") + (ABOVE ? 0.18 : 0)):(mark((@state), column("need_ratio"))) with labels center tc rgb "#06251b" font SMALL notitle, \
+	CSV using (column("x")):(column("y") + (ABOVE ? 0.18 : 0)):(SHOW ? mark((@state), column("need_ratio")) : "") with labels center tc rgb "#06251b" font SMALL notitle, \
 	keyentry with boxes fs solid 1.0 noborder lc rgb HUE[2] title "fits (% of the room)", \
 	keyentry with boxes fs solid 1.0 noborder lc rgb HUE[3] title "fits, over 85 %", \
 	keyentry with boxes fs solid 1.0 noborder lc rgb HUE[1] title "assumed to fit (+)", \

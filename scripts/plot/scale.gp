@@ -5,15 +5,15 @@ load ARG0[1:strlen(ARG0)-strlen("scale.gp")]."style.gp"
 eval arguments
 eval read_names
 
-stats CSV using (column("reserved_most_bytes")) nooutput
+eval limits_of("column('reserved_most_bytes')")
 top = STATS_max > MIB ? STATS_max : MIB
-stats CSV using (column("room_bytes")) nooutput
+eval limits_of("column('room_bytes')")
 ROOM = STATS_max
-shown = ROOM < 2.5 * top
+shown = ROOM > 0 && ROOM < 2.5 * top
 top = shown && ROOM > top ? ROOM : top
-stats CSV using (column("value")) nooutput
-low = STATS_min
-high = STATS_max
+eval limits_of("column('value')")
+low = STATS_min > 0 ? STATS_min : 1
+high = STATS_max > low ? STATS_max : low
 S = scale_of(top)
 
 ROWS = COUNT + 1 + shown

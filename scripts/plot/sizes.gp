@@ -28,9 +28,11 @@ share(c, sum) = sum > 0 ? 100.0 * column(c) / sum : 0
 eval across(58, W / 2 - 14)
 set logscale x 2
 set xlabel "request size (log)" tc rgb INK
-set xrange [LOW:HIGH]
+LOW = HIGH > LOW ? LOW : 1
+HIGH = HIGH > LOW ? HIGH : 2 * LOW
 octaves = log(HIGH / LOW) / log(2)
 every = octaves <= 4 ? 1 : octaves <= 9 ? 3 : octaves <= 18 ? 5 : 10
+set xrange [LOW:HIGH]
 named(e) = sprintf("%d %s", 2 ** (e % 10), word("B KiB MiB GiB TiB", e / 10 + 1))
 set xtics ()
 do for [e = 0:48:every] { set xtics add (named(e) 2 ** e) }

@@ -100,6 +100,8 @@ key_below(x, y, rows) = sprintf("set key at screen %.17g, %.17g left top Left re
 # calls a function for each row of the CSV (use: eval each("note(column('rank'))"))
 each(call) = "set table $notes; plot CSV using (".call.") with table; unset table"
 
+# STATS_min and STATS_max, 0 where there is no number (use: eval limits_of("column(3)"))
+limits_of(what) = "stats CSV using (".what.") nooutput; if (!exists('STATS_max')) { STATS_min = 0; STATS_max = 0 }"
 # a number, 0 for a field that is empty
 known(v) = v == v ? v : 0
 # an entry of the legend that is not always there

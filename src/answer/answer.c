@@ -242,7 +242,8 @@ struct frag_part *frag_answer_facts(struct frag_answer *a, const struct frag_sha
 
 void frag_answer_chart(struct frag_answer *a, const struct frag_answer_chart *chart)
 {
-	add(a, (struct frag_part){ .kind = FRAG_PART_CHART, .chart = *chart });
+	if (chart->rows.count) /* of nothing there is no picture */
+		add(a, (struct frag_part){ .kind = FRAG_PART_CHART, .chart = *chart });
 }
 
 struct frag_part *frag_answer_last(struct frag_answer *a)

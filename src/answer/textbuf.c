@@ -159,7 +159,7 @@ void frag_text_add_shell(struct frag_text *t, const char *word)
 void frag_text_add_csv(struct frag_text *t, const char *s)
 {
 	/* a spreadsheet would take it for a formula */
-	const char *mark = *s && strchr("=+-@\t", *s) ? "'" : "";
+	const char *mark = *s && strchr("=+-@\t\r", *s) ? "'" : "";
 	bool quoted = strpbrk(s, ",\"\r\n") || *s == ' ';
 
 	frag_text_add(t, quoted ? "\"" : "");

@@ -105,6 +105,7 @@ static int run_command(const struct frag_cmd *cmd, int argc, char **argv)
 				.need_unknown = &need_unknown,
 				.threads = processors(),
 				.target = { .tell = frag_cli_tell, .tell_ctx = &cli },
+				.headroom = { .ratio = FRAG_HEADROOM_RATIO },
 				.context_bytes_ = UINT64_MAX };
 	FRAG_AUTO_FREE void *options = frag_host_calloc(1, cmd->options_size + 1);
 	struct frag_arg_table tables[FRAG_ARG_TABLES_MAX];

@@ -209,8 +209,10 @@ static const struct frag_arg card_args[] = {
 
 static const struct frag_arg memory_args[] = {
 	{ FRAG_ARG_BYTES, "capacity", AT(capacity_bytes), .value = "SIZE", .min = 1,
+	  .max = 1ull << 50, /* 1 PiB: above any card, and no sum overflows */
 	  .help = "memory of the simulated card, as 24G (default: that of --gpu)" },
 	{ FRAG_ARG_BYTES, "context", AT(context_bytes_), .value = "SIZE", .rare = true,
+	  .max = 1ull << 50,
 	  .help = "the part of the card that the CUDA context takes (default: that of --gpu)" },
 	{ 0 },
 };

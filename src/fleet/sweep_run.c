@@ -122,7 +122,8 @@ static void wait_for_workers(struct course *c)
 	for (size_t i = 0; i < c->workers_count && n < FRAG_ARRAY_LEN(fds); i++)
 		if (c->workers[i].pid)
 			fds[n++] = (struct pollfd){ .fd = c->workers[i].from, .events = POLLIN };
-	poll(fds, n, 200);
+	if (poll(fds, n, 200) < 0) /* not to spin where it cannot wait */
+		usleep(200000);
 }
 
 static bool busy(const struct course *c)

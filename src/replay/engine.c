@@ -279,12 +279,28 @@ static int do_free_requested(struct frag_run *run, const struct frag_event *e)
 	return 0;
 }
 
+static HOT int do_free(struct frag_run *run, const struct frag_event *e, bool careful)
+{
+	struct frag_run_slot *s = &run->slots[e->slot];
+
+	if (FRAG_UNLIKELY(s->state != SLOT_LIVE)) {
+		if (s->state == SLOT_PENDING || s->state == SLOT_HELD)
+			return complete(run, e->slot); /* waiting, by the initial state alone */
+		s->state = SLOT_EMPTY;		       /* dropped */
+		return 0;
+	}
+	let_go(run, s);
+	return free_block(run, s, careful);
+}
+
 static int do_free_completed(struct frag_run *run, const struct frag_event *e)
 {
 	struct frag_run_slot *s = &run->slots[e->slot];
 
 	if (s->state == SLOT_DROPPED)
 		s->state = SLOT_EMPTY;
+	if (s->state == SLOT_LIVE) /* it waited before the first event */
+		return do_free(run, e, true);
 	if (s->state != SLOT_PENDING)
 		return 0; /* already completed, by a synchronisation of this policy */
 	if (!(e->flags & FRAG_EVF_AT_SYNC))
@@ -294,18 +310,6 @@ static int do_free_completed(struct frag_run *run, const struct frag_event *e)
 			   run->err));
 	run->held[run->held_count++] = e->slot;
 	return 0;
-}
-
-static HOT int do_free(struct frag_run *run, const struct frag_event *e, bool careful)
-{
-	struct frag_run_slot *s = &run->slots[e->slot];
-
-	if (FRAG_UNLIKELY(s->state != SLOT_LIVE)) {
-		s->state = SLOT_EMPTY; /* dropped */
-		return 0;
-	}
-	let_go(run, s);
-	return free_block(run, s, careful);
 }
 
 static int do_trim(struct frag_run *run, const struct frag_event *e)

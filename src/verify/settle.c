@@ -31,23 +31,27 @@ static bool copy_array(void *to_ptr, const void *from, size_t count, size_t byte
 	memcpy(to_ptr, &to, sizeof(to));
 	return true;
 }
-#define COPY_ARRAY(name, count) copy_array(&to->name, from->name, count, sizeof(*to->name))
 
-/* What resolving edits, from one device to another. */
+/* What resolving edits: each array with its count, so that none is put back without the other. */
+#define EDITED(F) \
+	F(events, events_count) \
+	F(addrs, events_count) \
+	F(seen, seen_count) \
+	F(pools, pools_count) \
+	F(initial_blocks, initial.blocks_count) \
+	F(initial_segments, initial.segments_count)
+
+/* From one device to another. */
 static int copy(const struct frag_trace_dev *from, struct frag_trace_dev *to, struct frag_err *err)
 {
-	FRAG_CHECK_ALLOC(COPY_ARRAY(events, from->events_count) &&
-				 COPY_ARRAY(addrs, from->events_count) &&
-				 COPY_ARRAY(seen, from->seen_count) &&
-				 COPY_ARRAY(initial_blocks, from->initial.blocks_count) &&
-				 COPY_ARRAY(initial_segments, from->initial.segments_count),
-			 "settle: events", err);
-	to->initial = from->initial;
+#define COPY(array, count) \
+	FRAG_CHECK_ALLOC(copy_array(&to->array, from->array, from->count, sizeof(*to->array)), \
+			 "settle: events", err); \
+	to->count = from->count;
+	EDITED(COPY)
+#undef COPY
 	to->initial.blocks = to->initial_blocks;
 	to->initial.segments = to->initial_segments;
-	to->events_count = from->events_count;
-	to->seen_count = from->seen_count;
-	to->pools_count = from->pools_count;
 	return 0;
 }
 

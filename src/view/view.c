@@ -192,11 +192,16 @@ int frag_view_note(struct frag_view *v, size_t lane, uint64_t event, const char 
 
 /* ---- charts ---- */
 
+#define DRAWN_MAX 24u /* lanes: each takes gnuplot half a second, and the page shows all */
+
 int frag_view_charts(const struct frag_view *v, struct frag_answer *a, struct frag_err *err)
 {
 	static const char *const names[] = { "allocated", "reserved" };
 
-	for (size_t i = 0; i < v->lanes.count; i++) {
+	if (v->lanes.count > DRAWN_MAX)
+		frag_answer_remark(a, "drawn: the first %u of %zu lanes", DRAWN_MAX,
+				   v->lanes.count);
+	for (size_t i = 0; i < FRAG_MIN(v->lanes.count, (size_t)DRAWN_MAX); i++) {
 		const struct frag_lane *lane = &v->lane_list[i];
 		uint64_t count = FRAG_MIN(lane->events_count, (uint64_t)FRAG_VIEW_POINTS);
 		struct frag_curve_point *points =

@@ -235,7 +235,7 @@ def check_widths(browser, name):
 
 def hostile(path):
     """A snapshot whose names are HTML, script and control characters."""
-    bad = ["</script><script>window.taken = 1</script>", '"><img src=x onerror="window.taken = 1">', "<!--<script>", "]]>\u202e\x07&lt;b&gt;", "javascript:taken=1", "=cmd|' /C calc'!A0"]
+    bad = ["</script><script>window.taken = 1</script>", '"><img src=x onerror="window.taken = 1">', "<!--<script>", "]]>\u202e\x07&lt;b&gt;", "javascript:taken=1", "=cmd|' /C calc'!A0,=1+1"]
     entries, addr = [{"action": "segment_alloc", "addr": 1 << 40, "size": 20 << 20, "stream": 0, "time_us": 1, "frames": []}], 1 << 40
     for i, name in enumerate(bad):
         entries.append({"action": "alloc", "addr": addr + (i << 21), "size": 2 << 20, "stream": 0, "time_us": 10 + i,

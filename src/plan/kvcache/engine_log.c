@@ -103,7 +103,7 @@ int frag_engine_log_read(const char *path, uint64_t block, struct frag_engine_lo
 	if (!f)
 		return frag_fail(err, FRAG_EINPUT, "cannot open '%.200s': %s", path,
 				 strerror(errno));
-	while (fgets(line, sizeof(line), f))
+	while (fgets(line, sizeof(line), f) && *line) /* lines have an end */
 		for (size_t r = 0; r < FRAG_ARRAY_LEN(rows); r++) {
 			const char *at = rows[r].line ? strstr(line, rows[r].line) : line;
 
@@ -111,7 +111,7 @@ int frag_engine_log_read(const char *path, uint64_t block, struct frag_engine_lo
 			if (at)
 				take(out, &rows[r], at + strlen(rows[r].before), block);
 		}
-	failed = ferror(f);
+	failed = !feof(f);
 	fclose(f);
-	return failed ? frag_fail(err, FRAG_EINPUT, "cannot read '%.200s'", path) : 0;
+	return failed ? frag_fail(err, FRAG_EINPUT, "cannot read '%.200s' as text", path) : 0;
 }

@@ -23,6 +23,7 @@
 #define FRAG_KVCACHE_TOKENS_MAX (1ull << 48)  /* of a cache */
 #define FRAG_KVCACHE_REQUEST_MAX (1ull << 26) /* tokens of a request's prompt, and of its output */
 #define FRAG_KVCACHE_REQUESTS_MAX (1u << 24)
+#define FRAG_KVCACHE_ALL_MAX (1ull << 32) /* tokens of all requests of a file: each may be a step */
 #define FRAG_KVCACHE_SAMPLES 512u
 
 struct frag_kvcache_request {

@@ -25,6 +25,7 @@ struct reader {
 		struct frag_kvcache_request request;
 	} * list;
 	size_t count, cap;
+	uint64_t tokens;	  /* of all */
 	char *fields[FIELDS_MAX]; /* of the line */
 	unsigned fields_count;
 	unsigned columns[3]; /* of the time, the prompt, the output */
@@ -114,6 +115,9 @@ static int read_request(struct reader *r, struct frag_err *err)
 	FRAG_TRY(read_seconds(r, &q.s, err));
 	FRAG_TRY(read_tokens(r, 1, &q.request.prompt, err));
 	FRAG_TRY(read_tokens(r, 2, &q.request.output, err));
+	r->tokens += (uint64_t)q.request.prompt + q.request.output;
+	if (r->tokens > FRAG_KVCACHE_ALL_MAX)
+		return fail(r, "at most 4294967296 tokens in all", err);
 	if (r->count == FRAG_KVCACHE_REQUESTS_MAX)
 		return fail(r, "at most 16777216 requests", err);
 	FRAG_TRY(FRAG_GROW(r->list, r->count, r->cap, "requests", err));

@@ -294,6 +294,7 @@ int frag_advise_recording(struct frag_advising *a, const struct frag_recording *
 {
 	const uint64_t begun = frag_clock_ns();
 
+	a->edited = true;
 	snprintf(a->name, sizeof(a->name), "%s", r->trace->name);
 	FRAG_TRY(frag_trial_measure(a, r->trace, &a->first, err));
 	FRAG_TRY(frag_advise_edits(r, false, a->texts, &a->list, &a->count, err));

@@ -58,7 +58,8 @@ struct frag_advising {
 	struct frag_program real; /* on the given card */
 	bool enlarged; /* the unchanged program runs out of memory, so it is recorded with enough */
 	bool interrupted;
-	char name[200];		  /* of the edited recording; "": a program ran */
+	bool edited;		  /* a recording was edited; else a program ran */
+	char name[200];		  /* of the edited recording */
 	struct frag_advice *list; /* largest saving first, untried changes last */
 	size_t count, tried;
 	/* the best together */

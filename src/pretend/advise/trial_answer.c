@@ -167,7 +167,7 @@ static void say_best(const struct frag_advising *v, struct frag_answer *a)
 			setting, FRAG_BYTES(before),
 			card ? "; the smallest known card with room for that and a margin is " : "",
 			card ? card->label : "");
-	else if (v->count && !*v->list[0].left_out && *v->name)
+	else if (v->count && !*v->list[0].left_out && v->edited)
 		frag_answer_conclude(a,
 				     "estimated: %s would reserve %s in place of %s; cufrag "
 				     "advise -- PROGRAM tries it",
@@ -234,7 +234,7 @@ static const char *program_name(const struct frag_advising *v)
 
 static void remarks(const struct frag_advising *v, struct frag_answer *a)
 {
-	if (*v->name)
+	if (v->edited)
 		frag_answer_remark(
 			a, "cufrag %s advise: %s, edited and replayed: every figure is an estimate",
 			FRAG_VERSION, v->name);
@@ -247,7 +247,7 @@ static void remarks(const struct frag_advising *v, struct frag_answer *a)
 			   FRAG_BYTES(v->first.peaks.requested),
 			   FRAG_BYTES(v->first.peaks.reserved),
 			   FRAG_BYTES(v->first.peaks.expandable));
-	if (!*v->name)
+	if (!v->edited)
 		frag_answer_remark(
 			a, "pretended card: %s%s; modelled time: a roofline, and 25 GB/s over PCIe",
 			v->card.label,
@@ -329,7 +329,7 @@ static void draw_one(const struct frag_advising *v, const struct frag_trial *aft
 				FRAG_BYTES(requested ? is->requested : frag_advice_need(is)), what,
 				FRAG_BYTES(requested ? was->requested : frag_advice_need(was))),
 			.subtitle = frag_answer_print(a, "%s over %s time", what,
-						      *v->name ? "recorded" : "modelled"),
+						      v->edited ? "recorded" : "modelled"),
 			.caption = requested ? "Memory that the program requests, unchanged and "
 					       "with the change."
 					     : "Memory that the program reserves, unchanged and "
@@ -371,7 +371,7 @@ int frag_advise_answer(const struct frag_advising *v, struct frag_answer *a, str
 	a->command = "advise";
 	a->title = "What to change in the program";
 	a->question = "Which change saves most memory?";
-	a->estimated = a->estimated || !*v->name;
+	a->estimated = a->estimated || !v->edited;
 	frag_answer_data(a, &frag_advise_shape, data);
 	frag_answer_csv(a, &change_shape, rows, v->count);
 	remarks(v, a);

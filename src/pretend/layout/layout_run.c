@@ -16,6 +16,7 @@
 #include "base/interrupt.h"
 #include "base/scratch.h"
 #include "base/term.h"
+#include "inject/launch/inject_files.h"
 #include "pretend/start/child.h"
 
 /* Added to twice the time of the longest layout for a known one: Python first imports everything. */
@@ -420,9 +421,11 @@ static int run_in_folder(struct course *c, struct frag_err *err)
 
 int frag_layouts_run(struct frag_layouts *x, struct frag_err *err)
 {
+	FRAG_AUTO(frag_inject_files_release) struct frag_inject_files files = { 0 };
 	FRAG_AUTO_FREE struct course *c = NULL;
 	int rc, reason;
 
+	FRAG_TRY(frag_inject_files_open(&files, err)); /* what every run would fail for */
 	FRAG_TRY(frag_layout_open_keep(x, err));
 	FRAG_TRY_CALLOC(c, 1, "layouts", err);
 	c->x = x;

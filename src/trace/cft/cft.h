@@ -403,6 +403,7 @@ struct frag_cft_parser {
 	uint64_t blocks, events;		 /* read so far */
 	uint32_t dev;				 /* now, an index; the next block is one of its */
 	uint64_t handed, seen_handed;		 /* events and pieces of evidence of it */
+	uint64_t unpacked;			 /* bytes of arrays in memory */
 	struct frag_cft_model model;		 /* of it, once events were unpacked */
 	unsigned char *payload;			 /* [FRAG_CFT_PAYLOAD_MAX] */
 	uint64_t *scratch;			 /* [FRAG_CFT_BATCH] */
@@ -418,6 +419,8 @@ bool frag_cft_is_magic(const unsigned char *bytes, size_t len);
  * FRAG_ENOMEM. Release it in any case. */
 int frag_cft_parser_open(struct frag_cft_parser *p, struct frag_input *in, struct frag_err *err);
 void frag_cft_parser_release(struct frag_cft_parser *p);
+/* Before so many more bytes of arrays are kept: FRAG_EINPUT where a small file has too many. */
+int frag_cft_parser_charge(struct frag_cft_parser *p, uint64_t bytes, struct frag_err *err);
 
 /* The next events of p->dev, *count of them, at most FRAG_CFT_BATCH; NULL: checksums only. Their
  * addresses likewise. pre: it has events left. */

@@ -246,6 +246,8 @@ static const char *check_initial(const struct frag_trace_dev *dev)
 
 const char *frag_cft_check_device(const struct frag_trace_dev *dev)
 {
+	if (dev->ordinal > UINT16_MAX)
+		return "device number out of range";
 	if (dev->streams_count > 1u << 16 || dev->pools_count > 1u << 16)
 		return "too many streams or pools";
 	if (dev->slots_count > FRAG_CFT_SLOTS_MAX || dev->slots_count > dev->events_count)

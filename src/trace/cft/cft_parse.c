@@ -70,6 +70,12 @@ static int next_block(struct frag_cft_parser *p, enum frag_cft_block_type type, 
 	return 0;
 }
 
+int frag_cft_parser_charge(struct frag_cft_parser *p, uint64_t bytes, struct frag_err *err)
+{
+	p->unpacked += bytes;
+	return frag_input_check_unpacked(p->in, p->unpacked, err);
+}
+
 /* Reads an array of any number of blocks; *array grows as they arrive. */
 static int read_array(struct frag_cft_parser *p, const struct frag_cft_records *r, unsigned dev,
 		      uint64_t count, void *array_ptr, struct frag_err *err)
@@ -80,6 +86,7 @@ static int read_array(struct frag_cft_parser *p, const struct frag_cft_records *
 	for (uint64_t have = 0; have < count; have += n) {
 		FRAG_TRY(next_block(p, r->type, dev, count - have, err));
 		n = p->block.count;
+		FRAG_TRY(frag_cft_parser_charge(p, n * r->stride, err));
 		FRAG_TRY(frag_cft_grow(array, &cap, have + n, count, r->stride, err));
 		FRAG_TRY(frag_cft_do_records(r, *array + have * r->stride, n, p->scratch,
 					     &p->columns, err));
@@ -171,6 +178,10 @@ static int read_head(struct frag_cft_parser *p, struct frag_cft_head_values *v, 
 		if (text)
 			frag_clean_text(text, strlen(text));
 	}
+	if (t->name && !*t->name) { /* as if it had none */
+		frag_host_free(t->name);
+		t->name = NULL;
+	}
 	if (p->version <
 	    2) { /* written when recordings were verified by the rules of 2.1 to 2.11 */
 		set->torch_first = set->present ? FRAG_TORCH(2, 3) : FRAG_TORCH_OLDEST;
@@ -195,6 +206,7 @@ static int read_some_strings(struct frag_cft_parser *p, struct frag_err *err)
 
 	FRAG_TRY(frag_cft_unpack_numbers(u, p->scratch, p->block.count, err));
 	FRAG_TRY(frag_cft_unpack_count(u, FRAG_CFT_STRING_MAX, &bytes, err));
+	FRAG_TRY(frag_cft_parser_charge(p, bytes, err));
 	text = frag_host_alloc(bytes);
 	FRAG_CHECK_ALLOC(text, "strings", err);
 	rc = frag_cft_unpack_raw(u, text, bytes, 1, err);
@@ -264,6 +276,8 @@ static int read_device(struct frag_cft_parser *p, unsigned index, struct frag_er
 	FRAG_TRY(frag_cft_unpack_count(u, FRAG_CFT_BATCH, &n, err));
 	if (v->dev.streams_count != n || v->dev.pools_count > FRAG_CFT_BATCH)
 		return frag_cft_bad(err, p->offset, "wrong number of streams or pools");
+	FRAG_TRY(frag_cft_parser_charge(
+		p, n * sizeof(*dev->streams) + v->dev.pools_count * sizeof(*dev->pools), err));
 	dev->streams = frag_host_calloc(n, sizeof(*dev->streams));
 	dev->pools = frag_host_calloc(v->dev.pools_count, sizeof(*dev->pools));
 	FRAG_CHECK_ALLOC(dev->streams && dev->pools, "trace", err);
@@ -293,7 +307,9 @@ static int read_initial(struct frag_cft_parser *p, unsigned index, struct frag_e
 		FRAG_TRY(read_part(p, index, &frag_cft_before[i], err));
 	dev->initial.segments = dev->initial_segments;
 	dev->initial.blocks = dev->initial_blocks;
-	wrong = frag_cft_check_device(dev);
+	wrong = dev->has_evidence && dev->events_count && !p->declared[index].has_addrs
+			? "evidence without addresses"
+			: frag_cft_check_device(dev);
 	return wrong ? frag_cft_bad(err, p->offset, "device %u: %s", dev->ordinal, wrong) : 0;
 }
 

@@ -27,7 +27,6 @@
 #define BUFFER_BYTES (256u * 1024u) /* fits the second-level cache beside the reader's own data */
 #define RAW_BYTES (64u * 1024u)	    /* compressed bytes handed over at a time */
 #define MAGIC_BYTES FRAG_APPENDED_PREAMBLE /* the longest */
-#define UNPACK_FLOOR (64u << 20)
 #define UNPACK_RATIO 500u
 #define AHEAD_FROM (1u << 20) /* plain bytes after which a thread reads ahead */
 
@@ -99,7 +98,7 @@ static la_ssize_t archive_pull(struct archive *a, void *ctx, const void **block)
 		src->lib->archive_set_error(a, errno, "%s", strerror(errno));
 		return ARCHIVE_FATAL;
 	}
-	src->stored += (uint64_t)n;
+	__atomic_fetch_add(&src->stored, (uint64_t)n, __ATOMIC_RELAXED);
 	if (src->gzip)
 		frag_gzip_check_stored(src->gzip, src->raw, (size_t)n);
 	return n;
@@ -127,16 +126,27 @@ void frag_input_set_unpack_max(uint64_t bytes)
 }
 
 /* A few bytes can unpack to all the memory there is. */
-static int check_unpacked(const struct frag_input_source *src, struct frag_err *err)
+static int check_unpacked(const struct frag_input_source *src, uint64_t bytes, uint64_t floor,
+			  uint64_t stored, struct frag_err *err)
 {
-	uint64_t most = unpack_max ? unpack_max : UNPACK_FLOOR + UNPACK_RATIO * src->stored;
+	uint64_t most = unpack_max ? unpack_max : floor + UNPACK_RATIO * stored;
 
-	if (src->plain <= most)
+	if (bytes <= most)
 		return 0;
 	return frag_fail_at(err, FRAG_EINPUT, src->plain,
 			    "'%s' unpacks to more than %s, the decompression limit; "
 			    "--unpack-max SIZE raises the limit",
 			    src->name, FRAG_BYTES(most));
+}
+
+int frag_input_check_unpacked(const struct frag_input *in, uint64_t bytes, struct frag_err *err)
+{
+	const struct frag_input_source *src = in->source;
+
+	return check_unpacked(src, bytes, FRAG_INPUT_UNPACK_OWN,
+			      src->archive ? __atomic_load_n(&src->stored, __ATOMIC_RELAXED)
+					   : frag_input_offset(in),
+			      err);
 }
 
 static int growing_fault(const struct frag_input_source *src, struct frag_err *err)
@@ -177,7 +187,9 @@ static int plain_read(struct frag_input_source *src, unsigned char *dst, size_t 
 	}
 	src->plain += (uint64_t)n;
 	*got = (size_t)n;
-	return src->archive ? check_unpacked(src, err) : 0;
+	return src->archive
+		       ? check_unpacked(src, src->plain, FRAG_INPUT_UNPACK_FREE, src->stored, err)
+		       : 0;
 }
 
 static int make_block(void *ctx, void *slot, struct frag_err *err)

@@ -44,6 +44,11 @@ FRAG_AUTO_AT(struct frag_input *, frag_input_close)
 /* How much a compressed file may decompress to, for all inputs of the process; 0: the default, 64
  * MiB plus 500 times its size (PyTorch's recordings reach 30 times). */
 void frag_input_set_unpack_max(uint64_t bytes);
+#define FRAG_INPUT_UNPACK_FREE (64u << 20)
+/* The same for a format with compression of its own, whose arrays have `bytes` so far; the larger
+ * allowance is that of a repeated recording. FRAG_EINPUT: too much. */
+#define FRAG_INPUT_UNPACK_OWN (256u << 20)
+int frag_input_check_unpacked(const struct frag_input *in, uint64_t bytes, struct frag_err *err);
 
 /* The path as given, or the name; the input's. */
 const char *frag_input_name(const struct frag_input *in);

@@ -29,6 +29,9 @@ static int read_events(struct frag_cft_parser *p, struct frag_err *err)
 					       sizeof(*dev->addrs), err));
 		FRAG_TRY(frag_cft_parser_events(p, dev->events + have,
 						has_addrs ? dev->addrs + have : NULL, &n, err));
+		FRAG_TRY(frag_cft_parser_charge(
+			p, n * (sizeof(*dev->events) + (has_addrs ? sizeof(*dev->addrs) : 0)),
+			err));
 	}
 	return 0;
 }

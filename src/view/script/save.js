@@ -6,7 +6,11 @@ function download(name, type, text)
 	a.click();
 	setTimeout(() => URL.revokeObjectURL(a.href), 1000);
 }
-const csvCell = v => /^[=+@-]/.test(v) && isNaN(v) ? "'" + v : /[",\n\r]/.test(v) ? '"' + String(v).replace(/"/g, '""') + '"' : v;
+/* as frag_text_add_csv: marked where a spreadsheet would take it for a formula, and quoted */
+const csvCell = v => {
+	const text = (/^[=+@\t\r-]/.test(v) && isNaN(v) ? "'" : '') + v;
+	return /[",\n\r]|^ /.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text;
+};
 const csvOf = list => list.map(row => row.map(csvCell).join(',') + '\n').join('');
 const DRAW = [drawTimeline, drawMap, drawFlame];
 const ROWS = [
