@@ -79,7 +79,7 @@ int frag_side_take(struct frag_side *side, const struct frag_case *in,
 	struct frag_explain_options at_peak = *opt;
 	FRAG_AUTO(frag_explained_destroy_at) struct frag_explained *x = NULL;
 
-	at_peak.at = (struct frag_at){ .what = FRAG_AT_PEAK };
+	at_peak.at = (struct frag_at){ .what = FRAG_AT_RESERVED };
 	at_peak.top = 0;
 	FRAG_TRY_CALLOC(x, 1, "comparison", err);
 	FRAG_TRY(frag_explain(in, &at_peak, a, x, err));
