@@ -97,6 +97,7 @@ static int find_oom(struct frag_explained *x, struct frag_err *err)
 				 (unsigned long long)x->at.n, count,
 				 count == 1 ? "request was" : "requests were");
 	x->refusal = &x->refusals.list[at];
+	x->m.peak_live_us = x->m.peak_reserved_us = UINT64_MAX; /* may be later */
 	x->m.event = x->refusal->r.event;
 	return 0;
 }

@@ -165,10 +165,10 @@ struct frag_curves {
 	  "the recording does not say", .if_any = true) \
 	F(S, BYTES, peak_live_bytes, NULL, "of the whole recording") \
 	F(S, COUNT, peak_live_event, NULL, "of the replay: when most is live, the first") \
-	F(S, US, peak_live_us, "most is live at", "since the recording began") \
+	F(S, US, peak_live_us, "most is live at", "null if a request was refused") \
 	F(S, BYTES, peak_reserved_bytes, NULL, "of the whole replay") \
 	F(S, COUNT, peak_reserved_event, NULL, "when most is reserved, the first") \
-	F(S, US, peak_reserved_us, "most is reserved at", "since the recording began") \
+	F(S, US, peak_reserved_us, "most is reserved at", "the same") \
 	F(S, BYTES, peak_reserved_live_bytes, NULL, "live then, as granted") \
 	F(S, BYTES, peak_reserved_free_bytes, NULL, "reserved and free just before") \
 	F(S, BYTES, reserved_bytes, "reserved", "taken from the device") \

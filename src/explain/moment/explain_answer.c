@@ -156,11 +156,13 @@ static const char *why_refused(const struct frag_explained *x)
 static void add_other_peak(const struct frag_explained *x, struct frag_text *t)
 {
 	const struct frag_moment *m = &x->m;
-	uint64_t more = m->peak_reserved_bytes - m->reserved_bytes,
-		 bytes = frag_events_dev(&x->in.events)->events[m->peak_reserved_event].bytes;
+	const struct frag_event *e =
+		&frag_events_dev(&x->in.events)->events[m->peak_reserved_event];
+	uint64_t more = m->peak_reserved_bytes - m->reserved_bytes;
 
-	if (m->peak_live_event == m->peak_reserved_event)
-		return;
+	if (m->peak_live_event == m->peak_reserved_event ||
+	    (!more && m->peak_reserved_live_bytes >= m->allocated_bytes / 100 * 99))
+		return; /* as good as one */
 	if (x->at.what == FRAG_AT_RESERVED) {
 		frag_text_addf(t, ". Most is live %s",
 			       when_of(m->peak_live_event < m->event ? "earlier" : "later",
@@ -174,10 +176,13 @@ static void add_other_peak(const struct frag_explained *x, struct frag_text *t)
 			       m->peak_reserved_event, m->peak_reserved_us, "; --at reserved",
 			       x->texts),
 		       FRAG_BYTES(m->peak_reserved_live_bytes));
-	if (m->peak_reserved_free_bytes && bytes &&
-	    10 * m->peak_reserved_live_bytes < 9 * m->allocated_bytes)
+	if (e->kind == FRAG_EV_REFUSED)
+		frag_text_addf(t, ": a request for %s that was refused when recorded is served",
+			       FRAG_BYTES(e->bytes));
+	else if (m->peak_reserved_free_bytes && e->kind == FRAG_EV_ALLOC &&
+		 10 * m->peak_reserved_live_bytes < 9 * m->allocated_bytes)
 		frag_text_addf(t, ": a request for %s found no room in the %s that was free",
-			       FRAG_BYTES(bytes), FRAG_BYTES(m->peak_reserved_free_bytes));
+			       FRAG_BYTES(e->bytes), FRAG_BYTES(m->peak_reserved_free_bytes));
 }
 
 /* The largest holders of reserved memory. */
