@@ -99,12 +99,11 @@ static const char *marks_of(const struct frag_explained *x, bool reserved, struc
 							: "this moment";
 
 	if (x->m.oom)
-		if (two)
-			when = frag_answer_print(
-				a, "%s, most %s (dotted)%s", when, reserves ? "live" : "reserved",
-				x->m.time_us || other_s > 0
-					? frag_answer_print(a, " at %.3g s", other_s)
-					: "");
+		what = frag_answer_print(a, "%s refused", FRAG_BYTES(x->refused.request_bytes));
+	if (two)
+		when = frag_answer_print(
+			a, "%s, dotted: most %s%s", when, reserves ? "live" : "reserved",
+			other_s > 0 ? frag_answer_print(a, " at %.3g s", other_s) : "");
 	return frag_answer_print(a, "stack|%s|%.6f|%s%s|%llu|%d|%.6f", timed ? "s" : "events",
 				 timed ? time_s : (double)x->m.event, what, when,
 				 (unsigned long long)(limited ? x->m.limit_bytes : 0), reserved,
