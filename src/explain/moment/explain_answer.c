@@ -159,9 +159,8 @@ static void add_other_peak(const struct frag_explained *x, struct frag_text *t)
 		&frag_events_dev(&x->in.events)->events[m->peak_reserved_event];
 	uint64_t more = m->peak_reserved_bytes - m->reserved_bytes;
 
-	if (m->peak_live_event == m->peak_reserved_event ||
-	    (!more && m->peak_reserved_live_bytes >= m->allocated_bytes / 100 * 99))
-		return; /* as good as one */
+	if (m->peak_live_event == m->peak_reserved_event)
+		return;
 	if (x->at.what == FRAG_AT_RESERVED) {
 		frag_text_addf(t, ". Most is live %s",
 			       when_of(m->peak_live_event < m->event ? "earlier" : "later",
@@ -169,6 +168,8 @@ static void add_other_peak(const struct frag_explained *x, struct frag_text *t)
 				       x->texts));
 		return;
 	}
+	if (!more && m->peak_reserved_live_bytes >= m->allocated_bytes / 100 * 99)
+		return; /* as good as one */
 	frag_text_addf(t, ". %s is reserved %s, with %s live",
 		       more ? frag_answer_print(x->texts, "%s more", FRAG_BYTES(more)) : "As much",
 		       when_of(m->peak_reserved_event < m->event ? "earlier" : "later",
