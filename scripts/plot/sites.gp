@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Bytes by call site over time. EXTRA: lines (over the run), steps; or stack|UNIT|X|MOMENT|LIMIT|LINES: areas stacked
-# over time in s or events, a moment at X with its name, a limit in bytes (0: none), and how many of the last sites are
-# lines, not areas (reserved memory).
+# Bytes by call site over time. EXTRA: lines (over the run), steps; or stack|UNIT|X|MOMENT|LIMIT|LINES|OTHER: areas stacked
+# over time in s or events, a moment at X with its name, a limit in bytes (0: none), how many of the last sites are
+# lines, not areas (reserved memory), and another moment at OTHER (below 0: none).
 # CSV: number of the site, its name, x (event, part of the run, or step), time_s, bytes, and upto_bytes:
 # its bytes and those of all sites below it. All rows of a site together.
 load ARG0[1:strlen(ARG0)-strlen("sites.gp")]."style.gp"
@@ -48,6 +48,8 @@ unset key
 if (near) { set arrow 1 from graph 0, first LIMIT / S to graph 1, first LIMIT / S nohead lw 3 dt 1 lc rgb INK front }
 if (stack) {
 	set arrow 2 from first AT, graph 0 to first AT, graph 1.03 nohead lw 1.6 dt 2 lc rgb INK front
+	OTHER = part(EXTRA, 7) + 0
+	if (OTHER >= 0) { set arrow 3 from first OTHER, graph 0 to first OTHER, graph 1 nohead lw 1.6 dt 3 lc rgb INK front }
 	set label 1005 part(EXTRA, 4) at screen px(72 + (W - 92) * AT / top_x), py(UP - 14) center tc rgb INK
 	if (AT < 0.3 * top_x) { set label 1005 left }
 	if (AT > 0.7 * top_x) { set label 1005 right }

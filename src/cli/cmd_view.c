@@ -146,7 +146,7 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_BYTES, "page-max", FRAG_ARG_AT(struct options, max_bytes), .value = "SIZE",
 	  .min = 1 << 20, .max = 1 << 30, .def = "19M", .rare = true,
 	  .help = "with --out: largest page; for longer recordings, it has the single events "
-		  "around the peak of reserved memory" },
+		  "around the peaks of live and of reserved memory" },
 	{ FRAG_ARG_FLAG, "no-notes", FRAG_ARG_AT(struct options, no_notes), .silent = true,
 	  .help = "do not diagnose" },
 	{ 0 },

@@ -40,7 +40,8 @@ struct piece {
 
 FRAG_COMPARE(by_peak, struct piece, FRAG_ORDER(x->peak, y->peak), FRAG_ORDER(y->number, x->number))
 
-/* Marks the tapes (not the states) of the lowest pieces as left out until the rest fits. */
+/* Marks the tapes (not the states) of the lowest pieces as left out until the rest fits; that with
+ * the peak of reserved memory is the last to go. */
 static int leave_out(const struct frag_view *v, uint64_t max_bytes, bool *left_out,
 		     struct frag_err *err)
 {
@@ -52,9 +53,16 @@ static int leave_out(const struct frag_view *v, uint64_t max_bytes, bool *left_o
 		count += v->lane_list[i].pieces.count / 4;
 	FRAG_TRY_CALLOC(list, count + 1, "page", err);
 	count = 0;
-	for (size_t i = 0; i < v->lanes.count; i++)
-		for (size_t k = 0; k < v->lane_list[i].pieces.count / 4; k++)
-			list[count++] = (struct piece){ v->lane_list[i].peaks[k], i, k };
+	for (size_t i = 0; i < v->lanes.count; i++) {
+		const struct frag_lane *lane = &v->lane_list[i];
+
+		for (size_t k = 0; k < lane->pieces.count / 4; k++)
+			list[count++] =
+				(struct piece){ k == lane->peak_reserved_event / lane->piece_events
+							? UINT64_MAX
+							: lane->peaks[k],
+						i, k };
+	}
 	qsort(list, count, sizeof(*list), by_peak);
 	for (size_t i = 0; i < count && bytes > max_bytes; i++) {
 		const uint64_t *blobs = v->lane_list[list[i].lane].pieces.rows;

@@ -361,12 +361,15 @@ static void take_extremes(struct tape *t, const struct frag_told *told)
 		*most[0] = FRAG_MAX(*most[0], t->now[ALLOCATED]);
 		*most[1] = FRAG_MAX(*most[1], t->now[RESERVED]);
 	}
-	t->piece_peak = FRAG_MAX(t->piece_peak, t->now[RESERVED]);
+	t->piece_peak = FRAG_MAX(t->piece_peak, t->now[ALLOCATED]);
 	if (t->now[RESERVED] > t->lane->peak_reserved_bytes) {
 		t->lane->peak_reserved_bytes = t->now[RESERVED];
+		t->lane->peak_reserved_event = told->index;
+	}
+	if (t->now[ALLOCATED] > t->lane->peak_allocated_bytes) {
+		t->lane->peak_allocated_bytes = t->now[ALLOCATED];
 		t->lane->peak_event = told->index;
 	}
-	t->lane->peak_allocated_bytes = FRAG_MAX(t->lane->peak_allocated_bytes, t->now[ALLOCATED]);
 	t->lane->peak_requested_bytes = FRAG_MAX(t->lane->peak_requested_bytes, t->now[REQUESTED]);
 }
 

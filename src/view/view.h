@@ -20,7 +20,7 @@
 #include "columns.h"
 #include "trace/writers/export.h"
 
-/* Largest page: pieces beyond it are left out, those around the highest reserved stay. */
+/* Largest page: pieces beyond it are left out, those with the most live stay. */
 #define FRAG_VIEW_PAGE_MAX (20ull << 20)
 
 #define FRAG_VIEW_POINTS 200u
@@ -34,7 +34,8 @@
 	F(S, BYTES, peak_reserved_bytes, "peak reserved", "of the replay") \
 	F(S, BYTES, peak_allocated_bytes, "peak allocated", "of the replay") \
 	F(S, BYTES, peak_requested_bytes, NULL, "of the replay") \
-	F(S, COUNT, peak_event, NULL, "after which most was reserved, the first") \
+	F(S, COUNT, peak_event, NULL, "after which most was live, as granted: the first") \
+	F(S, COUNT, peak_reserved_event, NULL, "after which most was reserved, the first") \
 	F(S, COUNT, refused_count, "refused", "requests of this replay") \
 	F(S, COUNT, marks_left_out, NULL, "marks of a kind that has too many") \
 	F(S, BYTES, card_bytes, NULL, "that the card of the replay has") \
@@ -51,7 +52,7 @@
 	  "places")
 struct frag_lane {
 	FRAG_ROW_MEMBERS(FRAG_LANE_ROW)
-	uint64_t *peaks;		    /* [pieces.count / 4] most reserved in each */
+	uint64_t *peaks;		    /* [pieces.count / 4] most allocated in each */
 	uint64_t most[2][FRAG_VIEW_POINTS]; /* allocated, reserved: in even parts of the run */
 };
 

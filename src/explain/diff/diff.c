@@ -90,7 +90,7 @@ static struct frag_rows at_peak_of(const struct frag_side *before, const struct 
 	struct frag_change *rows = frag_answer_new(a, 5, sizeof(*rows));
 	size_t n = 0;
 
-	if (!rows)
+	if (!rows || x->requested_bytes == UINT64_MAX || y->requested_bytes == UINT64_MAX)
 		return (struct frag_rows){ 0 };
 	rows[n++] = change_of(a, "live, as requested", x->requested_bytes, y->requested_bytes);
 	if (before->has_loss && after->has_loss) {
@@ -248,7 +248,8 @@ static void say(struct frag_answer *a, const struct frag_comparison *c, const st
 			   y->estimate ? ", an estimate" : "");
 	frag_answer_conclude(a, "%s", c->verdict);
 	say_peaks(a, x, y);
-	frag_answer_heading(a, "What was there at the peak of reserved memory");
+	if (c->at_peak.count)
+		frag_answer_heading(a, "What was there at the peak of reserved memory");
 	frag_answer_table(a, &share_shape, c->at_peak.rows, c->at_peak.count)->wraps = true;
 	say_steps(a, c);
 	if (c->sites.count)

@@ -28,11 +28,11 @@ struct frag_side_site {
 	F(S, BOOL, estimate, NULL, "recorded without a GPU") \
 	F(S, BYTES, peak_reserved_bytes, NULL, "at most reserved") \
 	F(S, BYTES, peak_live_bytes, NULL, "at most live") \
-	F(S, BYTES, non_releasable_bytes, NULL, "at the peak of reserved memory")
+	F(S, BYTES, non_releasable_bytes, NULL, "at the peak of reserved memory; null: unknown")
 struct frag_side { /* init by zeroing */
 	FRAG_ROW_MEMBERS(FRAG_SIDE_ROW)
 	bool has_loss;	       /* rounding and waiting are known */
-	struct frag_loss loss; /* at the peak of reserved */
+	struct frag_loss loss; /* at the peak of reserved; requested UINT64_MAX: unknown */
 	struct frag_side_site *sites;
 	uint64_t *steps; /* peak live of each */
 	size_t sites_count, steps_count;

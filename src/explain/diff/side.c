@@ -79,7 +79,7 @@ int frag_side_take(struct frag_side *side, const struct frag_case *in,
 	struct frag_explain_options at_peak = *opt;
 	FRAG_AUTO(frag_explained_destroy_at) struct frag_explained *x = NULL;
 
-	at_peak.at = (struct frag_at){ .what = FRAG_AT_PEAK };
+	at_peak.at = (struct frag_at){ .what = FRAG_AT_RESERVED };
 	at_peak.top = 0;
 	FRAG_TRY_CALLOC(x, 1, "comparison", err);
 	FRAG_TRY(frag_explain(in, &at_peak, a, x, err));
@@ -142,6 +142,7 @@ int frag_side_of_json(const json_t *root, const char *name, struct frag_answer *
 	const json_t *first = json_array_get(json_object_get(root, "results"), 0);
 	const json_t *r = first ? first : root;
 	const char *policy = json_string_value(json_object_get(r, "policy"));
+	const json_t *event = json_object_get(r, "peak_reserved_event");
 
 	*out = (struct frag_side){
 		.name = clean(a, name),
@@ -163,6 +164,9 @@ int frag_side_of_json(const json_t *root, const char *name, struct frag_answer *
 				 "'%.200s' is not a result of replay, compare or explain: it lacks "
 				 "peak_reserved_bytes",
 				 name);
+	/* explain looked at another moment */
+	if (event && !json_equal(event, json_object_get(r, "event")))
+		out->non_releasable_bytes = out->loss.requested_bytes = UINT64_MAX;
 	sites_of_json(out, json_object_get(root, "sites"), a);
 	return a->failed ? frag_fail_nomem(err, "comparison") : 0;
 }

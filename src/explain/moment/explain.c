@@ -29,11 +29,9 @@ int frag_at_parse(const char *text, struct frag_at *out, struct frag_err *err)
 	static const struct {
 		const char *word;
 		enum frag_at_what what;
-	} words[] = { { "peak", FRAG_AT_PEAK },
-		      { "oom", FRAG_AT_OOM },
-		      { "oom:", FRAG_AT_OOM },
-		      { "event:", FRAG_AT_EVENT },
-		      { "time:", FRAG_AT_TIME } };
+	} words[] = { { "peak", FRAG_AT_PEAK },	   { "reserved", FRAG_AT_RESERVED },
+		      { "oom", FRAG_AT_OOM },	   { "oom:", FRAG_AT_OOM },
+		      { "event:", FRAG_AT_EVENT }, { "time:", FRAG_AT_TIME } };
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(words); i++) {
 		size_t n = strlen(words[i].word);
@@ -53,18 +51,37 @@ int frag_at_parse(const char *text, struct frag_at *out, struct frag_err *err)
 			return 0;
 	}
 	return frag_fail(err, FRAG_EUSAGE,
-			 "unknown moment '%.60s'; use peak, oom, oom:N, event:N or time:T (1.5s, "
-			 "300ms)",
+			 "unknown moment '%.60s'; use peak, reserved, oom, oom:N, event:N or "
+			 "time:T "
+			 "(1.5s, 300ms)",
 			 text);
 }
 
-static int find_peak(struct frag_explained *x, struct frag_err *err)
+/* When most is live and when most is reserved, the first of each. */
+static int find_peaks(struct frag_explained *x, struct frag_err *err)
 {
 	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
+	struct frag_moment *m = &x->m;
+	uint64_t most = 0, free_before = 0;
 
 	FRAG_TRY(frag_case_replay(&x->in, &s, err));
-	FRAG_TRY(frag_cursor_to(&s, UINT64_MAX - 1, err));
-	x->m.event = s.run->peak.event;
+	for (uint64_t i = 0; i < x->in.history.events; i++) {
+		FRAG_TRY(frag_cursor_to(&s, i, err));
+		if (s.run->allocated > most) {
+			most = s.run->allocated;
+			m->peak_live_event = i;
+			m->peak_live_us = s.now_us;
+		}
+		if (s.run->peak_reserved > m->peak_reserved_bytes) {
+			m->peak_reserved_bytes = s.run->peak_reserved;
+			m->peak_reserved_event = i;
+			m->peak_reserved_us = s.now_us;
+			m->peak_reserved_live_bytes = s.run->allocated;
+			m->peak_reserved_free_bytes = free_before;
+		}
+		free_before = frag_cursor_reserved(&s);
+		free_before -= FRAG_MIN(free_before, s.run->allocated + s.run->waiting);
+	}
 	return 0;
 }
 
@@ -80,6 +97,7 @@ static int find_oom(struct frag_explained *x, struct frag_err *err)
 				 (unsigned long long)x->at.n, count,
 				 count == 1 ? "request was" : "requests were");
 	x->refusal = &x->refusals.list[at];
+	x->m.peak_live_us = x->m.peak_reserved_us = UINT64_MAX; /* may be later */
 	x->m.event = x->refusal->r.event;
 	return 0;
 }
@@ -119,7 +137,9 @@ static int find_moment(struct frag_explained *x, struct frag_err *err)
 	case FRAG_AT_TIME:
 		return find_time(x, err);
 	default:
-		return find_peak(x, err);
+		x->m.event = x->at.what == FRAG_AT_RESERVED ? x->m.peak_reserved_event
+							    : x->m.peak_live_event;
+		return 0;
 	}
 }
 
@@ -136,7 +156,6 @@ static int look(struct frag_explained *x, struct frag_err *err)
 	frag_run_look(s.run, s.now_us, &x->loss);
 	FRAG_TRY(frag_heap_view_take(&s, &x->view, err));
 	m->time_us = s.now_us;
-	m->peak_reserved_bytes = s.run->peak_reserved;
 	m->reserved_bytes = l->reserved_bytes;
 	m->allocated_bytes = l->requested_bytes + l->rounding_bytes;
 	m->requested_bytes = l->requested_bytes;
@@ -189,6 +208,7 @@ static int explain(struct frag_explained *x, struct frag_err *err)
 	m->limit_high_bytes = c->limit_high_bytes ? c->limit_high_bytes : UINT64_MAX;
 	m->limit_guessed = c->limit_guessed;
 	m->peak_live_bytes = c->history.peak_live;
+	FRAG_TRY(find_peaks(x, err));
 	FRAG_TRY(find_moment(x, err));
 	x->step = frag_history_step(&c->history, m->event);
 	m->step = frag_case_step_number(c, x->step);

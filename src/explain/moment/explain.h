@@ -15,12 +15,19 @@
 #include "explain/case.h"
 #include "kinds.h"
 
-enum frag_at_what { FRAG_AT_AUTO, FRAG_AT_PEAK, FRAG_AT_OOM, FRAG_AT_EVENT, FRAG_AT_TIME };
+enum frag_at_what {
+	FRAG_AT_AUTO,
+	FRAG_AT_PEAK, /* of live memory */
+	FRAG_AT_RESERVED,
+	FRAG_AT_OOM,
+	FRAG_AT_EVENT,
+	FRAG_AT_TIME
+};
 struct frag_at {
 	enum frag_at_what what;
 	uint64_t n; /* OOM: which, from 1, 0 = the last; EVENT; TIME: us */
 };
-/* "peak", "oom", "oom:2", "event:1000", "time:1.5" (seconds; or with us, ms, s). */
+/* "peak", "reserved", "oom", "oom:2", "event:1000", "time:1.5" (seconds; or with us, ms, s). */
 int frag_at_parse(const char *text, struct frag_at *out, struct frag_err *err);
 
 struct frag_explain_options {
@@ -156,8 +163,14 @@ struct frag_curves {
 	F(S, BYTES, limit_high_bytes, "limit, at most", "of an inferred limit") \
 	F(S, BOOL, limit_guessed, "limit assumed: the most that was reserved", \
 	  "the recording does not say", .if_any = true) \
-	F(S, BYTES, peak_reserved_bytes, NULL, "of the replay up to this moment") \
 	F(S, BYTES, peak_live_bytes, NULL, "of the whole recording") \
+	F(S, COUNT, peak_live_event, NULL, "of the replay: when most is live, the first") \
+	F(S, US, peak_live_us, "most is live at", "null if a request was refused") \
+	F(S, BYTES, peak_reserved_bytes, NULL, "of the whole replay") \
+	F(S, COUNT, peak_reserved_event, NULL, "when most is reserved, the first") \
+	F(S, US, peak_reserved_us, "most is reserved at", "the same") \
+	F(S, BYTES, peak_reserved_live_bytes, NULL, "live then, as granted") \
+	F(S, BYTES, peak_reserved_free_bytes, NULL, "reserved and free just before") \
 	F(S, BYTES, reserved_bytes, "reserved", "taken from the device") \
 	F(S, BYTES, allocated_bytes, "live", "as granted") \
 	F(S, BYTES, requested_bytes, NULL, "live, as requested") \

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The answer of explain: why, where every byte was, who held it, what would have helped. */
 
+#include <inttypes.h>
+
 #include <frag/opt.h>
 
 #include "explain.h"
@@ -68,7 +70,16 @@ static struct frag_rows points_of(const struct frag_curves *c, const struct frag
 	return (struct frag_rows){ list, count };
 }
 
-/* What sites.gp draws beside the areas: the moment; with reserved memory, also the limit. */
+/* "later (event 12, 8.20 s; --at reserved)". */
+static const char *when_of(const char *what, uint64_t event, uint64_t us, const char *how,
+			   struct frag_answer *a)
+{
+	return frag_answer_print(a, "%s (event %" PRIu64 "%s%s%s)", what, event, us ? ", " : "",
+				 us ? FRAG_NS(1000 * us) : "", how);
+}
+
+/* What sites.gp draws beside the areas: the moment; with reserved memory, also the limit; where
+ * the moment is one of the two peaks, the other one. */
 static const char *marks_of(const struct frag_explained *x, bool reserved, struct frag_answer *a)
 {
 	const struct frag_curves *c = x->curves;
@@ -78,13 +89,27 @@ static const char *marks_of(const struct frag_explained *x, bool reserved, struc
 	bool limited = reserved && x->m.limit_bytes != UINT64_MAX && !x->m.limit_guessed;
 	double time_s = (double)x->m.time_us / 1e6;
 	const char *when = x->m.time_us ? frag_answer_print(a, " at %.3g s", time_s) : "";
-	const char *what = x->at.what == FRAG_AT_PEAK ? "peak of reserved memory" : "this moment";
+	bool reserves = x->at.what == FRAG_AT_RESERVED;
+	bool two = (reserves || x->at.what == FRAG_AT_PEAK) &&
+		   x->m.peak_live_event != x->m.peak_reserved_event;
+	uint64_t event = reserves ? x->m.peak_live_event : x->m.peak_reserved_event;
+	double other_s = (double)(reserves ? x->m.peak_live_us : x->m.peak_reserved_us) / 1e6;
+	const char *what = reserves			? "most reserved"
+			   : x->at.what == FRAG_AT_PEAK ? "most live"
+							: "this moment";
 
 	if (x->m.oom)
 		what = frag_answer_print(a, "%s refused", FRAG_BYTES(x->refused.request_bytes));
-	return frag_answer_print(a, "stack|%s|%.6f|%s%s|%llu|%d", timed ? "s" : "events",
+	if (two)
+		when = frag_answer_print(
+			a, "%s, dotted: most %s%s", when, reserves ? "live" : "reserved",
+			other_s > 0 ? frag_answer_print(a, " at %.3g s", other_s) : "");
+	return frag_answer_print(a, "stack|%s|%.6f|%s%s|%llu|%d|%.6f", timed ? "s" : "events",
 				 timed ? time_s : (double)x->m.event, what, when,
-				 (unsigned long long)(limited ? x->m.limit_bytes : 0), reserved);
+				 (unsigned long long)(limited ? x->m.limit_bytes : 0), reserved,
+				 !two	 ? -1
+				 : timed ? other_s
+					 : (double)event);
 }
 
 /* ---- what people read ------------------------------------------------------------------- */
@@ -126,6 +151,40 @@ static const char *why_refused(const struct frag_explained *x)
 					 : "exceed it, as far as it is known");
 }
 
+/* The other peak; where they are far apart also why as much was reserved for less. */
+static void add_other_peak(const struct frag_explained *x, struct frag_text *t)
+{
+	const struct frag_moment *m = &x->m;
+	const struct frag_event *e =
+		&frag_events_dev(&x->in.events)->events[m->peak_reserved_event];
+	uint64_t more = m->peak_reserved_bytes - m->reserved_bytes;
+
+	if (m->peak_live_event == m->peak_reserved_event)
+		return;
+	if (x->at.what == FRAG_AT_RESERVED) {
+		frag_text_addf(t, ". Most is live %s",
+			       when_of(m->peak_live_event < m->event ? "earlier" : "later",
+				       m->peak_live_event, m->peak_live_us, "; --at peak",
+				       x->texts));
+		return;
+	}
+	if (!more && m->peak_reserved_live_bytes >= m->allocated_bytes / 100 * 99)
+		return; /* as good as one */
+	frag_text_addf(t, ". %s is reserved %s, with %s live",
+		       more ? frag_answer_print(x->texts, "%s more", FRAG_BYTES(more)) : "As much",
+		       when_of(m->peak_reserved_event < m->event ? "earlier" : "later",
+			       m->peak_reserved_event, m->peak_reserved_us, "; --at reserved",
+			       x->texts),
+		       FRAG_BYTES(m->peak_reserved_live_bytes));
+	if (e->kind == FRAG_EV_REFUSED)
+		frag_text_addf(t, ": a request for %s that was refused when recorded is served",
+			       FRAG_BYTES(e->bytes));
+	else if (m->peak_reserved_free_bytes && e->kind == FRAG_EV_ALLOC &&
+		 10 * m->peak_reserved_live_bytes < 9 * m->allocated_bytes)
+		frag_text_addf(t, ": a request for %s found no room in the %s that was free",
+			       FRAG_BYTES(e->bytes), FRAG_BYTES(m->peak_reserved_free_bytes));
+}
+
 /* The largest holders of reserved memory. */
 static const char *who_holds(const struct frag_explained *x)
 {
@@ -134,7 +193,8 @@ static const char *who_holds(const struct frag_explained *x)
 	bool known = frag_sites_known(&x->in.sites);
 	struct frag_text t = { 0 };
 
-	frag_text_addf(&t, "%s %s is reserved. %s of that is live", x->m.at,
+	frag_text_addf(&t, "%s %s is reserved. %s of that is live",
+		       when_of(x->m.at, x->m.event, x->m.time_us, "", x->texts),
 		       FRAG_BYTES(x->m.reserved_bytes), FRAG_BYTES(x->m.allocated_bytes));
 	if (live)
 		frag_text_addf(&t, ", %.1f %% of it %s %s", 100 * live->share_ratio,
@@ -146,6 +206,8 @@ static const char *who_holds(const struct frag_explained *x)
 			       FRAG_BYTES(x->m.non_releasable_bytes),
 			       100 * pins->non_releasable_share_ratio, known ? "" : "blocks of ",
 			       pins->site);
+	if (x->at.what == FRAG_AT_PEAK || x->at.what == FRAG_AT_RESERVED)
+		add_other_peak(x, &t);
 	return frag_answer_take(x->texts, &t);
 }
 
@@ -280,7 +342,8 @@ int frag_explained_answer(struct frag_explained *x, const char *trace, const cha
 {
 	static const char *const at_words[] = {
 		[FRAG_AT_AUTO] = "",
-		[FRAG_AT_PEAK] = "at the peak",
+		[FRAG_AT_PEAK] = "at the peak of live memory",
+		[FRAG_AT_RESERVED] = "at the peak of reserved memory",
 		[FRAG_AT_OOM] = "when the request was refused",
 		[FRAG_AT_EVENT] = "at this event",
 		[FRAG_AT_TIME] = "at this time",

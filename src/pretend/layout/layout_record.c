@@ -70,7 +70,8 @@ static uint64_t step_us(const struct frag_unit *u)
 	return us;
 }
 
-/* Classifies the live memory of a unit at its peak, with the recorded settings. */
+/* Classifies the most live memory of a unit, with the recorded settings; the rest up to the peak of
+ * reserved memory is free. */
 static int find_kinds(const struct frag_unit *u, const struct frag_target *target,
 		      const struct frag_policy_spec *spec, struct frag_layout_result *out,
 		      struct frag_err *err)
@@ -85,7 +86,8 @@ static int find_kinds(const struct frag_unit *u, const struct frag_target *targe
 	for (size_t i = 0; i < e->view.count; i++)
 		if (!e->view.list[i].waiting)
 			out->kinds[e->kinds[i].kind] += e->view.list[i].granted;
-	out->free_bytes = e->m.reserved_bytes - FRAG_MIN(e->m.reserved_bytes, e->m.allocated_bytes);
+	out->free_bytes =
+		e->m.peak_reserved_bytes - FRAG_MIN(e->m.peak_reserved_bytes, e->m.allocated_bytes);
 	return 0;
 }
 

@@ -39,7 +39,8 @@
 	F(S, TEXT, bound_by, ran ? bound_by(r) : NULL, "mostly", \
 	  "use of most of its memory at the peak", .spare = 3) \
 	F(S, BYTES, permanent_bytes, if_ran(r, r->kinds[FRAG_KIND_PERMANENT]), NULL, \
-	  "live at the peak of that rank: from before the first optimizer step on, as weights") \
+	  "live at the peak of live memory of that rank: from before the first optimizer step " \
+	  "on, as weights") \
 	F(S, BYTES, optimizer_bytes, if_ran(r, r->kinds[FRAG_KIND_OPTIMIZER]), NULL, \
 	  "the same: made by the first optimizer step, its state") \
 	F(S, BYTES, gradient_bytes, if_ran(r, r->kinds[FRAG_KIND_GRADIENT]), NULL, \
@@ -50,7 +51,7 @@
 	  "the same: soon freed, as workspaces") \
 	F(S, BYTES, other_bytes, if_ran(r, others(r)), NULL, "the same: of other or unknown use") \
 	F(S, BYTES, free_bytes, if_ran(r, r->free_bytes), NULL, \
-	  "the same: reserved and not live, fragmentation") \
+	  "the rest of its peak of reserved memory, fragmentation") \
 	F(S, US, step_us, if_ran(r, r->step_us), NULL, \
 	  "a step of the worst rank by a roofline, without waiting for others; null: unknown") \
 	F(S, REAL, recomputed_share, ran ? r->recomputed : NAN, "recomputed", \

@@ -63,7 +63,7 @@ struct frag_layout_result {
 	uint64_t ranks;		    /* recorded */
 	uint64_t events;	    /* of all ranks */
 	uint64_t kinds[FRAG_KINDS]; /* live bytes of that rank at its peak, by what they are for */
-	uint64_t free_bytes;	    /* reserved and not live then */
+	uint64_t free_bytes;	    /* of the peak of reserved memory: the rest */
 	uint64_t step_us;	    /* by the roofline; UINT64_MAX = unknown */
 	double recomputed;	    /* of its time; NAN = unknown */
 	struct frag_engine_log engine; /* what a serving engine printed */

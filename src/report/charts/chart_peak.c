@@ -41,8 +41,9 @@ static void finding(const struct frag_chart_job *job, struct frag_title *out)
 	peak = frag_title_bytes(out, "peak_reserved_bytes", all);
 	bytes = frag_title_bytes(out, "free_bytes", unused);
 	ratio = frag_title_percent(out, "free_ratio", (double)unused / (double)all, 0);
-	frag_text_addf(&out->text, "At its peak %s holds %s, of which %s (%s) are free", r->policy,
-		       peak, bytes, ratio);
+	frag_text_addf(&out->text,
+		       "At its peak of reserved memory %s holds %s, of which %s (%s) are free",
+		       r->policy, peak, bytes, ratio);
 }
 
 static void note(const struct frag_chart_job *job, struct frag_text *out)

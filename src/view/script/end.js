@@ -10,7 +10,7 @@ for (const n of head.notes)
 	notes.append(make('li', {}, button('event ' + grouped(n.event), () => { choose(n.lane); goTo(n.event); }), ' ' + n.text));
 const single = head.lanes.flatMap(l => l.pieces.filter((b, i) => b && i % 2)), inside = single.filter(b => document.getElementById('b' + b)).length;
 if (!root.dataset.served && inside < single.length)
-	notes.append(make('li', { text: Math.floor(100 * inside / single.length) + ' % of the single events are in this file, those around the highest reserved memory; of the rest, the states between parts and the extremes of every part. cufrag view serves all of them.' }));
+	notes.append(make('li', { text: Math.floor(100 * inside / single.length) + ' % of the single events are in this file, those around the peaks of live and of reserved memory; of the rest, the states between parts and the extremes of every part. cufrag view serves all of them.' }));
 legend.append(make('span', { class: 'k-other', text: 'reserved of the lane compared with' }));
 if (head.lanes.some(l => l.marks_left_out))
 	legend.append('of each kind of mark, the first 50,000 are shown');

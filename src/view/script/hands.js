@@ -90,7 +90,7 @@ function nextMark(direction)
 }
 const KEYS = {
 	'+': () => zoom(0.5, xOf(ui.at)), '=': () => zoom(0.5, xOf(ui.at)), '-': () => zoom(2, xOf(ui.at)), ArrowLeft: () => move(-0.1), ArrowRight: () => move(0.1),
-	0: () => { ui.x0 = 0; ui.x1 = whole(); }, Home: () => goTo(0), End: () => goTo(lane.events_count - 1), p: () => goTo(lane.peak_event),
+	0: () => { ui.x0 = 0; ui.x1 = whole(); }, Home: () => goTo(0), End: () => goTo(lane.events_count - 1), p: () => goTo(lane.peak_event), r: () => goTo(lane.peak_reserved_event),
 	'[': () => goTo(ui.at - 1), ']': () => goTo(ui.at + 1), PageUp: () => goTo(ui.at - Math.ceil((eventAt(ui.x1) - eventAt(ui.x0)) / 10)), PageDown: () => goTo(ui.at + Math.ceil((eventAt(ui.x1) - eventAt(ui.x0)) / 10)),
 	n: () => nextMark(1), b: () => nextMark(-1), Escape: () => { ui.sel = null; ui.pinned = false; }, s: () => { ui.sel = ui.sel ? [Math.min(ui.sel[0], ui.at), Math.max(ui.sel[0], ui.at)] : [ui.at, ui.at + 1]; },
 	m: () => { ui.mark = ui.at; ui.other = 'mark'; },

@@ -37,10 +37,10 @@ const tables = make('details', { ontoggle: () => showBlocks() }, make('summary',
 const bands = make('div', { class: 'bands', role: 'listbox', 'aria-label': 'devices and policies, the highest reserved first' });
 const notes = make('ul', { class: 'notes' });
 const search = make('input', { type: 'search', placeholder: 'function, file or module', 'aria-label': 'search frames', oninput: () => { ui.query = search.value; redraw(); } });
-const timeline = panel('Memory over time', 260, 'wheel or + and -: zoom; drag: select a span; Shift and drag, or arrows: move; click: hold the cursor (again: release); double click: zoom to the selection; 0: the whole run; p: peak; n, b: next and previous mark; [ and ]: single events',
+const timeline = panel('Memory over time', 260, 'wheel or + and -: zoom; drag: select a span; Shift and drag, or arrows: move; click: hold the cursor (again: release); double click: zoom to the selection; 0: the whole run; p, r: most live, most reserved; n, b: next and previous mark; [ and ]: single events',
 	choice('x', [['events', 'events'], ['time', 'time']], () => ui.axis, v => { const a = eventAt(ui.x0), b = eventAt(ui.x1); ui.axis = v; ui.x0 = a ? xOf(a) : 0; ui.x1 = b >= lane.events_count ? whole() : xOf(b); clamp(); }),
 	button('+', () => zoom(0.5), 'zoom in'), button('−', () => zoom(2), 'zoom out'), button('whole run', () => { ui.x0 = 0; ui.x1 = whole(); redraw(); }),
-	button('peak', () => goTo(lane.peak_event)),
+	button('most live', () => goTo(lane.peak_event)), button('most reserved', () => goTo(lane.peak_reserved_event)),
 	choice('marks', [['', 'all'], ...MARKS.map((m, i) => [String(i), m.split(' to ')[0]]), ['notes', 'notes']], () => ui.marks, v => { ui.marks = v; }),
 	button('‹', () => nextMark(-1), 'previous mark'), button('›', () => nextMark(1), 'next mark'));
 const map = panel('Address map', 300, 'hover or tap a block; wheel or + and -: larger and smaller; arrows up and down: move',

@@ -246,11 +246,16 @@ class Device:
 
     @property
     def peak(self) -> int:
+        """The first event with the most live, as granted."""
+        return int(self.events.allocated_bytes.argmax())
+
+    @property
+    def peak_reserved(self) -> int:
         """The first event with the most reserved."""
         return int(self.events.reserved_bytes.argmax())
 
     def at(self, event: Optional[int] = None, time_us: Optional[int] = None) -> Moment:
-        """After an event, or the last event up to a time; without either, at the peak of reserved memory."""
+        """After an event, or the last event up to a time; without either, at the peak of live memory."""
         import numpy  # pylint: disable=import-outside-toplevel
 
         if event is None:
@@ -331,7 +336,7 @@ class Recording:
         return self._asked("compare", options, [word for p in policies for word in _words({"policy": p})])
 
     def explain(self, **options: Option) -> Answer:
-        """Who holds the memory at a moment (at="peak", "oom", "event:1000", "time:1.5s"): `cufrag explain`."""
+        """Who holds the memory at a moment (at="peak", "reserved", "oom", "event:1000", "time:1.5s"): `cufrag explain`."""
         return self._asked("explain", options, self._policy)
 
     def diagnose(self, **options: Option) -> Answer:
