@@ -98,13 +98,13 @@ static void say_saving(const struct frag_section *s, const struct frag_result *b
 	uint64_t by = a < b ? b - a : a - b;
 	const char *as = s->baseline_recorded ? "the recorded " : "";
 
-	if (s->count == 1)
-		return;
 	if (s->not_reproduced_bytes) {
 		frag_text_addf(out, "; %s",
 			       frag_not_reproduced_text(texts, s->not_reproduced_bytes, b));
 		return;
 	}
+	if (s->count == 1)
+		return;
 	if (!base->completed) {
 		frag_text_addf(out, ", where %s'%s' runs out of memory at event %" PRIu64, as,
 			       base->policy, base->oom.event);
