@@ -4,7 +4,8 @@
 
 Each recording (six bundled ones; every night, all of them) is replayed under each policy and limits around its peak;
 what `replay` says is compared with what compare, explain, diagnose and tune say of the same replay, and on cards of a list
-with what fit and fleet say. The recorded peak is one in all commands. Prints every disagreement; the last line is "N passed, N failed, 0 skipped"."""
+with what fit and fleet say. The recorded peak is one in all commands. Prints every disagreement; the last line is
+"N passed, N failed, N skipped"."""
 import glob
 import json
 import os
