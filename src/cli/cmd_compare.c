@@ -60,7 +60,11 @@ static int run(struct frag_cli *cli, void *session, struct frag_err *err)
 		FRAG_TRY(frag_policy_texts_add(&s->policies, defaults[i], err));
 	s->plan_ahead = true;
 	s->place_too = s->optimum == FRAG_OPTIMUM_AUTO || s->optimum == FRAG_OPTIMUM_PLACE;
-	return frag_cli_replays_run(s, cli, frag_report_compare, err);
+	FRAG_TRY(frag_cli_replays_run(s, cli, frag_report_compare, err));
+	for (size_t i = 0; i < s->sections_count && !*cli->need_unknown; i++)
+		if (s->sections[i].not_reproduced_bytes)
+			return FRAG_EXIT_CONDITION;
+	return FRAG_EXIT_DONE;
 }
 
 const struct frag_cmd frag_cmd_compare = {
@@ -70,7 +74,9 @@ const struct frag_cmd frag_cmd_compare = {
 	.operands = "TRACE...",
 	.about = "Replays traces through several allocation policies and says what each one "
 		 "reserves, where the bytes are lost, what the driver calls cost, and which policy "
-		 "needs least. With --out, writes charts and a self-contained report.html, too.",
+		 "needs least. Where a replay of the recorded settings does not reserve what was "
+		 "recorded, no saving is told, and the status is 1, as in verify. With --out, "
+		 "writes charts and a self-contained report.html, too.",
 	.examples = "  cufrag compare traces/gnn.default.cft --out results/gnn\n"
 		    "  cufrag compare rank*.pickle --out results/ranks --pdf\n"
 		    "  cufrag compare run.pickle --gpu a100-40 --policies 'recorded; buddy; tlsf'\n"

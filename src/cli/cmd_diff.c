@@ -26,9 +26,10 @@ static int set_growth(void *whole, const char *text, struct frag_err *err)
 	return 0;
 }
 
-/* The device that reserves most. */
+/* The device that reserves most. torch: the release that is asked for, 0 = the recording's. */
 static int read_recording(const struct frag_cli *cli, const struct options *o, const char *path,
-			  struct frag_answer *a, struct frag_side *out, struct frag_err *err)
+			  unsigned torch, struct frag_answer *a, struct frag_side *out,
+			  struct frag_err *err)
 {
 	const struct frag_explain_options opt = { .by = o->by,
 						  .frame = o->frame,
@@ -39,7 +40,8 @@ static int read_recording(const struct frag_cli *cli, const struct options *o, c
 	FRAG_AUTO(frag_recording_release) struct frag_recording in = { 0 };
 	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 
-	FRAG_TRY(frag_recording_open(&in, path, &cli->target, 0, err));
+	c.target.torch = torch;
+	FRAG_TRY(frag_recording_open(&in, path, &c.target, 0, err));
 	FRAG_TRY(frag_cli_spec(cli, &in, o->policy, &spec, err));
 	c.spec = spec;
 	for (uint32_t d = 0; d < in.trace->devs_count; d++) {
@@ -50,14 +52,15 @@ static int read_recording(const struct frag_cli *cli, const struct options *o, c
 }
 
 static int read_side(const struct frag_cli *cli, const struct options *o, const char *path,
-		     struct frag_answer *a, struct frag_side *out, struct frag_err *err)
+		     unsigned torch, struct frag_answer *a, struct frag_side *out,
+		     struct frag_err *err)
 {
 	json_auto_t *root = frag_side_read_json(path);
 	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
 
 	frag_cli_show(&progress, "explaining", path);
 	return root ? frag_side_of_json(root, path, a, out, err)
-		    : read_recording(cli, o, path, a, out, err);
+		    : read_recording(cli, o, path, torch, a, out, err);
 }
 
 /* ---- the command ----------------------------------------------------------------- */
@@ -89,9 +92,15 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	FRAG_AUTO(frag_answer_release) struct frag_answer answer = { 0 };
 	struct frag_side before = { 0 }, after = { 0 };
 	const struct frag_comparison *c;
+	unsigned torch = cli->target.torch;
+	bool one = cli->operands_count == 1;
 
-	FRAG_TRY(read_side(cli, o, cli->operands[0], &answer, &before, err));
-	FRAG_TRY(read_side(cli, o, cli->operands[1], &answer, &after, err));
+	if (one && !torch)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "'diff' compares two recordings, or one with itself under another "
+				 "release of PyTorch (--torch)");
+	FRAG_TRY(read_side(cli, o, cli->operands[0], one ? 0 : torch, &answer, &before, err));
+	FRAG_TRY(read_side(cli, o, cli->operands[!one], torch, &answer, &after, err));
 	FRAG_TRY(frag_diff(&before, &after, o->top, &answer, &c, err));
 	FRAG_TRY(frag_cli_show_answer(cli, &answer, err));
 	if (o->fail_on_growth >= 0 && (c->reserved_growth_ratio > o->fail_on_growth ||
@@ -105,13 +114,16 @@ const struct frag_cmd frag_cmd_diff = {
 	.summary = "what a change did: peaks, causes and call sites of two runs",
 	.group = FRAG_GROUP_UNDERSTAND,
 	.rank = 2,
-	.operands = "BEFORE AFTER",
+	.operands = "BEFORE [AFTER]",
 	.about = "Compares two recordings, or the JSON that replay, compare or explain wrote for "
 		 "an earlier run: peak reserved and live memory, what was there at the peak, and "
 		 "which call sites grew, shrank, appeared or disappeared. Call sites are matched "
-		 "by name, steps by number. With --fail-on-growth it is a memory regression test "
+		 "by name, steps by number. One recording and --torch RELEASE: the same requests "
+		 "under the rules of another release of PyTorch. With --fail-on-growth it is a "
+		 "memory regression test "
 		 "for CI.",
 	.examples = "  cufrag diff before.pickle after.pickle\n"
+		    "  cufrag diff run.pickle --torch 2.15\n"
 		    "  cufrag diff main.json branch.pickle --fail-on-growth 5%\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_PAGE,
 	.answer = &frag_comparison_shape,

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include <frag/torch.h>
+
 #include "answer/row.h"
 
 #define SUMMARY(F, P, S) \
@@ -14,6 +16,9 @@
 	  "steps of that device; null = not known") \
 	F(S, BYTES, peak_reserved_bytes, device ? device->peak_reserved_bytes : UINT64_MAX, NULL, \
 	  "most that it reserved") \
+	F(S, BOOL, peak_simulated, device && device->simulated, NULL, \
+	  "of a replay: the recording does not say its peak, or this is a what-if") \
+	F(S, TEXT, torch, torch, NULL, "release of PyTorch that --torch names; null: its own") \
 	F(S, BYTES, peak_active_bytes, device ? device->peak_active_bytes : UINT64_MAX, NULL, \
 	  "most that it had in use") \
 	F(S, BOOL, healthy, worst->kind == FRAG_FOUND_STEADY, NULL, "nothing is wrong") \
@@ -59,23 +64,27 @@ static void say_size(struct frag_answer *a, const struct summary *s)
 				    ? frag_answer_print(a, " over %llu steps",
 							(unsigned long long)s->steps_count)
 				    : "";
+	const char *simulated =
+		!s->peak_simulated ? ""
+		: s->torch	   ? frag_answer_print(a, " (simulated, as PyTorch %s)", s->torch)
+				   : " (simulated)";
 
 	if (s->devices_count > 1)
 		frag_answer_say(a,
 				"Of %llu devices, %s reserved most: %s at its peak, of which %s "
-				"were in use%s.",
+				"were in use%s%s.",
 				(unsigned long long)s->devices_count, s->name,
 				FRAG_BYTES(s->peak_reserved_bytes),
-				FRAG_BYTES(s->peak_active_bytes), steps);
+				FRAG_BYTES(s->peak_active_bytes), steps, simulated);
 	else
-		frag_answer_say(a, "%s reserved %s at its peak and had at most %s in use%s.",
+		frag_answer_say(a, "%s reserved %s at its peak and had at most %s in use%s%s.",
 				s->name, FRAG_BYTES(s->peak_reserved_bytes),
-				FRAG_BYTES(s->peak_active_bytes), steps);
+				FRAG_BYTES(s->peak_active_bytes), steps, simulated);
 }
 
 /* f: answered (frag_findings_answer). files: of the recordings, as a shell takes them. */
-static int answer(const struct frag_findings *f, const char *files, struct frag_answer *a,
-		  struct frag_err *err)
+static int answer(const struct frag_findings *f, const char *files, const char *torch,
+		  struct frag_answer *a, struct frag_err *err)
 {
 	const struct frag_finding *worst = &f->list[0];
 	const struct frag_checked_device *device = largest(f);
@@ -106,6 +115,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	FRAG_AUTO(frag_answer_release) struct frag_answer texts = { 0 }, a = { 0 };
 	FRAG_AUTO(frag_findings_release) struct frag_findings f = { .texts = &texts };
 	FRAG_AUTO(frag_text_release) struct frag_text files = { 0 };
+	char torch[16];
 
 	(void)values;
 	FRAG_TRY(frag_cli_diagnose(cli, NULL, &f, err));
@@ -114,7 +124,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 		frag_text_add_shell(&files, cli->operands[i]);
 	}
 	FRAG_TRY(frag_text_check(&files, err));
-	FRAG_TRY(answer(&f, frag_text_str(&files), &a, err));
+	frag_torch_format(cli->target.torch, torch, sizeof(torch));
+	FRAG_TRY(answer(&f, frag_text_str(&files), cli->target.torch ? torch : NULL, &a, err));
 	return frag_cli_show_answer(cli, &a, err);
 }
 

@@ -62,7 +62,9 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 			      (unsigned long long)(1 + t.found.budget * o->spaces.count));
 		return frag_code_exit(FRAG_EINTR);
 	}
-	return t.found.tries[0].completed && (!t.found.tries[0].refused_count || *cli->need_unknown)
+	return t.found.tries[0].completed &&
+			       (!t.found.tries[0].refused_count || *cli->need_unknown) &&
+			       (frag_tuning_reproduces(&t) || *cli->need_unknown)
 		       ? FRAG_EXIT_DONE
 		       : FRAG_EXIT_CONDITION;
 }
@@ -79,7 +81,9 @@ const struct frag_cmd frag_cmd_tune = {
 		"--space). Prints the best as a PYTORCH_CUDA_ALLOC_CONF line, what it gains, the "
 		"runners-up, and the settings that no other beats in both reserved memory and "
 		"driver time. The limit of a recording applies, unless --limit gives another; the "
-		"setting that refuses fewest requests is then best. garbage_collection_threshold "
+		"setting that refuses fewest requests is then best. Where a replay of the recorded "
+		"settings does not reserve what was recorded, no saving is told, and the status is "
+		"1, as in verify. garbage_collection_threshold "
 		"is searched only with a limit, since PyTorch ignores it without one. Only "
 		"settings are tried that every release of PyTorch knows that may have made the "
 		"recording, or the release of --torch. Small spaces are exhausted; larger ones are "

@@ -126,6 +126,22 @@ static int check_tasks(const struct frag_session *s, struct trace_runs *t, struc
 	return 0;
 }
 
+/* Was the baseline to be what was recorded (of unknown settings: PyTorch's defaults), and is not? */
+static void find_unreproduced(const struct frag_session *s, const struct trace_runs *t,
+			      struct frag_section *sec, const struct frag_trace_dev *dev)
+{
+	const struct frag_result *base = &sec->results[sec->baseline];
+	uint64_t peak = s->host.simulated ? frag_target_recorded_peak(&s->target, dev) : 0;
+	bool asked = false;
+
+	for (size_t i = 0; i < s->policies.count; i++)
+		asked |= frag_policy_is_recorded(s->policies.text[i]);
+	if (t->recorded == SIZE_MAX)
+		asked &= !t->trace->settings.present && !strcmp(base->policy, "pytorch");
+	if (asked && base->completed && peak != base->m.peak_reserved_bytes)
+		sec->not_reproduced_bytes = peak;
+}
+
 /* Moves the results of device d into a section. */
 static int take_section(struct frag_session *s, struct trace_runs *t, uint32_t d,
 			struct frag_err *err)
@@ -174,6 +190,8 @@ static int take_section(struct frag_session *s, struct trace_runs *t, uint32_t d
 		sec->results[sec->count++] = task->result;
 		task->result = (struct frag_result){ 0 };
 	}
+	if (sec->count)
+		find_unreproduced(s, t, sec, &t->trace->devs[d]);
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "recording/estimate.h"
+#include "recording/recording.h"
 
 /* An unknown limit is at least what was reserved, and not much more if requests were refused. */
 bool frag_case_guess_limit(struct frag_case *c)
@@ -55,8 +56,13 @@ static void find_limit(struct frag_case *c)
 int frag_case_open(struct frag_case *c, enum frag_site_by by, const char *frame,
 		   struct frag_err *err)
 {
+	const struct frag_trace_dev *td = frag_events_dev(&c->events);
+
 	FRAG_TRY(frag_history_make(&c->events, &c->history, err));
 	FRAG_TRY(frag_sites_init(&c->sites, c->events.trace, by, frame, err));
+	c->recorded &= !c->target.torch || c->target.torch == td->source_release;
+	if (c->recorded)
+		c->recorded_peak_bytes = frag_target_recorded_peak(&c->target, td);
 	find_limit(c);
 	return 0;
 }
@@ -69,9 +75,8 @@ void frag_case_close(struct frag_case *c)
 
 void frag_case_run_options(const struct frag_case *c, struct frag_run_options *run)
 {
-	frag_run_options_defaults(run);
+	frag_target_run_options(&c->target, run);
 	run->limit_bytes = c->limit_bytes;
-	run->seed = c->target.seed;
 	run->skip_oom = true;
 	run->restore = c->restores;
 }

@@ -82,7 +82,7 @@ static void set_metrics(struct answer *a, json_t *o, const struct frag_metrics *
  * [[us, bytes],…]: the most that was reserved in each stretch of time. A text: it is stored as one,
  * and whoever gathers the answers of a thousand workers need not parse it.
  */
-static json_t *curve_of(const struct frag_series *s)
+static json_t *curve_of(const struct frag_series *s, uint64_t peak)
 {
 	size_t step = (s->count + CURVE_POINTS - 1) / CURVE_POINTS;
 	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
@@ -95,7 +95,7 @@ static json_t *curve_of(const struct frag_series *s)
 			most = FRAG_MAX(most, s->windows[k].reserved_max);
 		frag_text_addf(&t, "%s[%llu,%llu]", i ? "," : "",
 			       (unsigned long long)s->windows[i].first_us,
-			       (unsigned long long)most);
+			       (unsigned long long)FRAG_MIN(most, peak));
 	}
 	frag_text_add(&t, "]");
 	return frag_text_check(&t, NULL) ? NULL : json_string(t.s);
@@ -154,13 +154,27 @@ static void set_result(struct answer *a, json_t *o, const struct frag_result *r)
 		set(a, o, "first_oom_bytes", json_integer((json_int_t)r->oom.bytes));
 	}
 	set_metrics(a, o, &r->m);
-	set(a, o, "curve", curve_of(&r->series));
+	set(a, o, "curve", curve_of(&r->series, r->m.peak_reserved_bytes));
+}
+
+/* The recorded settings themselves reserve what was recorded, whatever a replay says; one that
+ * serves what was refused then would reserve more. */
+static void use_recorded_peak(struct frag_metrics *m, uint64_t peak)
+{
+	m->peak_reserved_bytes = peak;
+	m->peak_active_bytes = FRAG_MIN(m->peak_active_bytes, peak);
+	m->frag_bytes = peak - m->peak_active_bytes;
+	m->efficiency_ratio = (double)m->peak_active_bytes / (double)peak;
+	m->lower_bound_bytes = FRAG_MIN(m->lower_bound_bytes, peak);
+	if (m->lower_bound_bytes)
+		m->reserved_over_bound_ratio = (double)peak / (double)m->lower_bound_bytes;
 }
 
 static void run_item(struct answer *a, json_t *items, const struct frag_trace_dev *dev,
 		     const struct frag_policy_spec *spec, bool recorded, const struct place *p)
 {
 	const char *policy = frag_policy_spec_text(spec);
+	uint64_t peak = recorded ? frag_target_recorded_peak(&p->target, dev) : 0;
 	struct frag_run_options run;
 	struct frag_result r;
 	struct frag_err err;
@@ -177,6 +191,8 @@ static void run_item(struct answer *a, json_t *items, const struct frag_trace_de
 		return;
 	frag_target_run_options(&p->target, &run);
 	run.windows_max = 4 * CURVE_POINTS;
+	if (peak && !dev->settled.refused_count)
+		run.limit_bytes = frag_target_limit_for(&p->target, dev);
 	set_key(a, o, dev, policy, p);
 	rc = frag_replay_sim(spec, &p->target.card, dev, &run, &r, &err);
 	if (rc) {
@@ -186,6 +202,8 @@ static void run_item(struct answer *a, json_t *items, const struct frag_trace_de
 	}
 	if (dev->ending.out_of_memory)
 		r.m.lower_bound_bytes = dev->ending.need_bytes;
+	if (peak && r.completed && !r.oom.happened)
+		use_recorded_peak(&r.m, peak);
 	set_result(a, o, &r);
 	frag_result_release(&r);
 	if (a->s->fit)
@@ -202,6 +220,7 @@ static struct place place_of(const struct frag_sweep *s, size_t gpu, size_t limi
 		p.gpu = s->cards[gpu]->name;
 		p.target.card.total_bytes = s->cards[gpu]->total_bytes;
 		p.target.card.context_bytes = s->cards[gpu]->context_bytes;
+		p.target.card_given = true;
 	}
 	if (s->limits_count)
 		p.target.limit = s->limits[limit];
@@ -265,6 +284,10 @@ static int run_trace(struct answer *a, const char *path, struct frag_err *err)
 	FRAG_TRY(frag_recording_open(&r, path, &a->s->target, 0, err));
 	FRAG_TRY(frag_policy_texts_specs(&a->s->policies, r.trace, &specs, &recorded, err));
 	describe(a, r.trace);
+	/* of unknown settings PyTorch's defaults stand for them, as everywhere */
+	for (size_t i = 0; recorded == SIZE_MAX && !r.trace->settings.present && specs[i]; i++)
+		if (!strcmp(frag_policy_spec_text(specs[i]), "pytorch"))
+			recorded = i;
 	for (uint32_t d = 0; d < r.trace->devs_count; d++)
 		run_device(a, items, &r.trace->devs[d], specs, recorded);
 	return 0;

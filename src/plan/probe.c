@@ -66,7 +66,9 @@ int frag_probe_run(const struct frag_plan_env *env, const struct frag_policy_spe
 		   const struct frag_sim_config *card, const struct frag_trace_dev *dev,
 		   struct frag_probe *out, struct frag_err *err)
 {
-	struct frag_hints hints = { .trace = dev };
+	struct frag_hints hints = {
+		.trace = dev, .restore = env->run.restore && frag_policy_spec_ops(spec)->restore
+	};
 	struct frag_run_options opt = env->run;
 	FRAG_AUTO(frag_dev_close_at) struct frag_device *sim = NULL;
 

@@ -72,6 +72,14 @@ uint64_t frag_target_limit_for(const struct frag_target *t, const struct frag_tr
 	return frag_target_keeps_limit(t, dev) ? dev->settled.limit_bytes : frag_target_limit(t);
 }
 
+uint64_t frag_target_recorded_peak(const struct frag_target *t, const struct frag_trace_dev *dev)
+{
+	uint64_t peak = frag_recorded_peak(dev);
+	bool room = !t->card_given || peak <= t->card.total_bytes - t->card.context_bytes;
+
+	return t->limit.text || (t->torch && t->torch != dev->source_release) || !room ? 0 : peak;
+}
+
 /* A line of the note of an estimate, "key NAME", as a known card; NULL = none. */
 static const struct frag_gpu *noted_card(const char *note, const char *key)
 {

@@ -77,6 +77,9 @@ int frag_recording_unit(const struct frag_recording *r, uint64_t ordinal,
 uint64_t frag_target_limit_for(const struct frag_target *t, const struct frag_trace_dev *dev);
 /* Is that the recording's? */
 bool frag_target_keeps_limit(const struct frag_target *t, const struct frag_trace_dev *dev);
+/* The most that was reserved when it was recorded, where this target changes nothing of that: the
+ * recording's own limit and release, and a card with room for it. 0 = not known, or a what-if. */
+uint64_t frag_target_recorded_peak(const struct frag_target *t, const struct frag_trace_dev *dev);
 /* The chip of the card, real or pretended; NULL = the file does not say. */
 const struct frag_gpu_chip *frag_recorded_chip(const struct frag_trace *trace,
 					       const struct frag_trace_dev *dev);

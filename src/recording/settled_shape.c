@@ -133,6 +133,17 @@ void frag_recordings_remark(struct frag_answer *a, const struct frag_recordings 
 	}
 }
 
+const char *frag_not_reproduced_text(struct frag_answer *a, uint64_t recorded_bytes,
+				     uint64_t replayed_bytes)
+{
+	return frag_answer_print(a,
+				 "a replay of the recorded settings reserves %s, not the %s that "
+				 "were recorded, so what another setting saves is not known "
+				 "(cufrag "
+				 "verify)",
+				 FRAG_BYTES(replayed_bytes), FRAG_BYTES(recorded_bytes));
+}
+
 /* ---- counters ---- */
 
 #define COUNTER(F, P, S) \

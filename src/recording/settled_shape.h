@@ -32,6 +32,11 @@ void frag_recordings_warn(struct frag_answer *a, const struct frag_recordings *a
 void frag_recordings_remark(struct frag_answer *a, const struct frag_recordings *all,
 			    const struct frag_target *t, const char *what);
 
+/* What to say where the recorded settings, replayed, reserve something else: nothing is saved of a
+ * peak that the replay does not have. Text of `a`. */
+const char *frag_not_reproduced_text(struct frag_answer *a, uint64_t recorded_bytes,
+				     uint64_t replayed_bytes);
+
 /* The field "counters" of an object: FRAG_FIELD(MAP, …, .of = &frag_counter_shape). */
 extern const struct frag_shape frag_counter_shape;
 /* Its rows, copied. counters: up to the one without a name; NULL = none. Sets a->failed. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/clean.h"
-#include "recording/recording.h"
+#include "recording/settled_shape.h"
 
 double frag_section_driver_ratio(const struct frag_section *s, const struct frag_result *r)
 {
@@ -91,13 +91,18 @@ void frag_section_advice(const struct frag_section *s, struct frag_advice *out)
 
 /* Compared with the recorded settings, or with what was named first. */
 static void say_saving(const struct frag_section *s, const struct frag_result *best, bool of_these,
-		       struct frag_text *out)
+		       struct frag_answer *texts, struct frag_text *out)
 {
 	const struct frag_result *base = &s->results[s->baseline];
 	uint64_t a = best->m.peak_reserved_bytes, b = base->m.peak_reserved_bytes;
 	uint64_t by = a < b ? b - a : a - b;
 	const char *as = s->baseline_recorded ? "the recorded " : "";
 
+	if (s->not_reproduced_bytes) {
+		frag_text_addf(out, "; %s",
+			       frag_not_reproduced_text(texts, s->not_reproduced_bytes, b));
+		return;
+	}
 	if (s->count == 1)
 		return;
 	if (!base->completed) {
@@ -257,7 +262,7 @@ const char *frag_section_answer(const struct frag_section *s, struct frag_answer
 			       best->policy);
 	}
 	frag_text_addf(&out, "%s reserved at peak", FRAG_BYTES(best->m.peak_reserved_bytes));
-	say_saving(s, best, a.of_cheap || a.of_settings, &out);
+	say_saving(s, best, a.of_cheap || a.of_settings, texts, &out);
 	say_card(s, &a, &out);
 	if (s->count > 1 && frag_section_driver_ratio(s, best) >= FRAG_CHEAP_RATIO) {
 		frag_text_add(&out, "; it spends ");

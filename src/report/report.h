@@ -55,8 +55,11 @@ struct frag_section {
 	struct frag_result *results;	     /* in the order they were asked for */
 	size_t count;
 	size_t baseline;
-	bool baseline_recorded;	     /* it is what was recorded: settings, limit and outcome */
-	bool baseline_simulated;     /* the recorded settings, but not what came of them */
+	bool baseline_recorded;	 /* it is what was recorded: settings, limit and outcome */
+	bool baseline_simulated; /* the recorded settings, but not what came of them */
+	/* reserved when recorded, where the baseline was to reserve that and does not: there is no
+	 * saving to tell; else 0 */
+	uint64_t not_reproduced_bytes;
 	struct frag_settled settled; /* what the recording turned out to be */
 	struct frag_ending ending;
 	uint64_t limit_bytes; /* that held for its results; UINT64_MAX = none */

@@ -308,7 +308,7 @@ static struct index_row index_row(const struct frag_section *s, struct frag_answ
 	row.advised = s->results[advice.pick].policy;
 	row.advised_bytes = reserved;
 	row.card = advice.card ? advice.card->label : NULL;
-	if (base->completed && compared)
+	if (base->completed && compared && !s->not_reproduced_bytes)
 		row.saved_ratio = 1 - (double)reserved / (double)compared;
 	return row;
 }

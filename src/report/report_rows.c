@@ -113,7 +113,7 @@ const void *frag_advice_data(const struct frag_section *s, struct frag_answer *a
 	pick = &s->results[x.pick];
 	price = frag_section_job_price(s, x.card);
 	*row = FRAG_ROW_VALUES(advice_row, ADVICE);
-	if (base->completed && base->m.peak_reserved_bytes) {
+	if (base->completed && base->m.peak_reserved_bytes && !s->not_reproduced_bytes) {
 		row->saved_bytes =
 			(int64_t)base->m.peak_reserved_bytes - (int64_t)pick->m.peak_reserved_bytes;
 		row->saved_ratio = (double)row->saved_bytes / (double)base->m.peak_reserved_bytes;

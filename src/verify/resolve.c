@@ -297,6 +297,8 @@ uint64_t frag_recorded_peak(const struct frag_trace_dev *td)
 {
 	uint64_t total = 0, peak;
 
+	if (td->settled.checked || !td->has_evidence)
+		return td->settled.peak_bytes;
 	for (size_t i = 0; i < td->initial.segments_count; i++)
 		total += td->initial.segments[i].bytes;
 	peak = total;

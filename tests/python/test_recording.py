@@ -69,6 +69,7 @@ class Arrays(unittest.TestCase):
                 self.assertEqual([cufrag.Kind(k).name.lower() for k in device.events.kind], [r["action"] for r in mine])
                 self.assertEqual([round(t / 1e6, 6) for t in device.events.time_us.tolist()], [float(r["time_s"]) for r in mine])
                 self.assertTrue(numpy.shares_memory(device.series.reserved_bytes, device.events.reserved_bytes))
+                self.assertEqual(device.peak_reserved_bytes, max(int(r["reserved_bytes"]) for r in mine))
 
     def test_numbers_are_those_of_the_headers(self):
         for header, name, kind in (("trace.h", "frag_event_kind", cufrag.Kind), ("policy.h", "frag_block_state", cufrag.State)):

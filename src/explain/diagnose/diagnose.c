@@ -81,6 +81,19 @@ static int replay_as_recorded(struct frag_checkup *c, struct frag_err *err)
 	return replay(c, err);
 }
 
+/* What was reserved comes from the recording, where that says it. In use: at least what was
+ * requested, also where the replay refused some of it. */
+static void find_peaks(struct frag_checkup *c)
+{
+	const struct frag_metrics *m = &c->result.m;
+
+	c->peak_reserved_bytes = c->in.recorded_peak_bytes ?: m->peak_reserved_bytes;
+	c->peak_active_bytes = m->peak_active_bytes;
+	if (c->in.recorded_peak_bytes)
+		c->peak_active_bytes = FRAG_MAX(c->peak_active_bytes, c->in.history.peak_live);
+	c->reproduced = c->peak_reserved_bytes == m->peak_reserved_bytes;
+}
+
 static void note_steps(const struct frag_checkup *c, struct frag_findings *out)
 {
 	const struct frag_history *h = &c->in.history;
@@ -100,7 +113,7 @@ static void note_steps(const struct frag_checkup *c, struct frag_findings *out)
 
 static void note_steady(const struct frag_checkup *c, struct frag_findings *out)
 {
-	uint64_t live = c->result.m.peak_active_bytes, reserved = c->result.m.peak_reserved_bytes;
+	uint64_t live = c->peak_active_bytes, reserved = c->peak_reserved_bytes;
 	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_STEADY, c->about);
 
 	frag_finding_say(f, "nothing is wrong: peak live %s, peak reserved %s", FRAG_BYTES(live),
@@ -147,8 +160,9 @@ static void add_device(const struct frag_checkup *c, struct frag_findings *out)
 		out,
 		&(struct frag_checked_device){
 			.name = frag_answer_print(out->texts, "%s", c->about),
-			.peak_active_bytes = c->result.m.peak_active_bytes,
-			.peak_reserved_bytes = c->result.m.peak_reserved_bytes,
+			.peak_active_bytes = c->peak_active_bytes,
+			.peak_reserved_bytes = c->peak_reserved_bytes,
+			.simulated = !c->in.recorded_peak_bytes,
 			.steps_count = h->from == FRAG_STEPS_NONE || h->from == FRAG_STEPS_WINDOWS
 					       ? UINT64_MAX
 					       : h->count * h->stride,
@@ -167,6 +181,7 @@ int frag_diagnose(const struct frag_case *in, const char *about, struct frag_fin
 	FRAG_TRY_CALLOC(c->reserved, c->in.history.count + 1, "diagnosis", err);
 	FRAG_TRY_CALLOC(c->non_releasable, c->in.history.count + 1, "diagnosis", err);
 	FRAG_TRY(replay_as_recorded(c, err));
+	find_peaks(c);
 	FRAG_TRY(frag_refusals_find(&c->in, &c->refused, err));
 	note_steps(c, out);
 	add_device(c, out);

@@ -65,6 +65,7 @@ struct frag_finding {
 struct frag_checked_device {
 	const char *name;
 	uint64_t peak_active_bytes, peak_reserved_bytes, steps_count;
+	bool simulated;		 /* not the recorded peak: the file does not say, or a what-if */
 	struct frag_rows points; /* its memory over the steps: struct frag_curve_point */
 };
 
@@ -108,6 +109,9 @@ struct frag_checkup {
 	struct frag_case in;
 	const char *about;
 	struct frag_result result; /* of the replay */
+	/* the recorded peak, where that is known, and most in use; does the replay reserve that? */
+	uint64_t peak_reserved_bytes, peak_active_bytes;
+	bool reproduced;
 	/* the replay: most reserved in each step, non-releasable at its end and around each trim */
 	uint64_t *reserved, *non_releasable; /* [history.count + 1] */
 	uint64_t trim_before[FRAG_REFUSALS_KEPT], trim_after[FRAG_REFUSALS_KEPT];

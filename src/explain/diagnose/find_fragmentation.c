@@ -10,6 +10,8 @@
 
 #include <frag/opt.h>
 
+#include "recording/settled_shape.h"
+
 #define LOSS_PART 0.25 /* of peak reserved, that was never live */
 #define LOSS_MIN (128 * FRAG_MIB)
 #define CURE_PART 0.10 /* less reserved under another setting */
@@ -28,7 +30,7 @@ static int best_cure(const struct frag_checkup *c, size_t *which, uint64_t *peak
 
 	*peak = UINT64_MAX;
 	*which = 0;
-	frag_run_options_defaults(&opt);
+	frag_target_run_options(&c->in.target, &opt);
 	opt.limit_bytes = c->in.limit_guessed ? UINT64_MAX : c->in.limit_bytes;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(cures); i++) {
 		FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
@@ -100,15 +102,17 @@ static int tell_holders(struct frag_checkup *c, struct frag_finding *f, struct f
 int frag_find_fragmentation(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)
 {
 	const struct frag_metrics *m = &c->result.m;
-	uint64_t reserved = m->peak_reserved_bytes, live = m->peak_active_bytes, cure;
+	uint64_t reserved = c->peak_reserved_bytes, live = c->peak_active_bytes, cure = UINT64_MAX;
 	uint64_t loss = reserved > live ? reserved - live : 0;
 	struct frag_finding *f;
 	size_t which;
 
 	if ((double)loss < LOSS_PART * (double)reserved || loss < LOSS_MIN)
 		return 0;
-	FRAG_TRY(best_cure(c, &which, &cure, err));
-	if (cure == UINT64_MAX || (double)cure > (1 - CURE_PART) * (double)reserved) {
+	if (c->reproduced)
+		FRAG_TRY(best_cure(c, &which, &cure, err));
+	if (c->reproduced &&
+	    (cure == UINT64_MAX || (double)cure > (1 - CURE_PART) * (double)reserved)) {
 		frag_findings_note(out,
 				   "%s: %s is reserved at the peak for at most %s live; no common "
 				   "setting of PyTorch needs clearly less (cufrag tune tries more)",
@@ -116,17 +120,22 @@ int frag_find_fragmentation(struct frag_checkup *c, struct frag_findings *out, s
 		return 0;
 	}
 	f = frag_findings_add(out, FRAG_FOUND_FRAGMENTATION, c->about);
-	frag_finding_say(f,
-			 "%s is reserved at the peak for at most %s live: %.0f %% is lost; with %s "
-			 "the same program needs %s",
+	frag_finding_say(f, "%s is reserved at the peak for at most %s live: %.0f %% is lost; ",
 			 FRAG_BYTES(reserved), FRAG_BYTES(live),
-			 100 * (double)loss / (double)reserved, strchr(cures[which], ':') + 1,
-			 FRAG_BYTES(cure));
+			 100 * (double)loss / (double)reserved);
+	if (c->reproduced)
+		frag_finding_say(f, "with %s the same program needs %s",
+				 strchr(cures[which], ':') + 1, FRAG_BYTES(cure));
+	else
+		frag_finding_say(
+			f, "%s",
+			frag_not_reproduced_text(out->texts, reserved, m->peak_reserved_bytes));
 	frag_finding_number(f, "peak_reserved_bytes", (double)reserved);
 	frag_finding_number(f, "peak_active_bytes", (double)live);
 	frag_finding_number(f, "lost_ratio", (double)loss / (double)reserved);
 	frag_finding_number(f, "at_peak_non_releasable_bytes", (double)m->non_releasable_bytes);
 	frag_finding_number(f, "at_peak_releasable_bytes", (double)m->releasable_bytes);
-	frag_finding_number(f, "cured_peak_reserved_bytes", (double)cure);
+	if (c->reproduced)
+		frag_finding_number(f, "cured_peak_reserved_bytes", (double)cure);
 	return tell_holders(c, f, err);
 }

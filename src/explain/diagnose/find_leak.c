@@ -111,7 +111,7 @@ static void tell_lines(const struct frag_checkup *c, struct frag_finding *f, dou
 static void tell_end(const struct frag_checkup *c, struct frag_finding *f, double slope)
 {
 	const struct frag_sim_config *card = &c->in.target.card;
-	uint64_t peak = c->result.m.peak_reserved_bytes, room = c->in.limit_bytes;
+	uint64_t peak = c->peak_reserved_bytes, room = c->in.limit_bytes;
 	double steps;
 
 	if (c->in.limit_guessed)

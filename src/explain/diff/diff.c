@@ -151,7 +151,9 @@ static const char *verdict_of(struct frag_answer *a, const struct frag_compariso
 
 	frag_text_add(&t, move_of(a, "peak reserved memory", x->peak_reserved_bytes,
 				  y->peak_reserved_bytes));
-	if (!strcmp(x->policy, y->policy))
+	if (y->torch && !x->torch)
+		frag_text_addf(&t, " under the rules of PyTorch %s", y->torch);
+	else if (!strcmp(x->policy, y->policy))
 		frag_text_add(&t, " with the same settings");
 	else
 		frag_text_addf(&t, " with %s instead of %s", settings_of(y->policy),
@@ -235,6 +237,13 @@ static void draw(struct frag_answer *a, const struct frag_side *x, const struct 
 			   .rows = { list, n } });
 }
 
+static void say_side(struct frag_answer *a, const char *which, const struct frag_side *s)
+{
+	frag_answer_remark(a, "%s: %s, %s%s%s%s", which, s->name, s->policy,
+			   s->torch ? ", as PyTorch " : "", s->torch ? s->torch : "",
+			   s->estimate ? ", an estimate" : "");
+}
+
 static void say(struct frag_answer *a, const struct frag_comparison *c, const struct frag_side *x,
 		const struct frag_side *y, size_t top)
 {
@@ -242,11 +251,12 @@ static void say(struct frag_answer *a, const struct frag_comparison *c, const st
 	a->title =
 		frag_answer_print(a, "What the change did%s", a->estimated ? ", an estimate" : "");
 	a->question = "Does it need more memory than before, and where?";
-	frag_answer_remark(a, "before: %s, %s%s", x->name, x->policy,
-			   x->estimate ? ", an estimate" : "");
-	frag_answer_remark(a, "after: %s, %s%s", y->name, y->policy,
-			   y->estimate ? ", an estimate" : "");
+	say_side(a, "before", x);
+	say_side(a, "after", y);
 	frag_answer_conclude(a, "%s", c->verdict);
+	if (y->torch && !x->torch)
+		frag_answer_say(a, "these are the recorded requests: another release may also "
+				   "request other sizes, which a recording made with it shows");
 	say_peaks(a, x, y);
 	if (c->at_peak.count)
 		frag_answer_heading(a, "What was there at the peak of reserved memory");

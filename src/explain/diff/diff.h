@@ -25,6 +25,7 @@ struct frag_side_site {
 #define FRAG_SIDE_ROW(F, P, S) \
 	F(S, TEXT, name, NULL, "of the recording or file") \
 	F(S, TEXT, policy, NULL, "the replayed policy") \
+	F(S, TEXT, torch, NULL, "release of PyTorch whose rules it follows; null: its own") \
 	F(S, BOOL, estimate, NULL, "recorded without a GPU") \
 	F(S, BYTES, peak_reserved_bytes, NULL, "at most reserved") \
 	F(S, BYTES, peak_live_bytes, NULL, "at most live") \

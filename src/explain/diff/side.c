@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <frag/torch.h>
+
 #include "base/clean.h"
 #include "diff.h"
 
@@ -31,10 +33,16 @@ static void fill(struct frag_side *out, const struct frag_explained *x,
 		 const struct frag_explained *live, const char *name, struct frag_answer *a)
 {
 	const struct frag_history *h = &x->in.history;
+	unsigned release = x->in.target.torch;
+	char torch[16];
 
 	*out = (struct frag_side){
 		.name = clean(a, name),
 		.policy = clean(a, frag_policy_spec_text(x->in.spec)),
+		.torch =
+			release ? frag_answer_print(
+					  a, "%s", frag_torch_format(release, torch, sizeof(torch)))
+				: NULL,
 		.estimate = x->in.events.trace->estimate != NULL,
 		.peak_reserved_bytes = x->m.peak_reserved_bytes,
 		.peak_live_bytes = h->peak_live,

@@ -75,6 +75,9 @@ void frag_info_release(struct frag_info *info);
 	P(S, TEXT, evidence, evidence_text(a, dev, counts), "evidence", \
 	  "what verify can compare with") \
 	P(S, TEXT, peak_text, peak_text(a, info, t), "peak live", "most live memory") \
+	F(S, BYTES, peak_reserved_bytes, frag_recorded_peak(dev) ?: UINT64_MAX, "peak reserved", \
+	  "most that was reserved when it was recorded; null = the file does not say", \
+	  .if_any = true) \
 	P(S, TEXT, never_freed, \
 	  info->peak.blocks_count ? frag_answer_count(a, info->kept_count, "request", "requests") \
 				  : NULL, \

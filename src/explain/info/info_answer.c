@@ -80,7 +80,9 @@ FRAG_VALUED_ROW_AS(, frag_infos_shape, infos, "info", INFOS_ROW, "what is in a r
 	  .spare = 2) \
 	F(S, COUNT, peak_blocks_count, peak->blocks_count, "blocks", "live at the peak", \
 	  .spare = 3) \
-	F(S, BYTES, peak_live_bytes, peak->live_bytes, "peak live", "most live memory")
+	F(S, BYTES, peak_live_bytes, peak->live_bytes, "peak live", "most live memory") \
+	F(S, BYTES, peak_reserved_bytes, d->peak_reserved_bytes, "peak reserved", \
+	  "most that was reserved when it was recorded", .if_any = true)
 FRAG_VALUED_ROW(line_row, "line", LINE_ROW, "one device of a recording");
 
 /* ---- one recording ---------------------------------------------------------------------- */

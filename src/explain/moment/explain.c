@@ -237,6 +237,9 @@ int frag_explain(const struct frag_case *in, const struct frag_explain_options *
 	rc = frag_case_open(&out->in, opt->by, opt->frame, err) ?: explain(out, err);
 	if (rc)
 		frag_explained_release(out);
+	out->m.replayed_peak_bytes = out->m.peak_reserved_bytes;
+	if (out->in.recorded_peak_bytes)
+		out->m.peak_reserved_bytes = out->in.recorded_peak_bytes;
 	return rc;
 }
 

@@ -174,6 +174,8 @@ struct frag_curves {
 	F(S, BYTES, reserved_bytes, "reserved", "taken from the device") \
 	F(S, BYTES, allocated_bytes, "live", "as granted") \
 	F(S, BYTES, requested_bytes, NULL, "live, as requested") \
+	F(S, BYTES, replayed_peak_bytes, NULL, \
+	  "most that the replay reserves; peak_reserved_bytes is what was recorded, if known") \
 	F(S, COUNT, blocks_count, "blocks", "live or waiting") \
 	F(S, COUNT, sites_count, "call sites", "that they come from") \
 	F(S, BYTES, waiting_bytes, "waiting for another stream", \

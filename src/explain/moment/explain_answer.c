@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include <frag/opt.h>
+#include <frag/torch.h>
 
 #include "explain.h"
 #include "explain/curve_point.h"
@@ -349,6 +350,7 @@ int frag_explained_answer(struct frag_explained *x, const char *trace, const cha
 		[FRAG_AT_TIME] = "at this time",
 	};
 	struct frag_answer *a = x->texts;
+	char torch[16];
 
 	x->m.trace = trace;
 	x->m.policy = policy;
@@ -360,9 +362,21 @@ int frag_explained_answer(struct frag_explained *x, const char *trace, const cha
 	a->question = "Who holds the memory, and why can the rest of it not be used?";
 	frag_answer_data(a, &frag_moment_shape, &x->m);
 	frag_answer_csv(a, &frag_site_shape, x->rows, x->rows_count);
-	frag_answer_remark(a, "trace %s under %s%s", trace, policy,
+	frag_answer_remark(a, "trace %s under %s%s%s%s", trace, policy,
+			   x->in.target.torch ? ", as PyTorch " : "",
+			   x->in.target.torch
+				   ? frag_torch_format(x->in.target.torch, torch, sizeof(torch))
+				   : "",
 			   a->estimated ? ", an estimate" : "");
 	say_why(x, a);
+	if (x->in.recorded_peak_bytes &&
+	    (x->at.what == FRAG_AT_PEAK || x->m.replayed_peak_bytes > x->in.recorded_peak_bytes) &&
+	    x->m.replayed_peak_bytes != x->in.recorded_peak_bytes)
+		frag_answer_say(a,
+				"%s was reserved at most when it was recorded; what follows is "
+				"simulated, with at most %s (cufrag verify)",
+				FRAG_BYTES(x->in.recorded_peak_bytes),
+				FRAG_BYTES(x->m.replayed_peak_bytes));
 	frag_answer_gap(a);
 	frag_answer_facts(a, &frag_moment_shape, &x->m);
 	if (x->m.oom)

@@ -105,6 +105,8 @@ struct frag_tune_options {
 	unsigned release;
 	const uint64_t *limits; /* [units_count], in addition to env's limit; UINT64_MAX = none; or
 				 * NULL */
+	const bool *restores; /* [units_count]: the baseline begins with the blocks from before the
+			       * recording; or NULL */
 };
 
 /* One tried setting; with several units the worst peak and the sum of times. */

@@ -164,7 +164,8 @@ uint64_t frag_settled_limit(const struct frag_trace *trace, uint32_t dev);
 bool frag_settled_restores(const struct frag_trace_dev *td, const struct frag_sim_config *card,
 			   uint64_t limit_bytes);
 
-/* Peak bytes in segments of the recorded allocator, from the evidence. */
+/* Most that was reserved when it was recorded, from its snapshots and segment events, and so the
+ * same in every answer; 0 = the file does not say. */
 uint64_t frag_recorded_peak(const struct frag_trace_dev *dev);
 
 #endif

@@ -39,8 +39,17 @@ void frag_fit_remarks(const struct frag_fit_cards *f, struct frag_answer *a)
 				      "capability may choose other kernels, and need more");
 	frag_recordings_remark(a, &f->units, f->target,
 			       "not applied: the search is for a card without it");
-	for (size_t i = 0; i < f->units.units_count; i++)
-		refused += f->units.units[i].dev->settled.refused_count;
+	for (size_t i = 0; i < f->units.units_count; i++) {
+		const struct frag_unit *u = &f->units.units[i];
+		uint64_t peak = frag_recorded_peak(u->dev);
+
+		refused += u->dev->settled.refused_count;
+		if (peak && peak != f->rows[0].tasks[i].fit.peak_reserved_bytes)
+			frag_answer_remark(a,
+					   "recording %s: %s was reserved at most when it was "
+					   "recorded; the peaks here are simulated",
+					   u->label, FRAG_BYTES(peak));
+	}
 	if (refused)
 		frag_answer_remark(a,
 				   "%llu requests were refused when recorded; a smallest card "

@@ -132,6 +132,7 @@ static int try_unit(struct tune *t, struct entry *e, size_t unit, struct frag_er
 		card.total_bytes = card.context_bytes + FRAG_GIB * 1024;
 	if (t->opt->limits)
 		env.run.limit_bytes = FRAG_MIN(env.run.limit_bytes, t->opt->limits[unit]);
+	env.run.restore = e == t->list && t->opt->restores && t->opt->restores[unit];
 	FRAG_TRY(frag_probe_run(&env, e->spec, &card, t->units[unit], &p, err));
 	atomic_fetch_add(&t->ticks.done, 1);
 	if (of_card && p.completed)

@@ -28,7 +28,8 @@
 	F(S, BYTES, peak_reserved_bytes, x->peak_reserved_bytes | none, "reserved", \
 	  "peak of the worst trace", .none = "out of memory") \
 	F(S, RATIO, against_baseline_ratio, \
-	  x->completed && base->completed && base->peak_reserved_bytes \
+	  x->completed && base->completed && base->peak_reserved_bytes && \
+			  frag_tuning_reproduces(t) \
 		  ? (double)x->peak_reserved_bytes / (double)base->peak_reserved_bytes - 1 \
 		  : NAN, \
 	  "against baseline", "reserved / that of the baseline - 1", .unit = "%", .precision = 1, \
@@ -54,6 +55,10 @@ FRAG_VALUED_ROW(setting, "setting", SETTING, "one setting that was tried");
 	F(S, COUNT, seed, t->target->seed, NULL, "of random choices") \
 	F(S, COUNT, budget, f->budget, NULL, "settings to try in each space") \
 	F(S, BYTES, cap_bytes, t->cap_bytes ?: UINT64_MAX, NULL, "of --cap") \
+	F(S, BYTES, recorded_peak_bytes, t->recorded_peak_bytes ?: UINT64_MAX, NULL, \
+	  "most reserved when recorded, of the worst trace; null: not known, or a what-if") \
+	F(S, BOOL, reproduced, frag_tuning_reproduces(t), NULL, \
+	  "the baseline reserves that; else against_baseline_ratio is null") \
 	F(S, BOOL, complete, f->complete, NULL, "the search was not interrupted") \
 	F(S, BOOL, exhaustive, f->exhaustive, NULL, "every setting was tried") \
 	F(S, COUNT, space_count, f->space_count, NULL, "settings in the search space") \
@@ -182,7 +187,12 @@ static void conclude(const struct frag_tuning *t, const struct tune *out, struct
 	}
 	add_comparison(t, &more);
 	a->failed |= more.failed;
-	if (!t->found.baseline)
+	if (!frag_tuning_reproduces(t))
+		frag_answer_conclude(a, "with %s it reserves %s%s; %s", best->params,
+				     FRAG_BYTES(best->peak_reserved_bytes), frag_text_str(&more),
+				     frag_not_reproduced_text(a, t->recorded_peak_bytes,
+							      base->peak_reserved_bytes));
+	else if (!t->found.baseline)
 		frag_answer_conclude(a, "nothing tried is better than %s, which reserves %s%s",
 				     base->params, FRAG_BYTES(best->peak_reserved_bytes),
 				     frag_text_str(&more));

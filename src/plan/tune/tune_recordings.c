@@ -16,9 +16,11 @@
 #define SETTINGS_MAX 60ull
 
 /* The recorded settings if all traces agree on them, else PyTorch's defaults. New memory. */
-static int find_baseline(const struct frag_recordings *u, char **out, struct frag_err *err)
+static int find_baseline(const struct frag_recordings *u, char **out, bool *agree,
+			 struct frag_err *err)
 {
 	*out = NULL;
+	*agree = true;
 	for (size_t i = 0; i < u->units_count; i++) {
 		struct frag_policy_spec *spec;
 		bool same;
@@ -27,6 +29,7 @@ static int find_baseline(const struct frag_recordings *u, char **out, struct fra
 		same = spec && (!i || !strcmp(*out, frag_policy_spec_text(spec)));
 		if (same && !i)
 			*out = frag_host_strdup(frag_policy_spec_text(spec));
+		*agree &= same || (!spec && !i);
 		frag_policy_spec_destroy(spec);
 		if (!same) {
 			frag_host_free(*out);
@@ -52,12 +55,39 @@ static void find_releases(struct frag_tuning *t)
 	}
 }
 
+/* The worst of those recorded, and which baselines begin as the recordings did. */
+static void find_recorded(struct frag_tuning *t, const uint64_t *limits, bool *restores)
+{
+	bool known = true;
+
+	for (size_t i = 0; i < t->units.units_count; i++) {
+		const struct frag_trace_dev *dev = t->units.units[i].dev;
+		uint64_t peak = frag_target_recorded_peak(t->target, dev);
+
+		known &= peak > 0;
+		t->recorded_peak_bytes = FRAG_MAX(t->recorded_peak_bytes, peak);
+		restores[i] = peak && frag_settled_restores(dev, &t->target->card, limits[i]);
+	}
+	if (!known)
+		t->recorded_peak_bytes = 0;
+}
+
+bool frag_tuning_reproduces(const struct frag_tuning *t)
+{
+	const struct frag_tune_try *base = &t->found.tries[t->found.baseline];
+
+	return !t->recorded_peak_bytes || !t->found.tries_count || !base->completed ||
+	       base->peak_reserved_bytes == t->recorded_peak_bytes;
+}
+
 int frag_tuning_search(struct frag_tuning *t, unsigned threads, struct frag_err *err)
 {
 	const struct frag_recordings *u = &t->units;
 	FRAG_AUTO_FREE const struct frag_trace_dev **devs =
 		frag_host_calloc(u->units_count, sizeof(*devs));
 	FRAG_AUTO_FREE uint64_t *limits = frag_host_calloc(u->units_count, sizeof(*limits));
+	FRAG_AUTO_FREE bool *restores = frag_host_calloc(u->units_count, sizeof(*restores));
+	bool agree = false;
 	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
 	struct frag_tune_options opt = t->options;
 	FRAG_AUTO_FREE char *baseline = NULL;
@@ -66,10 +96,10 @@ int frag_tuning_search(struct frag_tuning *t, unsigned threads, struct frag_err 
 
 	snprintf(label, sizeof(label), "tuning %.80s", u->units[0].label);
 	frag_progress_begin(&progress, label);
-	FRAG_CHECK_ALLOC(devs && limits, "tune", err);
+	FRAG_CHECK_ALLOC(devs && limits && restores, "tune", err);
 	find_releases(t);
 	if (frag_policy_is_recorded(opt.baseline)) {
-		FRAG_TRY(find_baseline(u, &baseline, err));
+		FRAG_TRY(find_baseline(u, &baseline, &agree, err));
 		opt.baseline = baseline;
 	}
 	opt.calls_max = opt.budget ? 0 : CALLS_MAX;
@@ -82,6 +112,10 @@ int frag_tuning_search(struct frag_tuning *t, unsigned threads, struct frag_err 
 	}
 	/* the search for the smallest card goes without it */
 	opt.limits = opt.objective == FRAG_TUNE_CARD ? NULL : limits;
+	if (agree && opt.limits && !t->cap_bytes) {
+		find_recorded(t, limits, restores);
+		opt.restores = restores;
+	}
 	frag_plan_env_init(&env, t->target, threads);
 	if (t->cap_bytes)
 		env.run.limit_bytes = FRAG_MIN(env.run.limit_bytes, t->cap_bytes);

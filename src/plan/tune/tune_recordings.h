@@ -24,10 +24,14 @@ struct frag_tuning {
 	uint64_t cap_bytes;		      /* most that may be reserved; 0 = the card */
 	unsigned first_release, last_release; /* of PyTorch, 0 = not known */
 	struct frag_tune found;
+	/* of the worst; 0 = not known, or something else is compared than what was recorded */
+	uint64_t recorded_peak_bytes;
 };
 
 /* Errors: those of the search; an interruption is none. */
 int frag_tuning_search(struct frag_tuning *t, unsigned threads, struct frag_err *err);
+/* Does the baseline reserve what was recorded? Else there is no saving to tell. */
+bool frag_tuning_reproduces(const struct frag_tuning *t);
 void frag_tuning_release(struct frag_tuning *t);
 
 extern const struct frag_shape frag_tune_shape;

@@ -173,7 +173,7 @@ static void finding(const struct frag_chart_job *job, struct frag_title *out)
 		frag_text_add(&out->text, s->count > 1 ? ", and none of its kind needs less" : "");
 	} else if (!base->completed) {
 		frag_text_addf(&out->text, "; %s runs out of memory", base->policy);
-	} else if (x != y && y) {
+	} else if (x != y && y && !s->not_reproduced_bytes) {
 		by = x < y ? y - x : x - y;
 		bytes = frag_title_bytes(out, "difference_bytes", by);
 		ratio = frag_title_percent(out, "difference_ratio", (double)by / (double)y, 0);

@@ -120,11 +120,9 @@ static int walk_on(const struct frag_export_job *job, const struct frag_events *
 	struct frag_run_options opt;
 	int rc;
 
-	frag_run_options_defaults(&opt);
-	opt.limit_bytes = frag_target_limit(&job->target);
+	frag_target_run_options(&job->target, &opt);
 	if (opt.limit_bytes == UINT64_MAX)
 		opt.limit_bytes = frag_settled_limit(ev->trace, ev->dev);
-	opt.seed = job->target.seed;
 	opt.skip_oom = true;
 	opt.restore = restores;
 	opt.windows_max = 2;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/grow.h"
+#include "recording/recording.h"
 #include "trace/input/unpack.h"
 #include "trace/strings.h"
 
@@ -441,7 +442,14 @@ static int put_all(struct npz *n, struct frag_err *err)
 	bool moment = n->job->after != UINT64_MAX;
 
 	for (uint32_t d = 0; d < t->devs_count; d++) {
+		uint64_t peak = n->job->as_recorded
+					? frag_target_recorded_peak(&n->job->target, &t->devs[d])
+					: 0;
+
 		n->ordinal = t->devs[d].ordinal;
+		if (!moment)
+			FRAG_TRY(add_column(n, "recorded", "peak_bytes", 8, 1, err)
+					 ?: add_value(&n->w, n->w.count - 1, peak, err));
 		FRAG_TRY(moment ? put_moment(n, d, err) : put_events(n, d, err));
 	}
 	if (moment)

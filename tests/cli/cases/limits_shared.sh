@@ -28,7 +28,7 @@ if r["identical"]:
     print(sys.argv[1], "identical, limit", r["limit_bytes"], r["limit_source"], "refused", r["refused_count"])
 else:
     said = open("table").read() + open("tuned").read()
-    assert r["first_difference"] and r["first_difference"][:40] in said and "the recorded" not in said, said
+    assert r["first_difference"] and r["first_difference"][:40] in said and "the recorded '" not in said, said
     print(sys.argv[1], "not identical from event", r["first_difference_event"])
 EOF
 done

@@ -237,12 +237,18 @@ class _Source(NamedTuple):
 class Device:
     """One device of a recording: a row per event in `events`; `series` are the bytes after each."""
 
-    def __init__(self, source: _Source, ordinal: int, events: Columns):
+    def __init__(self, source: _Source, ordinal: int, events: Columns, recorded_peak_bytes: int = 0):
         self._source, self.ordinal, self.events = source, ordinal, events
+        self._recorded_peak_bytes = recorded_peak_bytes
         self.series = Columns({name: events[name] for name in SERIES})
 
     def __repr__(self) -> str:
         return "<device %d: %d events>" % (self.ordinal, self.events.rows)
+
+    @property
+    def peak_reserved_bytes(self) -> int:
+        """Most that was reserved when it was recorded, as in all commands; of a policy, or if the file lacks it, in the replay."""
+        return self._recorded_peak_bytes or int(self.events.reserved_bytes.max(initial=0))
 
     @property
     def peak(self) -> int:
@@ -291,7 +297,8 @@ class Recording:
         source = _Source(path, [*self._options, *self._policy])
         arrays = source.exported()
         found = sorted({int(m.group(1)) for m in (re.match(r"device(\d+)\.", name) for name in arrays) if m})
-        self.devices: List[Device] = [Device(source, n, _table(arrays, "device%d.events." % n)) for n in found]
+        self.devices: List[Device] = [Device(source, n, _table(arrays, "device%d.events." % n), int(arrays["device%d.recorded.peak_bytes" % n][0]))
+                                      for n in found]
         self.main = max(self.devices, key=lambda d: int(d.events.reserved_bytes.max(initial=0)))
         self.start_us = int(arrays["start_us"][0])
         self._texts, self._stacks, self._frames = (_table(arrays, kind + ".") for kind in ("texts", "stacks", "frames"))
