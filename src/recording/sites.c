@@ -28,8 +28,8 @@ static const char *const library_parts[] = {
 };
 /* Of sources that are below every program: CPython, compilers and libc; and of cufrag itself. */
 static const char *const machinery_parts[] = {
-	"Objects/", "Python/",	"Modules/", "Programs/", "cpython",    "/include/", "/nptl/",
-	"/csu/",    "sysdeps/", "glibc",    "/pytorch/", "/libcufrag", "/cufrag_",
+	"Objects/", "Python/", "Modules/", "Programs/", "cpython",    "/include/",
+	"/nptl/",   "/csu/",   "sysdeps/", "glibc",	"/libcufrag",
 };
 /* How the names of functions begin that are below every program: the unwinder, the allocator and
  * the interpreter, whose names are all that is known where PyTorch records C++, too. */
@@ -94,19 +94,26 @@ static bool is_python(const char *file)
 /* Plus one in frag_sites.frame_own: which of a stack's frames counts most. */
 enum { NOT_LOOKED, MACHINERY, OTHER, LIBRARY, PROGRAM_WITH_LINE, PROGRAM };
 
+/* What torch.compile wrote, named by its content, wherever its cache is: "…/f2/cf2r7mz….py". */
+static bool is_compiled(const char *file, const char *slash)
+{
+	return slash && slash - file > 2 && slash[-3] == '/' && strlen(slash) > 40 &&
+	       !strncmp(slash - 2, slash + 2, 2);
+}
+
 /* C and C++ frames of a program: a source file with a line that is no library's. Paths of those who
  * built a library with debug information look the same, so the user's Python comes before. */
 static uint8_t kind_of(const char *file)
 {
 	const char *slash = strrchr(file, '/');
 
-	if (!strncmp(slash ? slash + 1 : file, "cufrag_", 7))
+	if (!strncmp(slash ? slash + 1 : file, "cufrag_", 7) || strstr(file, "/cufrag/inject/"))
 		return MACHINERY;
 	if (is_python(file))
-		return is_library(file) ? LIBRARY : PROGRAM;
+		return is_library(file) || is_compiled(file, slash) ? LIBRARY : PROGRAM;
 	if (has_part(file, machinery_parts, FRAG_ARRAY_LEN(machinery_parts)))
 		return MACHINERY;
-	return slash && !is_library(file) ? PROGRAM_WITH_LINE : OTHER;
+	return slash && *file != '<' && !is_library(file) ? PROGRAM_WITH_LINE : OTHER;
 }
 
 static bool is_machinery(const char *name)
