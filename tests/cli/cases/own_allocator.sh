@@ -1,13 +1,15 @@
 # a log of another library is answered under its allocator, with what that library has
-awk 'function at(n) { return sprintf("0x%x", n) }
-	function line(what, p, n) { printf "7,14:05:00.%06d,%s,%s,%d,0\n", ++t, what, at(p), n }
-	BEGIN {
-		print "Thread,Time,Action,Pointer,Size,Stream"
-		m = 1048576
-		for (i = 0; i < 30; i++) { line("allocate", (1000 + i * 316) * m, 300 * m); line("allocate", (1300 + i * 316) * m, 16 * m) }
-		for (i = 0; i < 30; i++) line("free", (1000 + i * 316) * m, 300 * m)
-		line("allocate failure", 0, 330 * m)
-	}' > rmm.csv
+{
+	echo Thread,Time,Action,Pointer,Size,Stream
+	for i in $(seq 1000 316 10164); do # MiB
+		printf '7,14:05:00.%06d,allocate,0x%x00000,314572800,0\n' "$i" "$i"
+		printf '7,14:05:00.%06d,allocate,0x%x00000,16777216,0\n' "$i" $((i + 300))
+	done
+	for i in $(seq 1000 316 10164); do
+		printf '7,14:05:01.%06d,free,0x%x00000,314572800,0\n' "$i" "$i"
+	done
+	echo '7,14:05:02.0,allocate failure,(nil),346030080,0'
+} > rmm.csv
 for log in rmm.csv "$ROOT/tests/conformance/samples/cupy" "$ROOT/tests/conformance/samples/bfc" \
 	"$ROOT/tests/conformance/samples/umpire" "$ROOT/tests/conformance/samples/nsys"; do
 	for command in summary explain diagnose tune fit compare; do

@@ -24,7 +24,7 @@ END
 }
 log 8 > a.csv
 log 9 > b.csv
-"$CUFRAG" explain a.csv --quiet --stacks -
-"$CUFRAG" explain a.csv --quiet --csv - | cut -d, -f1,2
-"$CUFRAG" explain a.csv --quiet --by stack --csv - | cut -d, -f1
+"$CUFRAG" explain a.csv --quiet --at event:2 --stacks -
+"$CUFRAG" explain a.csv --quiet --at event:2 | sed -n '/Live memory/,/^$/p'
+"$CUFRAG" explain a.csv --quiet --at event:2 --by stack --json - | grep '"site"'
 "$CUFRAG" diff a.csv b.csv --quiet | grep train
