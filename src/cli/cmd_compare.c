@@ -2,21 +2,9 @@
 /* cufrag compare: traces through several policies; table, charts, report. */
 #include "shared.h"
 
-static const char *const defaults[] = {
-	"recorded",
-	"pytorch",
-	"pytorch:expandable_segments:True",
-	"pytorch:max_split_size_mb:128",
-	"native",
-	"buddy",
-	"vmm",
-	"planned",
-	/* from RMM_FROM on for logs of RMM */
-	"rmm_pool",
-	"rmm_arena",
-	"rmm_binning",
-};
-#define RMM_FROM 8u
+#define DEFAULTS \
+	"recorded;pytorch;pytorch:expandable_segments:True;pytorch:max_split_size_mb:128;native;" \
+	"buddy;vmm;planned"
 
 static const char *const optimum_words[] = { [FRAG_OPTIMUM_AUTO] = "auto",
 					     [FRAG_OPTIMUM_OFF] = "off",
@@ -25,12 +13,12 @@ static const char *const optimum_words[] = { [FRAG_OPTIMUM_AUTO] = "auto",
 					     NULL };
 
 static const struct frag_arg options[] = {
-	FRAG_CLI_POLICIES(
-		"policies", struct frag_session, policies,
-		"policies, separated by ';' (default: recorded, pytorch, "
-		"pytorch:expandable_segments:True, pytorch:max_split_size_mb:128, native, buddy, "
-		"vmm, planned, and for logs of RMM rmm_pool, rmm_arena, rmm_binning); all = "
-		"every one listed"),
+	FRAG_CLI_POLICIES("policies", struct frag_session, policies,
+			  "policies, separated by ';' (default: recorded, pytorch, "
+			  "pytorch:expandable_segments:True, pytorch:max_split_size_mb:128, "
+			  "native, buddy, "
+			  "vmm, planned; for logs of another library its allocators in place of "
+			  "pytorch); all = every one listed"),
 	FRAG_CLI_POLICY(struct frag_session, policies),
 	{ FRAG_ARG_WORD, "optimum", FRAG_ARG_AT(struct frag_session, optimum),
 	  .words = optimum_words, .def = "auto",
@@ -49,15 +37,12 @@ static const struct frag_arg options[] = {
 static int run(struct frag_cli *cli, void *session, struct frag_err *err)
 {
 	struct frag_session *s = session;
-	bool none = !s->policies.count;
 	uint32_t flags;
 
 	FRAG_TRY(frag_cli_replays_begin(s, cli, err));
 	FRAG_TRY(frag_policy_texts_check(&s->policies, &flags, err));
 	s->planned_asked_for = (flags & FRAG_POLICY_PLANNED) && !s->policies.all;
-	s->policies.rmm_from = none ? RMM_FROM : 0;
-	for (size_t i = 0; none && i < FRAG_ARRAY_LEN(defaults); i++)
-		FRAG_TRY(frag_policy_texts_add(&s->policies, defaults[i], err));
+	FRAG_TRY(frag_policy_texts_default(&s->policies, DEFAULTS, err));
 	s->plan_ahead = true;
 	s->place_too = s->optimum == FRAG_OPTIMUM_AUTO || s->optimum == FRAG_OPTIMUM_PLACE;
 	FRAG_TRY(frag_cli_replays_run(s, cli, frag_report_compare, err));

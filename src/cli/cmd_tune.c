@@ -18,7 +18,7 @@ static const struct frag_arg options[] = {
 	FRAG_CLI_POLICIES("space", struct options, spaces,
 			  "policies whose options are searched, separated by ';'; options given "
 			  "there stay "
-			  "as they are (default: pytorch)"),
+			  "as they are (default: pytorch, or those of the log's library)"),
 	{ FRAG_ARG_WORD, "objective", AT(objective), .words = objectives, .def = "peak",
 	  .help = "peak: least reserved; card: smallest card; time: least driver time under the "
 		  "--cap" },
@@ -40,11 +40,17 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	FRAG_AUTO(frag_tuning_release)
 	struct frag_tuning t = { .target = &cli->target, .cap_bytes = o->cap };
 	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
+	const struct frag_own_allocator *own;
+	bool asked = o->spaces.count;
+	size_t n;
 
-	FRAG_TRY(frag_policy_texts_default(&o->spaces, "pytorch", err));
 	FRAG_TRY(frag_policy_texts_check(&o->spaces, NULL, err));
 	FRAG_TRY(frag_recordings_open(&t.units, cli->operands, cli->operands_count, &cli->target, 0,
 				      err));
+	own = frag_own_allocators(t.units.units[0].trace, &n);
+	for (size_t i = 0; i < n && !asked; i++)
+		FRAG_TRY(frag_policy_texts_add(&o->spaces, own[i].policy, err));
+	FRAG_TRY(frag_policy_texts_default(&o->spaces, "pytorch", err));
 	t.options = (struct frag_tune_options){ .spaces = (const char *const *)o->spaces.text,
 						.spaces_count = o->spaces.count,
 						.baseline = o->baseline,

@@ -217,6 +217,11 @@ int frag_cli_spec(const struct frag_cli *cli, const struct frag_recording *r, co
 	struct frag_err why;
 
 	FRAG_TRY(frag_recording_spec(r->trace, text, out, err));
+	if (*out && !r->trace->settings.present && frag_policy_is_recorded(text))
+		frag_cli_note(cli,
+			      "'%.100s' does not say how its allocator was set up; using %s as it "
+			      "is by default",
+			      r->trace->name, frag_policy_spec_text(*out));
 	if (*out)
 		return 0;
 	if (frag_recorded_invalid(r->trace, &why))

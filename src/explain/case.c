@@ -34,7 +34,30 @@ static bool find_card(struct frag_case *c)
 	return true;
 }
 
-static void find_limit(struct frag_case *c)
+/* A log tells no limit. Its pool held what was live at most, or as much as its own allocator takes
+ * for what came before the first refused request. */
+static int guess_by_replay(struct frag_case *c, struct frag_err *err)
+{
+	uint64_t tries[] = { c->history.peak_live, UINT64_MAX };
+	bool served = false;
+	size_t n;
+
+	if (!frag_own_allocators(c->events.trace, &n) || !c->history.refusals[0].event)
+		return 0;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(tries) && !served; i++) {
+		FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
+
+		c->limit_bytes = tries[i];
+		FRAG_TRY(frag_case_replay(c, &s, err));
+		FRAG_TRY(frag_cursor_to(&s, c->history.refusals[0].event - 1, err));
+		served = !s.run->ooms;
+		c->limit_bytes = i ? frag_cursor_reserved(&s) : tries[i];
+	}
+	c->limit_guessed = true;
+	return 0;
+}
+
+static int find_limit(struct frag_case *c, struct frag_err *err)
 {
 	const struct frag_trace_dev *td = frag_events_dev(&c->events);
 
@@ -47,10 +70,11 @@ static void find_limit(struct frag_case *c)
 		}
 	}
 	if (c->limit_bytes == UINT64_MAX && c->history.refusals_count && find_card(c))
-		return;
+		return 0;
 	c->restores = c->recorded && frag_settled_restores(td, &c->target.card, c->limit_bytes);
-	if (c->limit_bytes == UINT64_MAX && c->history.refusals_count)
-		frag_case_guess_limit(c);
+	if (c->limit_bytes == UINT64_MAX && c->history.refusals_count && !frag_case_guess_limit(c))
+		return guess_by_replay(c, err);
+	return 0;
 }
 
 int frag_case_open(struct frag_case *c, enum frag_site_by by, const char *frame,
@@ -63,8 +87,7 @@ int frag_case_open(struct frag_case *c, enum frag_site_by by, const char *frame,
 	c->recorded &= !c->target.torch || c->target.torch == td->source_release;
 	if (c->recorded)
 		c->recorded_peak_bytes = frag_target_recorded_peak(&c->target, td);
-	find_limit(c);
-	return 0;
+	return find_limit(c, err);
 }
 
 void frag_case_close(struct frag_case *c)

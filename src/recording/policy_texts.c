@@ -92,7 +92,19 @@ int frag_policy_texts_list(void *texts, const char *list, struct frag_err *err)
 
 int frag_policy_texts_default(struct frag_policy_texts *p, const char *list, struct frag_err *err)
 {
+	p->usual = !p->count;
 	return p->count ? 0 : frag_policy_texts_list(p, list, err);
+}
+
+const char *frag_policy_texts_for(const struct frag_policy_texts *p, size_t i,
+				  const struct frag_trace *trace)
+{
+	size_t n;
+	const struct frag_own_allocator *own = frag_own_allocators(trace, &n);
+
+	if (!p->usual || !own || strncmp(p->text[i], "pytorch", 7) != 0)
+		return p->text[i];
+	return i < n ? own[i].policy : NULL;
 }
 
 void frag_policy_texts_release(void *texts)
@@ -119,11 +131,12 @@ static int parse_texts(const struct frag_policy_texts *p, const struct frag_trac
 		       struct frag_policy_spec **specs, size_t *count, struct frag_err *err)
 {
 	for (size_t i = 0; i < p->count; i++) {
+		const char *text = frag_policy_texts_for(p, i, trace);
 		struct frag_policy_spec *spec;
 
-		if (p->rmm_from && i >= p->rmm_from && strncmp(trace->format, "rmm", 3) != 0)
-			break;
-		FRAG_TRY(frag_recording_spec(trace, p->text[i], &spec, err));
+		if (!text)
+			continue;
+		FRAG_TRY(frag_recording_spec(trace, text, &spec, err));
 		if (spec && find_same(specs, *count, spec) == SIZE_MAX)
 			specs[(*count)++] = spec;
 		else if (spec)

@@ -12,8 +12,8 @@
 struct frag_policy_texts {
 	char **text;
 	size_t count, cap;
-	size_t rmm_from; /* texts from here on are for logs of RMM; 0 = none */
-	bool all;	 /* "all": those that cannot run here are left out with a note */
+	bool usual; /* none was asked for */
+	bool all;   /* "all": those that cannot run here are left out with a note */
 };
 
 /* texts: a struct frag_policy_texts, as the field of an option. Adds one policy text, or a list
@@ -21,8 +21,12 @@ struct frag_policy_texts {
 int frag_policy_texts_add(void *texts, const char *text, struct frag_err *err);
 int frag_policy_texts_list(void *texts, const char *list, struct frag_err *err);
 void frag_policy_texts_release(void *texts);
-/* Those of the list where none was given. */
+/* Those of the list, which are the usual ones, where none was given. */
 int frag_policy_texts_default(struct frag_policy_texts *p, const char *list, struct frag_err *err);
+/* Text i for a trace; NULL: none. Of the usual ones PyTorch's, which stand behind the recorded one,
+ * are for logs of other libraries what these have instead. */
+const char *frag_policy_texts_for(const struct frag_policy_texts *p, size_t i,
+				  const struct frag_trace *trace);
 /* A mistyped one is found before the first trace is read. *flags: FRAG_POLICY_… that one of them
  * has; NULL: not asked. Errors: FRAG_EUSAGE. */
 int frag_policy_texts_check(const struct frag_policy_texts *p, uint32_t *flags,

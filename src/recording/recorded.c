@@ -10,6 +10,50 @@
 
 #include "verify/follow.h"
 
+static const struct frag_own_allocator allocators[] = {
+	{ "rmm", "rmm_pool", NULL },
+	{ "rmm", "rmm_arena", "rmm.mr.ArenaMemoryResource" },
+	{ "rmm", "rmm_binning", "rmm.mr.BinningMemoryResource" },
+	{ "rmm", "async", "rmm.mr.set_current_device_resource(rmm.mr.CudaAsyncMemoryResource())" },
+	{ "umpire", "quickpool", NULL },
+	{ "umpire", "dynamicpool", "umpire::strategy::DynamicPoolList" },
+	{ "cupy", "cupy", NULL },
+	{ "cupy", "async", "cupy.cuda.set_allocator(cupy.cuda.MemoryAsyncPool().malloc)" },
+	{ "bfc", "bfc", NULL },
+	{ "bfc", "async",
+	  "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async, TF_GPU_ALLOCATOR=cuda_malloc_async" },
+	{ "nsys", "native", NULL },
+	{ "nsys", "async", "cudaMallocAsync in place of cudaMalloc" },
+};
+
+const struct frag_own_allocator *frag_own_allocators(const struct frag_trace *trace, size_t *count)
+{
+	const struct frag_own_allocator *first = NULL;
+
+	*count = 0;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(allocators) && trace->format; i++) {
+		const char *format = allocators[i].format;
+
+		if (strncmp(trace->format, format, strlen(format)) != 0)
+			continue;
+		first = first ? first : &allocators[i];
+		++*count;
+	}
+	return first;
+}
+
+const char *frag_stacks_hint(const struct frag_trace *trace)
+{
+	const char *format = trace->format ? trace->format : "";
+
+	if (trace->estimate)
+		return "cufrag record --no-gpu --frames";
+	if (!strncmp(format, "torch", 5) || !strncmp(format, "kineto", 6) ||
+	    trace->settings.present)
+		return "torch.cuda.memory._record_memory_history(stacks=\"python\")";
+	return "cufrag record --stacks";
+}
+
 bool frag_policy_is_recorded(const char *text)
 {
 	return !text || !strcmp(text, "recorded");
@@ -21,8 +65,11 @@ int frag_recorded_spec(const struct frag_trace *trace, struct frag_policy_spec *
 	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *raw = NULL;
 	FRAG_AUTO_FREE char *text = NULL;
 	size_t n;
+	const struct frag_own_allocator *own = frag_own_allocators(trace, &n);
 
 	*out = NULL;
+	if (own && !trace->settings.present)
+		return frag_policy_spec_parse(own->policy, out, err);
 	/* settings of an allocator that is not known here are as good as none */
 	if (!trace->settings.present || follow_spec(trace, NULL, &raw, NULL))
 		return 0;

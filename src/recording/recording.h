@@ -92,10 +92,23 @@ uint64_t frag_recorded_outside_bytes(const struct frag_trace_dev *dev);
 
 /* ---- "recorded" ------------------------------------------------------------------ */
 
+/*
+ * The allocator behind a log of another library than PyTorch, which says nothing on settings: the
+ * first row is what made the log, as it is by default; the others are what its library also has,
+ * each with what to write for it. *count = 0: a recording of PyTorch's allocator, or unknown.
+ */
+struct frag_own_allocator {
+	const char *format; /* how the trace's format begins */
+	const char *policy, *line;
+};
+const struct frag_own_allocator *frag_own_allocators(const struct frag_trace *trace, size_t *count);
+/* How to record its stacks. */
+const char *frag_stacks_hint(const struct frag_trace *trace);
+
 /* Does this policy text mean the recorded settings? NULL does. */
 bool frag_policy_is_recorded(const char *text);
-/* The settings that a trace was recorded with, as one would type them. *out = NULL: the file does
- * not say, or they belong to an unknown allocator. */
+/* The settings that a trace was recorded with, as one would type them; of other libraries' logs
+ * their own allocator. *out = NULL: the file does not say, or they belong to an unknown one. */
 int frag_recorded_spec(const struct frag_trace *trace, struct frag_policy_spec **out,
 		       struct frag_err *err);
 /* 0, or FRAG_EINPUT: the file says settings that this allocator would not take. */

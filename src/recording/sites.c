@@ -26,6 +26,35 @@ static const char *const library_parts[] = {
 	"/torchgen/",	  "torchinductor_",   "/aten/src/",	     "/c10/",
 	"/runpy.py",	  "multiprocessing/", "/threading.py",	     "contextlib.py",
 };
+/* Of sources that are below every program: CPython, compilers and libc; and of cufrag itself. */
+static const char *const machinery_parts[] = {
+	"Objects/", "Python/", "Modules/", "Programs/", "cpython",    "/include/",
+	"/nptl/",   "/csu/",   "sysdeps/", "glibc",	"/libcufrag",
+};
+/* How the names of functions begin that are below every program: the unwinder, the allocator and
+ * the interpreter, whose names are all that is known where PyTorch records C++, too. */
+static const char *const machinery_names[] = {
+	"torch::unwind",
+	"torch::CapturedTraceback",
+	"torch::gather",
+	"c10::",
+	"std::",
+	"at::detail::",
+	"_Py",
+	"PyObject_",
+	"PyEval_",
+	"PyVectorcall_",
+	"PyRun_",
+	"Py_",
+	"pymain_",
+	"cfunction_",
+	"method_vectorcall",
+	"run_mod",
+	"run_eval_code",
+	"__libc_start",
+	"_start",
+	"??",
+};
 /* First folders of paths that are cut to the package-relative part. */
 static const char library_roots[] =
 	" torch torchvision torchaudio transformers accelerate peft timm deepspeed lightning "
@@ -33,14 +62,21 @@ static const char library_roots[] =
 	"megatron trl torchtitan fairscale tqdm pytorch_lightning ignite fastai jax cupy asyncio "
 	"concurrent ";
 
+static bool has_part(const char *file, const char *const *parts, size_t count)
+{
+	while (count--)
+		if (strstr(file, parts[count]))
+			return true;
+	return false;
+}
+
 static bool is_library(const char *file)
 {
 	size_t n = strcspn(file, "/");
 	char root[32];
 
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(library_parts); i++)
-		if (strstr(file, library_parts[i]))
-			return true;
+	if (has_part(file, library_parts, FRAG_ARRAY_LEN(library_parts)))
+		return true;
 	if (file[n] != '/' || !n || n > sizeof(root) - 3 || memchr(file, ' ', n))
 		return false;
 	snprintf(root, sizeof(root), " %.*s ", (int)n, file);
@@ -55,21 +91,42 @@ static bool is_python(const char *file)
 	       strstr(file, "ipykernel") || !strcmp(file, "<stdin>") || !strcmp(file, "<string>");
 }
 
-enum { NOT_LOOKED, NOBODYS, LIBRARY, PROGRAM, PROGRAM_WITH_LINE };
+/* Plus one in frag_sites.frame_own: which of a stack's frames counts most. */
+enum { NOT_LOOKED, MACHINERY, OTHER, LIBRARY, PROGRAM_WITH_LINE, PROGRAM };
+
+/* What torch.compile wrote, named by its content, wherever its cache is: "…/f2/cf2r7mz….py". */
+static bool is_compiled(const char *file, const char *slash)
+{
+	return slash && slash - file > 2 && slash[-3] == '/' && strlen(slash) > 40 &&
+	       !strncmp(slash - 2, slash + 2, 2);
+}
 
 /* C and C++ frames of a program: a source file with a line that is no library's. Paths of those who
  * built a library with debug information look the same, so the user's Python comes before. */
 static uint8_t kind_of(const char *file)
 {
+	const char *slash = strrchr(file, '/');
+
+	if (!strncmp(slash ? slash + 1 : file, "cufrag_", 7) || strstr(file, "/cufrag/inject/"))
+		return MACHINERY;
 	if (is_python(file))
-		return is_library(file) ? LIBRARY : PROGRAM;
-	return strchr(file, '/') && !is_library(file) ? PROGRAM_WITH_LINE : NOBODYS;
+		return is_library(file) || is_compiled(file, slash) ? LIBRARY : PROGRAM;
+	if (has_part(file, machinery_parts, FRAG_ARRAY_LEN(machinery_parts)))
+		return MACHINERY;
+	return slash && *file != '<' && !is_library(file) ? PROGRAM_WITH_LINE : OTHER;
+}
+
+static bool is_machinery(const char *name)
+{
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(machinery_names); i++)
+		if (!strncmp(name, machinery_names[i], strlen(machinery_names[i])))
+			return true;
+	return false;
 }
 
 /* Each name is classified once: many frames may share a very long one. */
 static int fill_own(struct frag_sites *s, const struct frag_trace *t, struct frag_err *err)
 {
-	static const uint8_t ranks[] = { [LIBRARY] = 1, [PROGRAM_WITH_LINE] = 2, [PROGRAM] = 3 };
 	uint32_t names = t->strings ? frag_strings_count(t->strings) : 0;
 	FRAG_AUTO_FREE uint8_t *kinds = frag_host_calloc(names + 1, 1);
 
@@ -80,7 +137,11 @@ static int fill_own(struct frag_sites *s, const struct frag_trace *t, struct fra
 
 		if (!*kind)
 			*kind = kind_of(frag_trace_string(t, f->file));
-		s->frame_own[i] = *kind == PROGRAM_WITH_LINE && !f->line ? 0 : ranks[*kind];
+		s->frame_own[i] = *kind - 1;
+		if (*kind == PROGRAM_WITH_LINE && !f->line)
+			s->frame_own[i] = OTHER - 1;
+		if (s->frame_own[i] == OTHER - 1 && is_machinery(frag_trace_string(t, f->name)))
+			s->frame_own[i] = MACHINERY - 1;
 	}
 	return 0;
 }
@@ -94,6 +155,35 @@ const uint32_t *frag_stack_frames(const struct frag_trace *t, uint32_t stack, si
 		return NULL;
 	*count = (size_t)(s->first[stack + 1] - s->first[stack]);
 	return s->index + s->first[stack];
+}
+
+const uint32_t *frag_sites_frames(const struct frag_sites *s, uint32_t stack, size_t *count)
+{
+	*count = stack < s->stacks_count ? s->shown_first[stack + 1] - s->shown_first[stack] : 0;
+	return s->shown + (*count ? s->shown_first[stack] : 0);
+}
+
+/* A stack that is machinery alone keeps its frames. */
+static int fill_shown(struct frag_sites *s, struct frag_err *err)
+{
+	size_t at = 0;
+
+	FRAG_TRY_CALLOC(s->shown, s->trace->stacks.index_count + 1, "call sites", err);
+	FRAG_TRY_CALLOC(s->shown_first, s->stacks_count + 1, "call sites", err);
+	for (uint32_t i = 0; i < s->stacks_count; i++) {
+		size_t n, from = at;
+		const uint32_t *f = frag_stack_frames(s->trace, i, &n);
+
+		for (size_t k = 0; k < n; k++)
+			if (s->frame_own[f[k]] != MACHINERY - 1)
+				s->shown[at++] = f[k];
+		if (at == from && n) {
+			memcpy(s->shown + at, f, n * sizeof(*f));
+			at += n;
+		}
+		s->shown_first[i + 1] = at;
+	}
+	return 0;
 }
 
 /* The frame that stands for a stack; UINT32_MAX for an empty one. */
@@ -166,13 +256,13 @@ static void add_module(const char *file, struct frag_text *out)
 }
 
 /* Outermost first. */
-static void add_stack(const struct frag_trace *t, uint32_t stack, struct frag_text *out)
+static void add_stack(const struct frag_sites *s, uint32_t stack, struct frag_text *out)
 {
 	size_t n;
-	const uint32_t *f = frag_stack_frames(t, stack, &n);
+	const uint32_t *f = frag_sites_frames(s, stack, &n);
 
 	while (n-- > 0) {
-		add_frame(t, f[n], out);
+		add_frame(s->trace, f[n], out);
 		frag_text_add(out, n ? " > " : "");
 	}
 }
@@ -189,7 +279,10 @@ static char *site_name(const struct frag_sites *s, uint32_t stack, uint32_t fram
 		add_frame(t, frame, &name);
 		break;
 	case FRAG_BY_FUNCTION:
-		frag_text_addf(&name, "%s %s", file, frag_trace_string(t, f->name));
+		if (!strcmp(frag_trace_string(t, f->name), "<module>")) /* all of a script */
+			add_frame(t, frame, &name);
+		else
+			frag_text_addf(&name, "%s %s", file, frag_trace_string(t, f->name));
 		break;
 	case FRAG_BY_FILE:
 		frag_text_add(&name, file);
@@ -198,7 +291,7 @@ static char *site_name(const struct frag_sites *s, uint32_t stack, uint32_t fram
 		add_module(file, &name);
 		break;
 	case FRAG_BY_STACK:
-		add_stack(t, stack, &name);
+		add_stack(s, stack, &name);
 		break;
 	}
 	return finish(&name);
@@ -262,22 +355,28 @@ int frag_sites_init(struct frag_sites *s, const struct frag_trace *trace, enum f
 	s->stacks_count = FRAG_MAX(trace->stacks.count, (size_t)1);
 	FRAG_TRY_CALLOC(s->of_stack, s->stacks_count, "call sites", err);
 	FRAG_TRY_CALLOC(s->frame_own, trace->stacks.frames_count + 1, "call sites", err);
-	return fill_own(s, trace, err) ?: name_all(s, frame, err);
+	return fill_own(s, trace, err) ?: fill_shown(s, err) ?: name_all(s, frame, err);
 }
 
 void frag_sites_release(struct frag_sites *s)
 {
 	for (size_t i = 0; s->names && i < s->count; i++)
 		frag_host_free(s->names[i]);
-	FRAG_FREE(s->names, s->of_stack, s->frame_own);
+	FRAG_FREE(s->names, s->of_stack, s->frame_own, s->shown, s->shown_first);
 	*s = (struct frag_sites){ 0 };
 }
 
 char *frag_sites_line(const struct frag_sites *sites, uint32_t stack)
 {
+	const struct frag_trace *t = sites->trace;
 	uint32_t frame = choose(sites, stack, NULL);
 
-	return frame == UINT32_MAX ? NULL : frag_frame_name(sites->trace, frame);
+	/* PyTorch names its own C++ functions without a file */
+	if (frame == UINT32_MAX ||
+	    (sites->frame_own[frame] < LIBRARY - 1 &&
+	     !strchr(frag_trace_string(t, t->stacks.frames[frame].file), '/')))
+		return NULL;
+	return frag_frame_name(t, frame);
 }
 
 bool frag_sites_known(const struct frag_sites *s)
@@ -372,11 +471,11 @@ uint32_t frag_blame(const struct frag_sites *s, const double *gain, const double
 		total += gain[i] > 0 ? gain[i] : 0;
 		all += i ? flow[i] : 0; /* 0: without a stack */
 	}
-	for (uint8_t least = 2; pick == UINT32_MAX && least--;) {
+	for (uint8_t least = PROGRAM_WITH_LINE; pick == UINT32_MAX && least-- > LIBRARY - 1;) {
 		memset(frames, 0, frames_count * sizeof(*frames));
 		for (uint32_t i = 1; i < s->stacks_count; i++)
 			if (gain[i] != 0 || flow[i] != 0)
-				count_stack(s, i, gain[i], flow[i], (uint8_t)(least + 1), frames);
+				count_stack(s, i, gain[i], flow[i], least, frames);
 		pick = pick_frame(frames, frames_count, total, all, slack);
 	}
 	if (pick != UINT32_MAX)

@@ -4,8 +4,9 @@
  *
  * The frame that counts is the innermost one of the user's own code: its file is not part of
  * PyTorch, an installed package or Python itself, and Python takes precedence over C and C++. If
- * there is none, the innermost Python frame counts, else the innermost frame. Names come from a
- * file and may be hostile: control characters and broken UTF-8 become '?' here, once.
+ * there is none, the innermost Python frame counts, else the innermost frame that is not of the
+ * machinery below every program: interpreter, unwinder, allocator, C library, cufrag itself. Names
+ * come from a file and may be hostile: control characters and broken UTF-8 become '?' here, once.
  *
  * Ownership: the trace is borrowed; the table owns the names.
  */
@@ -24,7 +25,10 @@ struct frag_sites {
 	size_t count;
 	uint32_t *of_stack; /* [stacks_count] */
 	size_t stacks_count;
-	uint8_t *frame_own; /* [frames_count]: 3 user's Python, 2 C with a line, 1 Python, 0 none */
+	/* [frames_count]: 4 user's Python, 3 C with a line, 2 Python, 1 other, 0 the machinery */
+	uint8_t *frame_own;
+	uint32_t *shown;     /* frames of all stacks without the machinery, innermost first */
+	size_t *shown_first; /* [stacks_count + 1] */
 };
 
 /*
@@ -41,9 +45,10 @@ static inline uint32_t frag_site_of(const struct frag_sites *s, uint32_t stack)
 /* Does the trace have stacks? */
 bool frag_sites_known(const struct frag_sites *s);
 
-/* Frames of stack i, innermost first. */
+/* Frames of stack i, innermost first; of frag_sites_frames without the machinery, for people. */
+const uint32_t *frag_sites_frames(const struct frag_sites *s, uint32_t stack, size_t *count);
 const uint32_t *frag_stack_frames(const struct frag_trace *t, uint32_t stack, size_t *count);
-/* The user's line of a stack in new memory; NULL if the stack is empty. */
+/* The user's line of a stack in new memory; NULL if it is empty, or all of it PyTorch's C++. */
 char *frag_sites_line(const struct frag_sites *sites, uint32_t stack);
 /* "file:line function" in new memory; NULL when it is short. */
 char *frag_frame_name(const struct frag_trace *t, uint32_t frame);

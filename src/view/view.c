@@ -125,7 +125,7 @@ static int put_stacks(struct frag_view *v, const struct frag_sites *sites, uint6
 
 	for (uint32_t i = 0; i < sites->stacks_count; i++) {
 		size_t n = 0;
-		const uint32_t *frames = frag_stack_frames(sites->trace, i, &n);
+		const uint32_t *frames = frag_sites_frames(sites, i, &n);
 
 		frag_column_put(&c[0], frag_site_of(sites, i));
 		frag_column_put(&c[1], n);

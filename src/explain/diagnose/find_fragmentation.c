@@ -6,43 +6,48 @@
  */
 #include "diagnose.h"
 
-#include <string.h>
-
 #include <frag/opt.h>
 
+#include "recording/recording.h"
 #include "recording/settled_shape.h"
 
 #define LOSS_PART 0.25 /* of peak reserved, that was never live */
 #define LOSS_MIN (128 * FRAG_MIB)
 #define CURE_PART 0.10 /* less reserved under another setting */
 
-static const char *const cures[] = {
-	"pytorch:expandable_segments:True",
-	"pytorch:roundup_power2_divisions:8",
-	"pytorch:max_split_size_mb:512",
+static const struct frag_own_allocator torch_cures[] = {
+	{ NULL, "pytorch:expandable_segments:True", "expandable_segments:True" },
+	{ NULL, "pytorch:roundup_power2_divisions:8", "roundup_power2_divisions:8" },
+	{ NULL, "pytorch:max_split_size_mb:512", "max_split_size_mb:512" },
 };
 
-/* The setting that reserves least at its peak; UINT64_MAX = none completes. */
-static int best_cure(const struct frag_checkup *c, size_t *which, uint64_t *peak,
-		     struct frag_err *err)
+/* The setting that reserves least at its peak; UINT64_MAX = none completes. Of a log of another
+ * library: what that has. */
+static int best_cure(const struct frag_checkup *c, const struct frag_own_allocator **which,
+		     uint64_t *peak, struct frag_err *err)
 {
+	size_t n;
+	const struct frag_own_allocator *cures = frag_own_allocators(c->in.events.trace, &n);
 	struct frag_run_options opt;
 
 	*peak = UINT64_MAX;
-	*which = 0;
+	if (!cures) {
+		cures = torch_cures;
+		n = FRAG_ARRAY_LEN(torch_cures);
+	}
 	frag_target_run_options(&c->in.target, &opt);
 	opt.limit_bytes = c->in.limit_guessed ? UINT64_MAX : c->in.limit_bytes;
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(cures); i++) {
+	for (size_t i = 0; i < n; i++) {
 		FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 		FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 
-		FRAG_TRY(frag_policy_spec_parse(cures[i], &spec, err));
+		FRAG_TRY(frag_policy_spec_parse(cures[i].policy, &spec, err));
 		FRAG_TRY(frag_replay_sim(spec, &c->in.target.card, frag_events_dev(&c->in.events),
 					 &opt, &r, err));
 		if (r.m.ooms_count || r.m.peak_reserved_bytes >= *peak)
 			continue;
 		*peak = r.m.peak_reserved_bytes;
-		*which = i;
+		*which = &cures[i];
 	}
 	return 0;
 }
@@ -105,7 +110,7 @@ int frag_find_fragmentation(struct frag_checkup *c, struct frag_findings *out, s
 	uint64_t reserved = c->peak_reserved_bytes, live = c->peak_active_bytes, cure = UINT64_MAX;
 	uint64_t loss = reserved > live ? reserved - live : 0;
 	struct frag_finding *f;
-	size_t which;
+	const struct frag_own_allocator *which = NULL;
 
 	if ((double)loss < LOSS_PART * (double)reserved || loss < LOSS_MIN)
 		return 0;
@@ -115,7 +120,8 @@ int frag_find_fragmentation(struct frag_checkup *c, struct frag_findings *out, s
 	    (cure == UINT64_MAX || (double)cure > (1 - CURE_PART) * (double)reserved)) {
 		frag_findings_note(out,
 				   "%s: %s is reserved at the peak for at most %s live; no common "
-				   "setting of PyTorch needs clearly less (cufrag tune tries more)",
+				   "setting of its allocator needs clearly less (cufrag tune tries "
+				   "more)",
 				   c->about, FRAG_BYTES(reserved), FRAG_BYTES(live));
 		return 0;
 	}
@@ -125,7 +131,7 @@ int frag_find_fragmentation(struct frag_checkup *c, struct frag_findings *out, s
 			 100 * (double)loss / (double)reserved);
 	if (c->reproduced)
 		frag_finding_say(f, "with %s the same program needs %s",
-				 strchr(cures[which], ':') + 1, FRAG_BYTES(cure));
+				 which->line ? which->line : which->policy, FRAG_BYTES(cure));
 	else
 		frag_finding_say(
 			f, "%s",

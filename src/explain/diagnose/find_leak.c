@@ -8,6 +8,8 @@
 
 #include <frag/opt.h>
 
+#include "recording/recording.h"
+
 #define SLACK 0.05 /* of blame: what a caller leaks beside the line is less */
 #define STEPS_MIN 8u
 #define WARM_UP 10u /* leaves out 1/10 of the steps at the beginning, at least one */
@@ -102,9 +104,8 @@ static void tell_lines(const struct frag_checkup *c, struct frag_finding *f, dou
 		frag_finding_say(f, "; it comes from requests without a Python stack (the "
 				    "backward pass)");
 	else
-		frag_finding_say(f,
-				 "; record with stacks to see the lines "
-				 "(torch.cuda.memory._record_memory_history(stacks=\"python\"))");
+		frag_finding_say(f, "; record with stacks to see the lines (%s)",
+				 frag_stacks_hint(c->in.events.trace));
 }
 
 /* When is the card full, if the slope goes on? */

@@ -8,6 +8,7 @@
 
 #include "explain.h"
 #include "explain/curve_point.h"
+#include "recording/recording.h"
 #include "report/report.h"
 
 FRAG_ROW_SHAPE(static, frag_site_shape, frag_row, "call site", FRAG_SITE_ROW,
@@ -242,10 +243,10 @@ static void say_why(const struct frag_explained *x, struct frag_answer *a)
 	if (r)
 		say_remedy(r, a);
 	if (!frag_sites_known(&x->in.sites))
-		frag_answer_remark(a, "the recording has no stacks, so blocks are grouped by size "
-				      "and step; to see the lines, record with "
-				      "torch.cuda.memory._record_memory_history(stacks="
-				      "\"python\")");
+		frag_answer_remark(a,
+				   "the recording has no stacks, so blocks are grouped by size "
+				   "and step; to see the lines, record with %s",
+				   frag_stacks_hint(x->in.events.trace));
 }
 
 static void say_remedies(const struct frag_refused_request *r, struct frag_answer *a)
@@ -351,6 +352,7 @@ int frag_explained_answer(struct frag_explained *x, const char *trace, const cha
 	};
 	struct frag_answer *a = x->texts;
 	char torch[16];
+	size_t other;
 
 	x->m.trace = trace;
 	x->m.policy = policy;
@@ -387,7 +389,8 @@ int frag_explained_answer(struct frag_explained *x, const char *trace, const cha
 	frag_answer_table(a, &frag_kind_shape, x->m.kinds.rows, x->m.kinds.count)->wraps = true;
 	if (x->curves)
 		draw_all(x, a);
-	frag_answer_remark(a, "cufrag advise tries what would help: changes of the program, one "
-			      "after the other");
+	if (!frag_own_allocators(x->in.events.trace, &other))
+		frag_answer_remark(a, "cufrag advise tries what would help: changes of the "
+				      "program, one after the other");
 	return a->failed ? frag_fail_nomem(err, "explanation") : 0;
 }

@@ -14,6 +14,7 @@
 #include <frag/plan.h>
 
 #include "explain/diagnose/diagnose.h"
+#include "recording/recording.h"
 
 #define SHRINK_EVENTS 8000000u
 #define SHRINK_ROUNDS 7
@@ -29,7 +30,9 @@ struct trial {
 	const struct frag_refusal *request;
 	uint64_t limits[3]; /* the one that counts, and the bounds of an inferred one */
 	size_t limits_count;
-	double leak; /* bytes per step, 0 = none was found */
+	double leak;			      /* bytes per step, 0 = none was found */
+	const struct frag_own_allocator *own; /* of a log of another library, else NULL */
+	size_t own_count;
 };
 
 /* What is done before the request; a zeroed one changes nothing. */
@@ -127,6 +130,31 @@ static uint64_t steps_of(const struct trial *t, uint64_t spare)
 	return t->leak > 0 && steps < 1e15 ? (uint64_t)steps : UINT64_MAX;
 }
 
+/* What the library of a log has in place of its allocator, the first that serves the request. */
+static int other_allocator(const struct trial *t, struct frag_err *err)
+{
+	const char *names = "";
+
+	for (size_t i = 1; i < t->own_count; i++) {
+		FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
+		const struct frag_own_allocator *own = &t->own[i];
+		struct change change;
+
+		FRAG_TRY(frag_policy_spec_parse(own->policy, &spec, err));
+		change = (struct change){ .spec = spec };
+		FRAG_TRY(try_change(t, &change, err));
+		if (change.out == SERVED) {
+			add(t, SERVED, "%s in place of %s", own->policy, t->own->policy)->line =
+				own->line;
+			return 0;
+		}
+		names = frag_answer_print(t->x->texts, "%s%s%s", names, i > 1 ? ", " : "",
+					  own->policy);
+	}
+	add(t, REFUSED, "another allocator of its library: not %s", names);
+	return 0;
+}
+
 /* The simplest setting of tune's with which all up to the request is served, and the request. */
 static int setting(const struct trial *t, struct frag_err *err)
 {
@@ -138,6 +166,8 @@ static int setting(const struct trial *t, struct frag_err *err)
 	struct change best = { .out = REFUSED };
 	struct frag_remedy *r;
 
+	if (t->own)
+		return other_allocator(t, err);
 	upto.events_count = (size_t)t->x->m.event;
 	if (strcmp(frag_policy_spec_ops(c->spec)->name, "pytorch") != 0 || !upto.events_count)
 		return 0;
@@ -153,6 +183,8 @@ static int setting(const struct trial *t, struct frag_err *err)
 			if (one->changed_count != changed || !one->completed || !one->conf)
 				continue;
 			FRAG_TRY(frag_policy_spec_parse(one->text, &spec, err));
+			if (!strcmp(frag_policy_spec_echo(spec), frag_policy_spec_echo(c->spec)))
+				continue; /* no other one */
 			change = (struct change){ .spec = spec };
 			FRAG_TRY(try_change(t, &change, err));
 			with = change.out > best.out ? one : with;
@@ -166,7 +198,9 @@ static int setting(const struct trial *t, struct frag_err *err)
 	}
 	r = add(t, best.out, "another allocator setting");
 	r->steps_count = steps_of(t, best.spare);
-	r->line = frag_answer_print(t->x->texts, "export PYTORCH_CUDA_ALLOC_CONF=%s", with->conf);
+	r->line = *with->conf ? frag_answer_print(t->x->texts, "export PYTORCH_CUDA_ALLOC_CONF=%s",
+						  with->conf)
+			      : "unset PYTORCH_CUDA_ALLOC_CONF";
 	return 0;
 }
 
@@ -191,9 +225,8 @@ static int raise_limit(const struct trial *t, struct frag_err *err)
 	}
 	if (!high)
 		return 0;
-	r = add(t, SERVED,
-		"a limit of %s instead of %s, if it is yours (set_per_process_memory_fraction)",
-		FRAG_BYTES(high), FRAG_BYTES(limit));
+	r = add(t, SERVED, "a limit of %s instead of %s, if it is yours%s", FRAG_BYTES(high),
+		FRAG_BYTES(limit), t->own ? "" : " (set_per_process_memory_fraction)");
 	r->bytes = high;
 	r->steps_count = steps_of(t, spare);
 	return 0;
@@ -202,12 +235,18 @@ static int raise_limit(const struct trial *t, struct frag_err *err)
 static int empty_cache(const struct trial *t, struct frag_err *err)
 {
 	struct change c = { .trim = true };
+	bool cupy = t->own && !strcmp(t->own->policy, "cupy");
 
+	if (t->own && !cupy)
+		return 0; /* no call for it */
 	if (!frag_policy_spec_ops(t->x->in.spec)->trim)
 		return 0;
 	FRAG_TRY(try_change(t, &c, err));
-	add(t, c.out, "empty_cache before the request")->line =
-		c.out ? "torch.cuda.empty_cache()" : NULL;
+	add(t, c.out,
+	    cupy ? "free_all_blocks before the request" : "empty_cache before the request")
+		->line = !c.out ? NULL
+			 : cupy ? "cupy.get_default_memory_pool().free_all_blocks()"
+				: "torch.cuda.empty_cache()";
 	return 0;
 }
 
@@ -234,6 +273,8 @@ static int checkpointing(const struct trial *t, struct frag_err *err)
 {
 	struct frag_explain_edit edit = { .activations = true };
 
+	if (t->own)
+		return 0; /* what a backward pass needs is PyTorch's */
 	for (size_t i = 0; i < t->x->rows_count; i++)
 		if (activations_of(&t->x->rows[i]) > activations_of(edit.row))
 			edit.row = &t->x->rows[i];
@@ -362,7 +403,9 @@ static int find_leak(struct trial *t, struct frag_err *err)
 	c->in = t->x->in;
 	c->about = "";
 	FRAG_TRY(frag_find_leak(c, &found, err));
-	if (!found.count)
+	/* what grew has to be there still */
+	if (!found.count ||
+	    frag_finding_value(&found.list[0], "grown_bytes") > (double)o->live_bytes)
 		return 0;
 	t->leak = frag_finding_value(&found.list[0], "bytes_per_step");
 	o->leak_bytes_per_step = (uint64_t)(t->leak + 0.5);
@@ -383,6 +426,8 @@ int frag_explain_oom(struct frag_explained *x, struct frag_err *err)
 			   .request = &x->refusal->r,
 			   .limits = { x->in.limit_bytes },
 			   .limits_count = 1 };
+
+	t.own = frag_own_allocators(x->in.events.trace, &t.own_count);
 
 	if (x->in.limit_high_bytes > FRAG_PAGE) {
 		t.limits[t.limits_count++] = x->in.limit_low_bytes;

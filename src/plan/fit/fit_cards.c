@@ -71,8 +71,12 @@ static int make_rows(struct frag_fit_cards *f, const struct frag_policy_texts *p
 		     struct frag_err *err)
 {
 	FRAG_TRY_CALLOC(f->rows, policies->count, "policies", err);
-	for (size_t i = 0; i < policies->count; i++)
-		FRAG_TRY(add_row(f, policies->text[i], err));
+	for (size_t i = 0; i < policies->count; i++) {
+		const char *text = frag_policy_texts_for(policies, i, f->units.units[0].trace);
+
+		if (text)
+			FRAG_TRY(add_row(f, text, err));
+	}
 	if (f->rows_count)
 		return 0;
 	for (size_t i = 0; i < f->units.units_count; i++)

@@ -233,6 +233,24 @@ static void explain_options(struct frag_answer *a, const struct setting *s,
 			frag_answer_item(a, "%s: %s", o->key, o->help);
 }
 
+/* What a log's library calls it. */
+static void say_own(const struct frag_tuning *t, const struct setting *best, struct frag_answer *a)
+{
+	size_t n;
+	const struct frag_own_allocator *own = frag_own_allocators(t->units.units[0].trace, &n);
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
+
+	if (!own || !best->completed || frag_policy_spec_parse(best->policy, &spec, NULL))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *other = NULL;
+
+		if (own[i].line && !frag_policy_spec_parse(own[i].policy, &other, NULL) &&
+		    frag_policy_spec_ops(other) == frag_policy_spec_ops(spec))
+			frag_answer_paste(a, "", own[i].line);
+	}
+}
+
 /* What to type. */
 static void say_export(const struct frag_tuning *t, const struct tune *out, struct frag_answer *a)
 {
@@ -254,6 +272,7 @@ static void say_export(const struct frag_tuning *t, const struct tune *out, stru
 		frag_answer_paste(a, "", frag_text_str(&line));
 		frag_answer_gap(a);
 	}
+	say_own(t, best, a);
 	explain_options(a, best, NULL);
 	if (!out->simpler)
 		return;

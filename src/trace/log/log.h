@@ -7,7 +7,8 @@
  *
  * - A free of something that was never allocated ends a block from before the log: it is live from the
  *   beginning if the free tells its size, else left out and counted (uncertain_blocks).
- * - Requests of 0 bytes, and frees of what they gave, are no events.
+ * - Requests of 0 bytes, and frees of what they gave, are no events, whatever else lives there.
+ * - A last line without its end that makes no sense is left out: the program was killed.
  * - Time never goes back: lines that several threads wrote out of order get the time of the line before.
  *
  * Ownership: frag_log_read frees all that the log holds; entries are values, copied. Memory: a
@@ -53,6 +54,8 @@ struct frag_log_lines {
 	uint64_t line; /* of the current one, from 1 */
 	char *text;    /* without its end; zero-terminated */
 	size_t len, cap;
+	bool ends; /* the file ends in this line */
+	bool cut;  /* and it was left out, see frag_log_line_read */
 };
 
 struct frag_log_dev;
@@ -95,6 +98,8 @@ int frag_log_fail(struct frag_err *err, const char *place, uint64_t at, const ch
 /* 1 and the next line that is not blank, 0 at the end, or an error. max_bytes: of a line. */
 int frag_log_next_line(struct frag_log_lines *l, size_t max_bytes, struct frag_err *err);
 void frag_log_lines_release(struct frag_log_lines *l);
+/* rc of reading the current line; 0 if that failed because the file was cut off within it. */
+int frag_log_line_read(struct frag_log_lines *l, int rc);
 
 /* Cuts off the next CSV field, without the blanks around it; NULL at the end of the line. */
 char *frag_log_next_field(char **at);

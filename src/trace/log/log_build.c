@@ -18,7 +18,6 @@
 #define TIME_MAX ((1ull << 40) - 1)
 #define UNIX_FROM_US 978307200000000ull /* 2001 */
 #define NO_SLOT UINT32_MAX
-#define NUMBER_EMPTY (NO_SLOT - 1) /* a request of 0 bytes */
 
 struct live {
 	uint64_t bytes;
@@ -40,7 +39,8 @@ struct frag_log_dev {
 	size_t count, cap;
 	struct live *allocs; /* by number */
 	size_t allocs_count, allocs_cap;
-	struct frag_addr_map live; /* id -> number */
+	struct frag_addr_map live;  /* id -> number */
+	struct frag_addr_map empty; /* id -> requests of 0 bytes that are not freed, less one */
 	size_t early_count;
 	uint64_t unknown_frees;
 	struct names streams, pools;
@@ -124,7 +124,7 @@ static int put(struct frag_log_dev *dev, struct frag_event ev, struct frag_err *
 static int new_number(struct frag_log_dev *dev, struct frag_event ev, uint32_t *out,
 		      struct frag_err *err)
 {
-	if (dev->allocs_count >= NUMBER_EMPTY)
+	if (dev->allocs_count >= NO_SLOT)
 		return frag_fail(err, FRAG_EINPUT, "too many allocations");
 	FRAG_TRY(FRAG_GROW(dev->allocs, dev->allocs_count, dev->allocs_cap, "allocations", err));
 	*out = (uint32_t)dev->allocs_count;
@@ -133,20 +133,37 @@ static int new_number(struct frag_log_dev *dev, struct frag_event ev, uint32_t *
 	return 0;
 }
 
+/* Counts a request of 0 bytes; `by` -1 counts its free, if there was such a request. */
+static bool count_empty(struct frag_log_dev *dev, uint64_t id, int by, struct frag_err *err)
+{
+	struct frag_addr_cell *cell = frag_addr_map_find(&dev->empty, id);
+
+	if (by > 0 && !cell && frag_addr_map_number(&dev->empty, id, 0))
+		return !frag_fail_nomem(err, "live blocks");
+	if (!cell)
+		return by > 0;
+	if (by < 0 && !frag_addr_number(cell))
+		frag_addr_map_remove(&dev->empty, cell);
+	else
+		cell->value += (uint64_t)by;
+	return true;
+}
+
 static int add_alloc(struct frag_log *log, struct frag_log_dev *dev, const struct frag_log_entry *e,
 		     struct frag_event ev, struct frag_err *err)
 {
-	uint32_t number = NUMBER_EMPTY;
+	uint32_t number;
 
+	if (!e->bytes)
+		return count_empty(dev, e->id, 1, err) ? 0 : FRAG_ENOMEM;
 	if (!e->id && !log->numbered)
-		return e->bytes ? fail_entry(log, e, "allocation without an address", err) : 0;
+		return fail_entry(log, e, "allocation without an address", err);
 	if (frag_addr_map_find(&dev->live, e->id))
 		return fail_entry(log, e, "allocated again without a free", err);
-	if (e->bytes)
-		FRAG_TRY(new_number(dev, ev, &number, err));
+	FRAG_TRY(new_number(dev, ev, &number, err));
 	FRAG_CHECK_ALLOC(!frag_addr_map_number(&dev->live, e->id, number), "live blocks", err);
 	ev.slot = number;
-	return e->bytes ? put(dev, ev, err) : 0;
+	return put(dev, ev, err);
 }
 
 /* Of something from before the log. */
@@ -175,6 +192,9 @@ static int add_free(struct frag_log *log, struct frag_log_dev *dev, const struct
 	struct live *block;
 
 	cell = frag_addr_map_find(&dev->live, e->id);
+	if ((!e->bytes || (!cell && e->bytes == FRAG_LOG_UNKNOWN)) &&
+	    count_empty(dev, e->id, -1, err))
+		return 0;
 	if (!e->id && !cell)
 		return 0; /* the null pointer */
 	if (!cell && ev.kind != FRAG_EV_FREE)
@@ -182,10 +202,6 @@ static int add_free(struct frag_log *log, struct frag_log_dev *dev, const struct
 	if (!cell)
 		return add_early_free(dev, e, ev, err);
 	ev.slot = frag_addr_number(cell);
-	if (ev.slot == NUMBER_EMPTY) {
-		frag_addr_map_remove(&dev->live, cell);
-		return 0;
-	}
 	block = &dev->allocs[ev.slot];
 	if (block->let_go != (ev.kind == FRAG_EV_FREE_COMPLETED))
 		return fail_entry(log, e, "freed twice, or completed without a request", err);
@@ -362,7 +378,8 @@ static char *describe(const struct frag_log *log, const char *format)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%stimes", between);
 		between = ", ";
 	}
-	snprintf(text + n, sizeof(text) - n, "%sbeginning", between);
+	snprintf(text + n, sizeof(text) - n, "%sbeginning%s", between,
+		 log->lines.cut ? ", end" : "");
 	return frag_host_strdup(text);
 }
 
@@ -415,6 +432,7 @@ static void release(struct frag_log *log)
 
 		FRAG_FREE(dev->events, dev->allocs, dev->streams.list, dev->pools.list);
 		frag_addr_map_release(&dev->live);
+		frag_addr_map_release(&dev->empty);
 		frag_addr_map_release(&dev->streams.number_of);
 		frag_addr_map_release(&dev->pools.number_of);
 	}

@@ -40,7 +40,7 @@ static int read_line(struct frag_log_lines *l, size_t max_bytes, bool *end, stru
 	}
 	if (c < 0 && c != FRAG_INPUT_EOF)
 		return c;
-	*end = c == FRAG_INPUT_EOF;
+	*end = l->ends = c == FRAG_INPUT_EOF;
 	return FRAG_GROW(l->text, l->len + 1, l->cap, "line", err);
 }
 
@@ -60,6 +60,12 @@ int frag_log_next_line(struct frag_log_lines *l, size_t max_bytes, struct frag_e
 		if (end)
 			return 0;
 	}
+}
+
+int frag_log_line_read(struct frag_log_lines *l, int rc)
+{
+	l->cut = rc == FRAG_EINPUT && l->ends && l->line > 1;
+	return l->cut ? 0 : rc;
 }
 
 void frag_log_lines_release(struct frag_log_lines *l)
@@ -217,9 +223,11 @@ int frag_log_json_lines(struct frag_log *log, frag_log_object_fn fn, struct frag
 		json_auto_t *object = json_loadb(l->text, l->len, JSON_REJECT_DUPLICATES, &fault);
 
 		if (!json_is_object(object))
-			return frag_log_fail(err, "line", l->line, "%.120s",
-					     object ? "not an object" : fault.text);
-		FRAG_TRY(fn(log, object, l->line, err));
+			rc = frag_log_fail(err, "line", l->line, "%.120s",
+					   object ? "not an object" : fault.text);
+		else
+			rc = fn(log, object, l->line, err);
+		FRAG_TRY(frag_log_line_read(l, rc));
 	}
 	return rc;
 }

@@ -143,7 +143,7 @@ static int read_lines(struct frag_log *log, struct frag_err *err)
 
 	while ((rc = frag_log_next_line(&log->lines, LINE_MAX_BYTES, err)) > 0) {
 		if (log->lines.text[0] == '#') {
-			FRAG_TRY(frag_log_stacks_line(log, err));
+			FRAG_TRY(frag_log_line_read(&log->lines, frag_log_stacks_line(log, err)));
 			continue;
 		}
 		if (!begun) {
@@ -153,7 +153,7 @@ static int read_lines(struct frag_log *log, struct frag_err *err)
 				continue;
 			columns_without_header(r);
 		}
-		FRAG_TRY(read_entry(r, err));
+		FRAG_TRY(frag_log_line_read(&log->lines, read_entry(r, err)));
 	}
 	return rc;
 }

@@ -90,7 +90,7 @@ static int read_lines(struct frag_log *log, struct frag_err *err)
 	if (rc > 0 && strcmp(log->lines.text, HEADER) != 0)
 		return frag_log_fail(err, "line", 1, "not '" HEADER "'");
 	while (rc > 0 && (rc = frag_log_next_line(&log->lines, LINE_MAX_BYTES, err)) > 0)
-		FRAG_TRY(read_entry((struct reader *)log, err));
+		FRAG_TRY(frag_log_line_read(&log->lines, read_entry((struct reader *)log, err)));
 	return rc;
 }
 

@@ -49,7 +49,7 @@ int frag_live_stacks_put_folded(const struct frag_live_stacks *s, const char *pa
 	FRAG_CHECK_ALLOC(bytes, "stacks", err);
 	for (uint32_t stack = 0; stack < s->sites->stacks_count; stack++) {
 		size_t n;
-		const uint32_t *frames = frag_stack_frames(t, stack, &n);
+		const uint32_t *frames = frag_sites_frames(s->sites, stack, &n);
 
 		if (!bytes[stack])
 			continue;
@@ -81,16 +81,17 @@ static json_t *frames_of(const struct frag_trace *t)
 }
 
 /* The numbers of a stack's frames, outermost first. */
-static json_t *sample_of(const struct frag_trace *t, uint32_t stack)
+static json_t *sample_of(const struct frag_sites *s, uint32_t stack)
 {
 	size_t n;
-	const uint32_t *frames = frag_stack_frames(t, stack, &n);
+	const uint32_t *frames = frag_sites_frames(s, stack, &n);
 	json_t *sample = json_array();
 
 	for (size_t i = n; i-- > 0;)
 		json_array_append_new(sample, json_integer(frames[i]));
 	if (!n)
-		json_array_append_new(sample, json_integer((json_int_t)t->stacks.frames_count));
+		json_array_append_new(sample,
+				      json_integer((json_int_t)s->trace->stacks.frames_count));
 	return sample;
 }
 
@@ -103,7 +104,7 @@ static json_t *document_of(const struct frag_live_stacks *s, const uint64_t *byt
 	for (uint32_t stack = 0; stack < s->sites->stacks_count; stack++) {
 		if (!bytes[stack])
 			continue;
-		json_array_append_new(samples, sample_of(t, stack));
+		json_array_append_new(samples, sample_of(s->sites, stack));
 		json_array_append_new(weights, json_integer((json_int_t)bytes[stack]));
 		total += bytes[stack];
 	}
@@ -207,16 +208,16 @@ static void add_function(struct message *m, struct message *inner, uint64_t id, 
 	frag_host_free(one.bytes);
 }
 
-static void add_sample(struct message *m, struct message *inner, const struct frag_trace *t,
+static void add_sample(struct message *m, struct message *inner, const struct frag_sites *s,
 		       uint32_t stack, uint64_t bytes)
 {
 	size_t n;
-	const uint32_t *frames = frag_stack_frames(t, stack, &n);
+	const uint32_t *frames = frag_sites_frames(s, stack, &n);
 
 	for (size_t i = 0; i < n; i++)
 		add_number(inner, 1, frames[i] + 1ull); /* innermost first */
 	if (!n)
-		add_number(inner, 1, t->stacks.frames_count + 1);
+		add_number(inner, 1, s->trace->stacks.frames_count + 1);
 	add_number(inner, 2, bytes);
 	add_message(m, 2, inner);
 }
@@ -252,7 +253,7 @@ int frag_live_stacks_put_pprof(const struct frag_live_stacks *s, const char *pat
 	add_message(&m, 1, &inner);
 	for (uint32_t stack = 0; bytes && stack < s->sites->stacks_count; stack++)
 		if (bytes[stack])
-			add_sample(&m, &inner, t, stack, bytes[stack]);
+			add_sample(&m, &inner, s->sites, stack, bytes[stack]);
 	add_frames(&m, &inner, t);
 	rc = bytes && !m.failed ? frag_outfile_put(path, (const char *)m.bytes, m.len, err)
 				: frag_fail_nomem(err, "profile");
