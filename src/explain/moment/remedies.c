@@ -363,7 +363,13 @@ static int find_leak(struct trial *t, struct frag_err *err)
 	c->about = "";
 	FRAG_TRY(frag_find_leak(c, &found, err));
 	if (!found.count)
+		FRAG_TRY(frag_find_growth(c, &found, err));
+	if (!found.count)
 		return 0;
+	if (found.list[0].kind == FRAG_FOUND_GROWTH) {
+		o->growth = frag_answer_take(t->x->texts, &found.list[0].words);
+		return 0;
+	}
 	t->leak = frag_finding_value(&found.list[0], "bytes_per_step");
 	o->leak_bytes_per_step = (uint64_t)(t->leak + 0.5);
 	o->leak_line = found.list[0].line;
