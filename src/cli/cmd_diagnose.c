@@ -80,7 +80,7 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_SET, "fail-on", FRAG_ARG_AT(struct options, fail_on), .words = fail_words,
 	  .value = "KIND,...",
 	  .help = "exit with 1 if one of these is found, for CI: oom-fragmentation, oom-needed, "
-		  "leak, spike, fragmentation, cache, released, imbalance" },
+		  "leak, growth, spike, fragmentation, cache, released, imbalance" },
 	{ 0 },
 };
 

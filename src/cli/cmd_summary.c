@@ -39,6 +39,7 @@ static const char *const next_commands[FRAG_FOUND_KINDS] = {
 	[FRAG_FOUND_OOM_FRAGMENTATION] = "explain",
 	[FRAG_FOUND_OOM_NEEDED] = "explain",
 	[FRAG_FOUND_LEAK] = "diagnose",
+	[FRAG_FOUND_GROWTH] = "diagnose",
 	[FRAG_FOUND_SPIKE] = "explain --at peak",
 	[FRAG_FOUND_FRAGMENTATION] = "tune",
 	[FRAG_FOUND_CACHE] = "tune",

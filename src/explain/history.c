@@ -193,6 +193,7 @@ int frag_history_make(const struct frag_events *ev, struct frag_history *h, stru
 	h->stride = ends.stride;
 	h->count = ends.count;
 	h->allocs = ends.allocs;
+	h->first_mark = ends.first_mark;
 	h->half = h->count / 2;
 	h->steps = frag_host_calloc(h->count + 2, sizeof(*h->steps));
 	for (size_t i = 0; h->steps && i < h->count; i++)

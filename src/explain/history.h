@@ -4,8 +4,8 @@
  * bytes are requests, each rounded up to 512 B.
  *
  * Words. step: from the end of one optimizer step to the end of the next (marks of the recording);
- * without marks, from one occurrence of an evenly repeated request to the next; failing that, a
- * window: one of 32 parts with equally many requests. kept: bytes live at the end of a step that
+ * without marks, from one occurrence of an evenly repeated request to the next, unless it repeats
+ * with the layers of a module or the parameters of an optimizer; failing that, a window: one of 32 parts with equally many requests. kept: bytes live at the end of a step that
  * were allocated before it began, so they outlived all of it. What accumulates is kept; what a
  * larger batch needs is not.
  *
@@ -28,10 +28,19 @@ struct frag_step_ends {
 	size_t count;
 	uint32_t stride;
 	uint64_t allocs, last_alloc;
+	uint64_t
+		first_mark; /* event that ends the first marked step; UINT64_MAX = none is marked */
 };
 /* list is the caller's. Errors: FRAG_ENOMEM, those of the events. */
 int frag_step_ends_find(const struct frag_events *ev, struct frag_step_ends *out,
 			struct frag_err *err);
+/*
+ * The passes of a loop within events [from, to) that goes on to their end: its request comes back
+ * evenly, at least four times. out->from: FRAG_STEPS_PERIOD; FRAG_STEPS_WINDOWS: a loop over layers;
+ * FRAG_STEPS_NONE. *outside: how often its request comes elsewhere. Errors: FRAG_ENOMEM.
+ */
+int frag_passes_find(const struct frag_events *ev, uint64_t from, uint64_t to,
+		     struct frag_step_ends *out, uint64_t *outside, struct frag_err *err);
 
 #define FRAG_REFUSALS_KEPT 256u
 
@@ -63,6 +72,7 @@ struct frag_history {
 	size_t count; /* complete ones; steps[count] is what follows, if `more` */
 	bool more;
 	uint64_t events, allocs, trims_count, refusals_count, duration_us;
+	uint64_t first_mark; /* as in frag_step_ends */
 	uint64_t peak_live, peak_event;
 	uint64_t most_blocks; /* live at once */
 	struct frag_refusal refusals[FRAG_REFUSALS_KEPT];

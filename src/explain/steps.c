@@ -2,17 +2,20 @@
 /*
  * Ends of steps: the marks of optimizer steps, if there are enough. Otherwise a token (the stack of
  * a request, or its size without stacks) that repeats at even distances; of several the rarest,
- * because it belongs to the outermost loop. Otherwise equal windows.
+ * because it belongs to the outermost loop, unless that is one over layers. Otherwise equal windows.
  */
 #include "history.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "lib/addr_map.h"
+#include "recording/sites.h"
 
 #define TOKENS_MAX 32768u /* different ones that are followed */
 #define MARKS_MIN 4u
 #define COMES_BACK 10u	/* times, at least */
+#define PASSES_MIN 4u	/* in a phase */
 #define UNEVEN_MAX 0.35 /* standard deviation of the distances over their mean */
 #define SPAN_MIN 0.7	/* part of the requests from the first to the last */
 #define WINDOWS 32u
@@ -28,7 +31,8 @@ struct survey {
 	struct frag_addr_map numbers; /* of tokens, by key */
 	size_t tokens_count;
 	const struct frag_trace_dev *dev;
-	uint64_t allocs, step_marks, last_alloc;
+	uint64_t from, to; /* events to look at */
+	uint64_t allocs, step_marks, first_mark, last_alloc;
 	bool stacks;
 	uint64_t key, window, seen; /* of the second pass, which writes down ends */
 };
@@ -82,7 +86,7 @@ static bool ends_step(const struct frag_event *e)
 
 static void look(struct survey *s)
 {
-	for (size_t i = 0; i < s->dev->events_count; i++) {
+	for (uint64_t i = s->from; i < s->to; i++) {
 		const struct frag_event *e = &s->dev->events[i];
 
 		if (e->kind == FRAG_EV_ALLOC) {
@@ -91,29 +95,73 @@ static void look(struct survey *s)
 			s->last_alloc = i;
 			s->allocs++;
 		}
-		s->step_marks += ends_step(e);
+		if (ends_step(e) && !s->step_marks++)
+			s->first_mark = i;
 	}
 }
 
-/* The rarest token that comes back evenly over most of the requests. */
-static const struct token *even_token(const struct survey *s)
+/* The rarest token that comes back evenly over most of the requests; phase: up to the last one. */
+static const struct token *even_token(const struct survey *s, bool phase)
 {
 	const struct token *best = NULL;
 
 	for (size_t i = 0; i < s->tokens_count; i++) {
 		const struct token *t = &s->tokens[i];
 
-		if (t->count < COMES_BACK || t->mean < 2 || (s->stacks && !t->key))
+		if (t->count < (phase ? PASSES_MIN : COMES_BACK) || t->mean < 2 ||
+		    (s->stacks && !t->key))
 			continue;
 		if (sqrt(t->m2 / (double)(t->count - 1)) > UNEVEN_MAX * t->mean)
 			continue;
-		if ((double)(t->last - t->first) < SPAN_MIN * (double)s->allocs)
+		if (phase ? (double)(s->allocs - t->last) > 2 * t->mean
+			  : (double)(t->last - t->first) < SPAN_MIN * (double)s->allocs)
 			continue;
 		if (!best || t->count < best->count ||
 		    (t->count == best->count && t->first < best->first))
 			best = t;
 	}
 	return best;
+}
+
+/* Code that runs once for each layer or parameter: a module, an optimizer, loading. */
+static bool is_layers(const struct frag_trace *t, uint32_t frame)
+{
+	const struct frag_frame *f = &t->stacks.frames[frame];
+	const char *file = frag_trace_string(t, f->file), *name = frag_trace_string(t, f->name);
+
+	return !strcmp(name, "forward") || !strcmp(name, "__init__") ||
+	       !strcmp(name, "from_pretrained") || strstr(file, "torch/optim/") ||
+	       (strstr(file, "torch/nn/modules/") && !strstr(name, "_call_impl"));
+}
+
+/* Do all requests of a period come through the same line of such code? */
+static bool repeats_in_layers(const struct survey *s, const struct frag_trace *t,
+			      const struct frag_step_ends *ends)
+{
+	size_t at = ends->count / 2, common = SIZE_MAX, n, first_n = 0;
+	const uint32_t *frames, *first = NULL;
+
+	for (uint64_t i = ends->list[at - 1]; i < ends->list[at]; i++) {
+		size_t same = 0;
+
+		frames = s->dev->events[i].kind == FRAG_EV_ALLOC
+				 ? frag_stack_frames(t, s->dev->events[i].stack, &n)
+				 : NULL;
+		if (!frames)
+			continue;
+		if (!first) {
+			first = frames;
+			first_n = n;
+		}
+		while (same < n && same < first_n &&
+		       frames[n - 1 - same] == first[first_n - 1 - same])
+			same++;
+		common = FRAG_MIN(common, same);
+	}
+	for (size_t k = 0; first && k < common; k++)
+		if (is_layers(t, first[first_n - 1 - k]))
+			return true;
+	return false;
 }
 
 static void note_end(struct survey *s, struct frag_step_ends *ends, uint64_t event)
@@ -129,7 +177,7 @@ static void find_ends(struct survey *s, struct frag_step_ends *ends)
 {
 	uint64_t allocs = 0;
 
-	for (size_t i = 0; i < s->dev->events_count; i++) {
+	for (uint64_t i = s->from; i < s->to; i++) {
 		const struct frag_event *e = &s->dev->events[i];
 		bool alloc = e->kind == FRAG_EV_ALLOC;
 
@@ -149,36 +197,73 @@ static void find_ends(struct survey *s, struct frag_step_ends *ends)
 		ends->list[ends->count++] = ends->last_alloc + 1;
 }
 
+static int survey(struct survey *s, const struct frag_events *ev, struct frag_step_ends *out,
+		  struct frag_err *err)
+{
+	s->dev = frag_events_dev(ev);
+	s->stacks = ev->trace->stacks.count > 1;
+	s->to = FRAG_MIN(s->to, (uint64_t)s->dev->events_count);
+	*out = (struct frag_step_ends){ .stride = 1 };
+	FRAG_TRY_CALLOC(s->tokens, TOKENS_MAX, "steps", err);
+	look(s);
+	FRAG_TRY_CALLOC(out->list, FRAG_STEPS_MAX + 1, "steps", err);
+	out->allocs = s->allocs;
+	out->last_alloc = s->last_alloc;
+	return 0;
+}
+
+static void find(struct survey *s, struct frag_step_ends *out, enum frag_steps_from from,
+		 uint64_t many)
+{
+	out->from = from;
+	out->count = s->seen = 0;
+	out->stride = (uint32_t)((many + FRAG_STEPS_MAX - 1) / FRAG_STEPS_MAX);
+	find_ends(s, out);
+}
+
+/* False: none, or that of layers. */
+static bool find_period(struct survey *s, const struct frag_events *ev, bool phase,
+			struct frag_step_ends *out)
+{
+	const struct token *even = even_token(s, phase);
+
+	if (!even)
+		return false;
+	s->key = even->key;
+	find(s, out, FRAG_STEPS_PERIOD, even->count);
+	return !s->stacks || out->count < 2 || !repeats_in_layers(s, ev->trace, out);
+}
+
 int frag_step_ends_find(const struct frag_events *ev, struct frag_step_ends *out,
 			struct frag_err *err)
 {
-	FRAG_AUTO(close_survey)
-	struct survey s = { .dev = frag_events_dev(ev), .stacks = ev->trace->stacks.count > 1 };
-	const struct token *even;
-	uint64_t many;
+	FRAG_AUTO(close_survey) struct survey s = { .to = UINT64_MAX };
 
-	*out = (struct frag_step_ends){ .stride = 1 };
-	FRAG_TRY_CALLOC(s.tokens, TOKENS_MAX, "steps", err);
-	look(&s);
-	out->allocs = s.allocs;
-	out->last_alloc = s.last_alloc;
-	even = even_token(&s);
+	FRAG_TRY(survey(&s, ev, out, err));
+	out->first_mark = s.step_marks ? s.first_mark : UINT64_MAX;
 	if (s.step_marks >= MARKS_MIN) {
-		out->from = FRAG_STEPS_MARKS;
-		many = s.step_marks;
-	} else if (even) {
-		out->from = FRAG_STEPS_PERIOD;
-		s.key = even->key;
-		many = even->count;
-	} else if (s.allocs >= WINDOWS * WINDOW_ALLOCS) {
-		out->from = FRAG_STEPS_WINDOWS;
+		find(&s, out, FRAG_STEPS_MARKS, s.step_marks);
+	} else if (!find_period(&s, ev, false, out)) {
+		out->from = FRAG_STEPS_NONE;
+		out->count = 0;
 		s.window = s.allocs / WINDOWS;
-		many = WINDOWS;
-	} else {
-		return 0;
+		if (s.allocs >= WINDOWS * WINDOW_ALLOCS)
+			find(&s, out, FRAG_STEPS_WINDOWS, WINDOWS);
 	}
-	out->stride = (uint32_t)((many + FRAG_STEPS_MAX - 1) / FRAG_STEPS_MAX);
-	FRAG_TRY_CALLOC(out->list, FRAG_STEPS_MAX + 1, "steps", err);
-	find_ends(&s, out);
+	return 0;
+}
+
+int frag_passes_find(const struct frag_events *ev, uint64_t from, uint64_t to,
+		     struct frag_step_ends *out, uint64_t *outside, struct frag_err *err)
+{
+	FRAG_AUTO(close_survey) struct survey s = { .from = from, .to = to };
+
+	*outside = 0;
+	FRAG_TRY(survey(&s, ev, out, err));
+	if (!find_period(&s, ev, true, out) && out->from == FRAG_STEPS_PERIOD)
+		out->from = FRAG_STEPS_WINDOWS;
+	for (size_t i = 0; out->from && i < s.dev->events_count; i++)
+		*outside += (i < from || i >= to) && s.dev->events[i].kind == FRAG_EV_ALLOC &&
+			    key_of(&s, &s.dev->events[i]) == s.key;
 	return 0;
 }

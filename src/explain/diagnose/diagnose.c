@@ -15,7 +15,7 @@ static const char *const from_words[] = {
 	[FRAG_STEPS_NONE] = "no steps: too few requests to tell",
 	[FRAG_STEPS_MARKS] = "marked in the recording",
 	[FRAG_STEPS_PERIOD] = "found from a request that repeats evenly",
-	[FRAG_STEPS_WINDOWS] = "equal parts: no steps are marked and no request repeats evenly",
+	[FRAG_STEPS_WINDOWS] = "no steps: few are marked and no request repeats evenly",
 };
 
 /* To an event, noting the most that is reserved on the way: in this step. */
@@ -98,7 +98,7 @@ static void note_steps(const struct frag_checkup *c, struct frag_findings *out)
 {
 	const struct frag_history *h = &c->in.history;
 
-	if (h->from == FRAG_STEPS_NONE)
+	if (h->from == FRAG_STEPS_NONE || h->from == FRAG_STEPS_WINDOWS)
 		frag_findings_note(out, "%s: %s", c->about, from_words[h->from]);
 	else
 		frag_findings_note(out, "%s: %zu steps, %s%s", c->about, h->count * h->stride,
@@ -111,8 +111,9 @@ static void note_steps(const struct frag_checkup *c, struct frag_findings *out)
 				   c->about, FRAG_BYTES(c->in.limit_bytes));
 }
 
-static void note_steady(const struct frag_checkup *c, struct frag_findings *out)
+static int note_steady(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)
 {
+	const struct frag_history *h = &c->in.history;
 	uint64_t live = c->peak_active_bytes, reserved = c->peak_reserved_bytes;
 	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_STEADY, c->about);
 
@@ -120,19 +121,28 @@ static void note_steady(const struct frag_checkup *c, struct frag_findings *out)
 			 FRAG_BYTES(reserved));
 	frag_finding_number(f, "peak_active_bytes", (double)live);
 	frag_finding_number(f, "peak_reserved_bytes", (double)reserved);
+	if (!frag_sites_known(&c->in.sites) || h->from == FRAG_STEPS_MARKS ||
+	    h->from == FRAG_STEPS_PERIOD)
+		return 0;
+	return frag_finding_holders(c, h->peak_event, f, err);
 }
 
 static int apply_rules(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)
 {
 	size_t before = out->count;
+	bool grows;
 
-	FRAG_TRY(frag_find_oom(c, out, err));
 	FRAG_TRY(frag_find_leak(c, out, err));
-	FRAG_TRY(frag_find_spike(c, out, err));
+	if (out->count == before)
+		FRAG_TRY(frag_find_growth(c, out, err));
+	grows = out->count > before;
+	FRAG_TRY(frag_find_oom(c, out, err));
+	if (!grows || out->list[before].kind == FRAG_FOUND_LEAK)
+		FRAG_TRY(frag_find_spike(c, out, err));
 	FRAG_TRY(frag_find_fragmentation(c, out, err));
 	frag_find_cache(c, out);
 	if (out->count == before)
-		note_steady(c, out);
+		return note_steady(c, out, err);
 	return 0;
 }
 

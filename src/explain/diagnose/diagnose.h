@@ -22,6 +22,7 @@
 	X(OOM_FRAGMENTATION, "oom: fragmentation", "oom-fragmentation") \
 	X(OOM_NEEDED, "oom: the program needs it", "oom-needed") \
 	X(LEAK, "leak", "leak") \
+	X(GROWTH, "growth inside a phase", "growth") \
 	X(SPIKE, "spike", "spike") \
 	X(FRAGMENTATION, "fragmentation", "fragmentation") \
 	X(CACHE, "cache too eager", "cache") \
@@ -187,14 +188,13 @@ int frag_trend_of(const double *y, size_t n, struct frag_trend *out, struct frag
 
 /*
  * Is this series of bytes kept a leak? It climbs as a whole and still in its second half, at no
- * less than a third of the pace of the first (a cache that fills up fades). strict: its points are
- * not ends of steps, so it must climb nearly all the time.
+ * less than a third of the pace of the first (a cache that fills up fades).
  */
 struct frag_climb {
 	double per_step, first_half, second_half, z, p, tau, grown;
 };
-int frag_climbs(const double *kept, size_t n, bool strict, double least_bytes,
-		struct frag_climb *out, bool *climbs, struct frag_err *err);
+int frag_climbs(const double *kept, size_t n, double least_bytes, struct frag_climb *out,
+		bool *climbs, struct frag_err *err);
 
 /* The rules, one file each. Each adds what it finds. */
 int frag_find_oom(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err);
@@ -203,6 +203,20 @@ int frag_find_spike(struct frag_checkup *c, struct frag_findings *out, struct fr
 int frag_find_fragmentation(struct frag_checkup *c, struct frag_findings *out,
 			    struct frag_err *err);
 void frag_find_cache(const struct frag_checkup *c, struct frag_findings *out);
+
+/* Memory that climbs from pass to pass within one step, or in a program without steps. */
+int frag_find_growth(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err);
+#define FRAG_GRAPHS_REMEDY \
+	"no backward pass releases it: run it under torch.no_grad() or torch.inference_mode(), " \
+	".detach() what is remembered, and move collected outputs to the host (.cpu()); cufrag " \
+	"advise --changes no_grad,kept_tensors,kept_graphs tries it"
+/* Blames a frame (UINT32_MAX: none) for a share of what grew. */
+void frag_finding_lines(const struct frag_checkup *c, struct frag_finding *f, uint32_t frame,
+			double share);
+
+/* Who holds most after an event: the largest call site by live bytes. Errors: FRAG_ENOMEM. */
+int frag_finding_holders(struct frag_checkup *c, uint64_t event, struct frag_finding *f,
+			 struct frag_err *err);
 
 /* Was a refusal fragmentation? find_oom.c has the rule. */
 bool frag_oom_is_fragmentation(const struct frag_refused_at *then);

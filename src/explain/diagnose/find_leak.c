@@ -2,12 +2,14 @@
 /*
  * Leak: the bytes kept at the ends of steps grow, and still grow in the second half. What only a
  * larger batch needs is not kept; a cache that fills up stops growing. The line to blame is the one
- * whose bytes stay (frag_blame); the slope is the Theil-Sen estimate.
+ * whose bytes stay (frag_blame); the slope is the Theil-Sen estimate. Without steps there is no
+ * leak; passes without marks that keep most of what they request keep a graph (find_growth.c).
  */
 #include "diagnose.h"
 
 #include <frag/opt.h>
 
+#include "recording/estimate.h"
 #include "recording/recording.h"
 
 #define SLACK 0.05 /* of blame: what a caller leaks beside the line is less */
@@ -19,8 +21,9 @@
 #define PACE_SURE 0.7  /* below it, what came through the line must have stayed */
 #define PACE_BLIND 0.5 /* below it, where there are no lines to ask */
 #define STAYED_MIN 0.5
-#define TAU_STRICT 0.85 /* where the points are not ends of steps */
-#define FLOOR_MIN 0.3	/* of the growth, that the feet of the series must rise */
+#define LINE_MOST 0.5  /* of the growth, of a line that is blamed for what of its flow stays */
+#define GRAPH_PART 0.3 /* of what passes request: kept by graphs */
+#define FLOOR_MIN 0.3  /* of the growth, that the feet of the series must rise */
 #define GROWN_PART 0.005
 
 /* The least of the last third less the least of the first: saw teeth rise, their feet do not. */
@@ -35,8 +38,8 @@ static double floor_rise(const double *y, size_t n)
 	return last - first;
 }
 
-int frag_climbs(const double *kept, size_t n, bool strict, double least_bytes,
-		struct frag_climb *out, bool *climbs, struct frag_err *err)
+int frag_climbs(const double *kept, size_t n, double least_bytes, struct frag_climb *out,
+		bool *climbs, struct frag_err *err)
 {
 	struct frag_trend all, first, second;
 
@@ -53,11 +56,10 @@ int frag_climbs(const double *kept, size_t n, bool strict, double least_bytes,
 				    .z = all.z,
 				    .p = all.p,
 				    .tau = all.tau,
-				    .grown = all.slope * (double)(n - 1) };
+				    .grown = all.slope * (double)n };
 	*climbs = all.p < P_MAX && second.z > (n < 16 ? 1.6 : Z_HALF_MIN) && all.slope > 0 &&
 		  second.slope >= PACE_MIN * first.slope && second.slope > 0 &&
-		  out->grown >= least_bytes && floor_rise(kept, n) >= FLOOR_MIN * out->grown &&
-		  (!strict || all.tau >= TAU_STRICT);
+		  out->grown >= least_bytes && floor_rise(kept, n) >= FLOOR_MIN * out->grown;
 	return 0;
 }
 
@@ -96,8 +98,28 @@ static bool fades(const struct frag_checkup *c, const struct frag_climb *climb,
 	return stayed(c, frame) < STAYED_MIN;
 }
 
-static void tell_lines(const struct frag_checkup *c, struct frag_finding *f, double share)
+/* The line whose bytes stay; if most of the growth is of others, the line with most of it. */
+static uint32_t blame(const struct frag_checkup *c, double *share, struct frag_err *err)
 {
+	const double *grew = c->in.history.grew;
+	uint32_t frame = frag_blame(&c->in.sites, grew, c->in.history.flow, SLACK, share, err),
+		 most;
+	double part;
+
+	if (frame == UINT32_MAX || *share >= LINE_MOST)
+		return frame;
+	most = frag_blame(&c->in.sites, grew, grew, SLACK, &part, err);
+	if (part <= *share)
+		return frame;
+	*share = part;
+	return most;
+}
+
+void frag_finding_lines(const struct frag_checkup *c, struct frag_finding *f, uint32_t frame,
+			double share)
+{
+	if (frame != UINT32_MAX && share >= 0.3)
+		frag_finding_line(f, frag_frame_name(c->in.events.trace, frame));
 	if (f->line)
 		frag_finding_say(f, "; %.0f %% of it is requested at %s", 100 * share, f->line);
 	else if (frag_sites_known(&c->in.sites))
@@ -106,55 +128,119 @@ static void tell_lines(const struct frag_checkup *c, struct frag_finding *f, dou
 	else
 		frag_finding_say(f, "; record with stacks to see the lines (%s)",
 				 frag_stacks_hint(c->in.events.trace));
+	frag_finding_number(f, "line_share_ratio", share);
 }
 
-/* When is the card full, if the slope goes on? */
-static void tell_end(const struct frag_checkup *c, struct frag_finding *f, double slope)
+/* The card of the recording; one that was asked for comes first. */
+static const char *card_of(const struct frag_checkup *c, struct frag_answer *texts,
+			   struct frag_sim_config *card)
 {
-	const struct frag_sim_config *card = &c->in.target.card;
+	const struct frag_recorded_card *own = &frag_events_dev(&c->in.events)->card;
+	const struct frag_trace *trace = c->in.events.trace;
+
+	*card = c->in.target.card;
+	if (!c->in.target.card_given && frag_estimate_card(trace, card)) {
+		const struct frag_estimate *e = frag_estimate_read(texts, trace);
+
+		card->name = e && e->card ? e->card : "the card";
+	} else if (!c->in.target.card_given && own->total_bytes) {
+		card->name = *own->name ? own->name : "the card";
+		card->total_bytes = own->total_bytes;
+		card->context_bytes = own->context_bytes;
+	} else if (!c->in.target.card_given) {
+		return frag_answer_print(texts, "a card like %s (--gpu names yours)", card->name);
+	}
+	return frag_answer_print(texts, "%s of %s", card->name, FRAG_BYTES(card->total_bytes));
+}
+
+/* When is the card full, if it goes on? Where segments pile up, they fill it. */
+static int tell_end(const struct frag_checkup *c, struct frag_finding *f, double slope,
+		    struct frag_err *err)
+{
 	uint64_t peak = c->peak_reserved_bytes, room = c->in.limit_bytes;
+	size_t half = c->in.history.count / 2, n = c->in.history.count - half;
+	FRAG_AUTO_FREE double *y = NULL;
+	struct frag_trend reserved;
+	struct frag_sim_config card;
+	const char *name;
 	double steps;
 
-	if (c->in.limit_guessed)
-		return;
+	if (c->in.limit_guessed || !c->reserved)
+		return 0;
+	FRAG_TRY_CALLOC(y, n, "diagnosis", err);
+	for (size_t i = 0; i < n; i++)
+		y[i] = (double)c->reserved[half + i];
+	FRAG_TRY(frag_trend_of(y, n, &reserved, err));
+	slope = reserved.z > Z_HALF_MIN ? FRAG_MAX(slope, reserved.slope / c->in.history.stride)
+					: slope;
+	name = room == UINT64_MAX
+		       ? card_of(c, f->texts, &card)
+		       : frag_answer_print(f->texts, "the limit of %s", FRAG_BYTES(room));
 	if (room == UINT64_MAX)
-		room = card->total_bytes - card->context_bytes;
+		room = card.total_bytes - card.context_bytes;
 	if (room <= peak || slope <= 0)
-		return;
+		return 0;
 	steps = (double)(room - peak) / slope;
 	frag_finding_number(f, "steps_until_full", steps);
 	if (steps < 1e9)
-		frag_finding_say(f, "; at this rate %s is full after %.0f more steps",
-				 c->in.limit_bytes == UINT64_MAX ? "the card" : "the limit", steps);
+		frag_finding_say(
+			f, "; with %s more reserved per step %s is full after %.0f more steps",
+			FRAG_BYTES((uint64_t)(slope + 0.5)), name, steps);
+	return 0;
 }
 
-static int tell(struct frag_checkup *c, const struct frag_climb *climb, struct frag_findings *out,
-		struct frag_err *err)
+static int tell(struct frag_checkup *c, const struct frag_climb *climb, bool graphs,
+		struct frag_findings *out, struct frag_err *err)
 {
 	const struct frag_history *h = &c->in.history;
-	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_LEAK, c->about);
-	double slope = climb->per_step / h->stride, share;
-	uint32_t frame;
+	struct frag_finding *f =
+		frag_findings_add(out, graphs ? FRAG_FOUND_GROWTH : FRAG_FOUND_LEAK, c->about);
+	double slope = climb->per_step / h->stride, steps = (double)(h->count * h->stride), share;
+	uint32_t frame = blame(c, &share, err);
 
-	frame = frag_blame(&c->in.sites, h->grew, h->flow, SLACK, &share, err);
-	if (frame != UINT32_MAX && share >= 0.3)
-		frag_finding_line(f, frag_frame_name(c->in.events.trace, frame));
 	frag_finding_say(f,
-			 "memory that outlives its step grows by %s per step, %s over %zu steps "
+			 "memory that outlives its %s grows by %s per %s, %s over %.0f %s "
 			 "(Mann-Kendall z = %.1f, Theil-Sen slope)",
-			 FRAG_BYTES((uint64_t)(slope + 0.5)),
-			 FRAG_BYTES((uint64_t)(climb->grown + 0.5)), h->count * h->stride,
-			 climb->z);
-	tell_lines(c, f, share);
-	tell_end(c, f, slope);
+			 graphs ? "pass" : "step", FRAG_BYTES((uint64_t)(slope + 0.5)),
+			 graphs ? "pass" : "step", FRAG_BYTES((uint64_t)(slope * steps + 0.5)),
+			 steps, graphs ? "passes" : "steps", climb->z);
+	frag_finding_lines(c, f, frame, share);
+	if (graphs)
+		frag_finding_say(f, "; %s", FRAG_GRAPHS_REMEDY);
+	FRAG_TRY(tell_end(c, f, slope, err));
 	frag_finding_number(f, "bytes_per_step", slope);
-	frag_finding_number(f, "grown_bytes", climb->grown);
-	frag_finding_number(f, "steps_count", (double)(h->count * h->stride));
+	frag_finding_number(f, "grown_bytes", slope * steps);
+	frag_finding_number(f, "steps_count", steps);
 	frag_finding_number(f, "mann_kendall_z", climb->z);
 	frag_finding_number(f, "mann_kendall_p", climb->p);
 	frag_finding_number(f, "second_half_bytes_per_step", climb->second_half / h->stride);
-	frag_finding_number(f, "line_share_ratio", share);
 	return 0;
+}
+
+/* Of what was requested in the second half of the steps, how much stayed. */
+static double kept_part(const struct frag_history *h)
+{
+	double grew = 0, flow = 0;
+
+	for (size_t i = 0; i < h->stacks_count; i++) {
+		grew += h->grew[i];
+		flow += h->flow[i];
+	}
+	return flow > 0 ? grew / flow : 0;
+}
+
+/* Without stacks: each layer has a parameter, so more passes than blocks before are not layers. */
+static bool outnumber_layers(const struct frag_checkup *c)
+{
+	const struct frag_trace_dev *td = frag_events_dev(&c->in.events);
+	const struct frag_history *h = &c->in.history;
+	size_t blocks = 0;
+
+	for (uint64_t i = 0; i < h->steps[0].end; i++)
+		blocks += td->events[i].kind == FRAG_EV_ALLOC		? 1
+			  : td->events[i].kind < FRAG_EV_TRIM && blocks ? (size_t)-1
+									: 0;
+	return blocks < h->count * h->stride;
 }
 
 int frag_find_leak(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)
@@ -163,17 +249,19 @@ int frag_find_leak(struct frag_checkup *c, struct frag_findings *out, struct fra
 	size_t skip = 1 + h->count / WARM_UP, n = 0;
 	FRAG_AUTO_FREE double *kept = NULL;
 	struct frag_climb climb;
-	double least;
-	bool climbs;
+	double least, part = kept_part(h);
+	bool climbs, marks = h->from == FRAG_STEPS_MARKS;
 
-	if (h->count < STEPS_MIN)
+	if (h->count < STEPS_MIN || (!marks && h->from != FRAG_STEPS_PERIOD))
 		return 0;
 	FRAG_TRY_CALLOC(kept, h->count, "diagnosis", err);
 	for (size_t i = FRAG_MIN(skip, h->count / 2); i < h->count; i++)
 		kept[n++] = (double)h->steps[i].kept_end;
 	least = FRAG_MAX(GROWN_PART * (double)h->peak_live, (double)FRAG_MIB);
-	FRAG_TRY(frag_climbs(kept, n, h->from == FRAG_STEPS_WINDOWS, least, &climb, &climbs, err));
+	FRAG_TRY(frag_climbs(kept, n, least, &climb, &climbs, err));
 	if (!climbs || fades(c, &climb, err))
 		return 0;
-	return tell(c, &climb, out, err);
+	if (!marks && !frag_sites_known(&c->in.sites) && !outnumber_layers(c))
+		return 0;
+	return tell(c, &climb, !marks && part >= GRAPH_PART, out, err);
 }

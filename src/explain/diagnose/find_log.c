@@ -97,8 +97,7 @@ static int judge(const struct frag_memlog_series *s, struct frag_findings *out, 
 		;
 	parts = floors(s->list + half, to - half, work);
 	if (to - half >= SAMPLES_MIN)
-		FRAG_TRY(frag_climbs(work, parts, false, CLIMB_PART * s->most, &climb, &climbs,
-				     err));
+		FRAG_TRY(frag_climbs(work, parts, CLIMB_PART * s->most, &climb, &climbs, err));
 	if (climbs)
 		tell_leak(s, half, to, parts, &climb, out);
 	else

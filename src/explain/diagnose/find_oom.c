@@ -7,6 +7,8 @@
  */
 #include "diagnose.h"
 
+#include <string.h>
+
 #include <frag/opt.h>
 
 #define SPARE_PART 0.01
@@ -26,9 +28,8 @@ struct tally {
 	size_t count, worst; /* worst: number of the refusal that the finding describes */
 };
 
-/* Who holds most then: call sites by live bytes. */
-static int tell_holders(struct frag_checkup *c, const struct frag_refusal *r,
-			struct frag_finding *f, struct frag_err *err)
+int frag_finding_holders(struct frag_checkup *c, uint64_t event, struct frag_finding *f,
+			 struct frag_err *err)
 {
 	size_t n = c->in.history.stacks_count, best = 0;
 	FRAG_AUTO_FREE double *live = NULL;
@@ -36,7 +37,7 @@ static int tell_holders(struct frag_checkup *c, const struct frag_refusal *r,
 
 	FRAG_TRY_CALLOC(live, n + c->in.sites.count, "diagnosis", err);
 	site = live + n;
-	FRAG_TRY(frag_history_live_at(&c->in.events, r->event, n, live, err));
+	FRAG_TRY(frag_history_live_at(&c->in.events, event, n, live, err));
 	for (size_t i = 0; i < n; i++) {
 		site[frag_site_of(&c->in.sites, (uint32_t)i)] += live[i];
 		total += live[i];
@@ -51,6 +52,26 @@ static int tell_holders(struct frag_checkup *c, const struct frag_refusal *r,
 	frag_finding_number(f, "held_bytes", site[best]);
 	frag_finding_number(f, "held_ratio", site[best] / total);
 	return 0;
+}
+
+/* What grew until then, or that it came no further than its first step. */
+static void tell_when(const struct frag_checkup *c, const struct frag_refusal *r,
+		      const struct frag_findings *out, struct frag_finding *f)
+{
+	const struct frag_history *h = &c->in.history;
+
+	for (size_t i = 0; i + 1 < out->count; i++)
+		if ((out->list[i].kind == FRAG_FOUND_LEAK ||
+		     out->list[i].kind == FRAG_FOUND_GROWTH) &&
+		    !strcmp(out->list[i].about, c->about)) {
+			frag_finding_say(f, "; what grows until then is the reason (%s)",
+					 out->list[i].verdict);
+			return;
+		}
+	if (h->first_mark != UINT64_MAX && r->event < h->first_mark)
+		frag_finding_say(f, "; it ran out in its first step");
+	else if (h->first_mark == UINT64_MAX && h->from != FRAG_STEPS_PERIOD)
+		frag_finding_say(f, "; it ran out before a step was complete, or none is marked");
 }
 
 static int tell(struct frag_checkup *c, const struct tally *t, enum frag_finding_kind kind,
@@ -75,7 +96,8 @@ static int tell(struct frag_checkup *c, const struct tally *t, enum frag_finding
 	if (kind == FRAG_FOUND_OOM_FRAGMENTATION && reserved > live)
 		frag_finding_say(f, ", but %s is free in segments that live blocks pin",
 				 FRAG_BYTES(reserved - live));
-	FRAG_TRY(tell_holders(c, r, f, err));
+	tell_when(c, r, out, f);
+	FRAG_TRY(frag_finding_holders(c, r->event, f, err));
 	if (t->count > 1)
 		frag_finding_say(f, "; %zu requests were refused for this reason", t->count);
 	frag_finding_number(f, "event", (double)r->event);

@@ -9,6 +9,8 @@
 #include "lib/grow.h"
 
 #define CHARTS_MAX 8u /* on a page */
+#define FAR_LARGER 4
+#define LOST_MOST 0.5 /* of what is reserved: less does not come before what grows */
 
 static const char *const kinds[] = {
 #define FRAG_X_(name, text, word) text,
@@ -119,23 +121,35 @@ double frag_finding_value(const struct frag_finding *f, const char *name)
 	return 0;
 }
 
-/* The same few blocks both accumulate and hold the segments: what they cost decides the word. */
-static bool leak_is_cause(const struct frag_finding *leak, const struct frag_finding *frag)
+/* Bytes that it costs, 0 = it is not about a loss. */
+static double loss_of(const struct frag_finding *f)
 {
-	double lost = frag_finding_value(frag, "peak_reserved_bytes") -
-		      frag_finding_value(frag, "peak_active_bytes");
-
-	return leak->kind == FRAG_FOUND_LEAK && frag->kind == FRAG_FOUND_FRAGMENTATION &&
-	       leak->line && frag->line && !strcmp(leak->line, frag->line) &&
-	       !strcmp(leak->about, frag->about) &&
-	       frag_finding_value(leak, "grown_bytes") < 0.25 * lost;
+	switch (f->kind) {
+	case FRAG_FOUND_LEAK:
+	case FRAG_FOUND_GROWTH:
+		return frag_finding_value(f, "grown_bytes");
+	case FRAG_FOUND_SPIKE:
+		return frag_finding_value(f, "peak_live_bytes") -
+		       frag_finding_value(f, "other_peak_live_bytes");
+	case FRAG_FOUND_FRAGMENTATION:
+		if (frag_finding_value(f, "lost_ratio") < LOST_MOST)
+			return 0;
+		return frag_finding_value(f, "peak_reserved_bytes") -
+		       frag_finding_value(f, "peak_active_bytes");
+	default:
+		return 0;
+	}
 }
 
+/* A far larger loss of a device leads; all else goes by its kind. */
 static bool comes_before(const struct frag_finding *a, const struct frag_finding *b)
 {
-	if (leak_is_cause(b, a))
-		return true;
-	return !leak_is_cause(a, b) && a->kind < b->kind;
+	double x = loss_of(a), y = loss_of(b);
+
+	if (x > 0 && y > 0 && !strcmp(a->about, b->about) &&
+	    (x > FAR_LARGER * y || y > FAR_LARGER * x))
+		return x > y;
+	return a->kind < b->kind;
 }
 
 /* Few of them: a stable sort by insertion. */

@@ -112,6 +112,7 @@ FRAG_ROW_STRUCT(frag_remedy, FRAG_REMEDY_ROW);
 struct frag_refused_request {
 	FRAG_ROW_MEMBERS(FRAG_REFUSAL_ROW)
 	bool fragmentation; /* else the program needs more */
+	const char *growth; /* inside a phase, that diagnose finds; NULL: none */
 	struct frag_remedy list[FRAG_REMEDIES_MAX];
 };
 

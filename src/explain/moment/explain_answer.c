@@ -135,6 +135,9 @@ static const char *why_refused(const struct frag_explained *x)
 			a, "%s. Memory that outlives its step grows by %s per step%s%s: end that",
 			what, FRAG_BYTES(r->leak_bytes_per_step),
 			r->leak_line ? ", requested at " : "", r->leak_line ? r->leak_line : "");
+	if (r->growth)
+		return frag_answer_print(a, "%s. The reason is growth inside a phase: %s", what,
+					 r->growth);
 	if (r->fragmentation)
 		return frag_answer_print(a,
 					 "%s. Live memory and the request fit, but %s is free in "
@@ -240,7 +243,7 @@ static void say_why(const struct frag_explained *x, struct frag_answer *a)
 	const struct frag_refused_request *r = x->m.oom;
 
 	frag_answer_conclude(a, "%s", x->m.text);
-	if (r)
+	if (r && !r->growth)
 		say_remedy(r, a);
 	if (!frag_sites_known(&x->in.sites))
 		frag_answer_remark(a,

@@ -403,10 +403,16 @@ static int find_leak(struct trial *t, struct frag_err *err)
 	c->in = t->x->in;
 	c->about = "";
 	FRAG_TRY(frag_find_leak(c, &found, err));
+	if (!found.count)
+		FRAG_TRY(frag_find_growth(c, &found, err));
 	/* what grew has to be there still */
 	if (!found.count ||
 	    frag_finding_value(&found.list[0], "grown_bytes") > (double)o->live_bytes)
 		return 0;
+	if (found.list[0].kind == FRAG_FOUND_GROWTH) {
+		o->growth = frag_answer_take(t->x->texts, &found.list[0].words);
+		return 0;
+	}
 	t->leak = frag_finding_value(&found.list[0], "bytes_per_step");
 	o->leak_bytes_per_step = (uint64_t)(t->leak + 0.5);
 	o->leak_line = found.list[0].line;

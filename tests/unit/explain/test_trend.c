@@ -35,12 +35,12 @@ TEST(ties)
 	assert_true(t.z == 0 && t.slope == 0);
 }
 
-static bool climbs(size_t n, bool strict)
+static bool climbs(size_t n)
 {
 	struct frag_climb c;
 	bool is;
 
-	assert_int_equal(frag_climbs(y, n, strict, 1, &c, &is, NULL), 0);
+	assert_int_equal(frag_climbs(y, n, 1, &c, &is, NULL), 0);
 	return is;
 }
 
@@ -48,25 +48,25 @@ TEST(leak_or_not)
 {
 	for (int i = 0; i < 60; i++)
 		y[i] = 100 + 3 * (i / 3);
-	assert_true(climbs(60, false)); /* stairs */
+	assert_true(climbs(60)); /* stairs */
 	for (int i = 0; i < 60; i++)
 		y[i] = 100 + 3 * i + 9 * ((i * 7) % 11);
-	assert_true(climbs(60, false)); /* below noise */
+	assert_true(climbs(60)); /* below noise */
 	for (int i = 0; i < 60; i++)
 		y[i] = 1000 * (1 - exp(-i / 8.0));
-	assert_false(climbs(60, false)); /* a cache that fills up */
+	assert_false(climbs(60)); /* a cache that fills up */
 	for (int i = 0; i < 60; i++)
 		y[i] = i < 30 ? 10 * i : 300;
-	assert_false(climbs(60, false)); /* and one that is full */
+	assert_false(climbs(60)); /* and one that is full */
 	for (int i = 0; i < 60; i++)
 		y[i] = i % 20 * 10;
-	assert_false(climbs(60, false)); /* saw teeth */
+	assert_false(climbs(60)); /* saw teeth */
 	for (int i = 0; i < 60; i++)
 		y[i] = i < 30 ? 0 : 10 * (i - 30);
-	assert_true(climbs(60, false)); /* begins late */
+	assert_true(climbs(60)); /* begins late */
 	for (int i = 0; i < 5; i++)
 		y[i] = i;
-	assert_false(climbs(5, false)); /* too little to tell */
+	assert_false(climbs(5)); /* too little to tell */
 }
 
 static bool is_fragmentation(uint64_t live, uint64_t request, uint64_t reserved, uint64_t limit)
