@@ -74,18 +74,6 @@ static int choose(struct frag_input *in, const struct frag_reader_ops **best, st
 	return 0;
 }
 
-/* What editors put before a text, and nothing else begins with. */
-static int pass_bom(struct frag_input *in, struct frag_err *err)
-{
-	const unsigned char *bytes;
-	size_t len;
-
-	FRAG_TRY(frag_input_peek(in, FRAG_INPUT_PEEK_MAX, &bytes, &len, err));
-	for (int i = 0; len >= 3 && !memcmp(bytes, "\xef\xbb\xbf", 3) && i < 3; i++)
-		FRAG_TRY(FRAG_MIN(frag_input_get(in, err), 0));
-	return 0;
-}
-
 static int check_sums(const struct frag_trace *trace, struct frag_err *err)
 {
 	for (uint32_t d = 0; d < trace->devs_count; d++) {
@@ -104,7 +92,6 @@ int frag_trace_read_input(struct frag_input *in, const char *path, const char *o
 	struct frag_trace *trace = NULL;
 	int rc;
 
-	FRAG_TRY(pass_bom(in, err));
 	FRAG_TRY(choose(in, &reader, err));
 	rc = reader->read(in, options, &trace, err);
 	if (!rc) {
