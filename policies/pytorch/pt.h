@@ -490,8 +490,8 @@ int pt_range_get(struct pt *a, struct pt_set *set, uint64_t size, struct pt_bloc
 /* Unmaps the whole pages inside a free block. */
 int pt_range_unmap(struct pt *a, struct pt_block *b, struct frag_err *err);
 /* A reservation, at its own place (base 0) or around a known base; one unmapped block. */
-int pt_range_add(struct pt *a, struct pt_set *set, frag_addr_t base, struct pt_block **out,
-		 struct frag_err *err);
+int pt_range_add(struct pt *a, struct pt_set *set, frag_addr_t base, uint64_t bytes,
+		 struct pt_block **out, struct frag_err *err);
 /* Makes and maps (unmaps and gives back) the pages of [addr, addr + bytes). */
 int pt_pages_map(struct pt *a, struct pt_seg *g, frag_addr_t addr, uint64_t bytes,
 		 struct frag_err *err);

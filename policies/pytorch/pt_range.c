@@ -93,11 +93,10 @@ int pt_pages_unmap(struct pt *a, struct pt_seg *g, frag_addr_t addr, uint64_t by
 	return 0;
 }
 
-int pt_range_add(struct pt *a, struct pt_set *set, frag_addr_t base, struct pt_block **out,
-		 struct frag_err *err)
+int pt_range_add(struct pt *a, struct pt_set *set, frag_addr_t base, uint64_t bytes,
+		 struct pt_block **out, struct frag_err *err)
 {
 	uint64_t page = pt_range_page(a, set->pool->small);
-	uint64_t bytes = pt_range_bytes(a, set->pool->small);
 	struct pt_seg *g;
 	int rc;
 
@@ -197,7 +196,7 @@ int pt_range_get(struct pt *a, struct pt_set *set, uint64_t size, struct pt_bloc
 	    size > pt_range_bytes(a, set->pool->small))
 		return FRAG_OOM;
 	if (!c)
-		FRAG_TRY(pt_range_add(a, set, 0, &c, err));
+		FRAG_TRY(pt_range_add(a, set, 0, pt_range_bytes(a, set->pool->small), &c, err));
 	if (c->state == PT_UNMAPPED)
 		FRAG_TRY(map_front(a, c, FRAG_MIN(c->size, size), err));
 	while (c->size < size) {

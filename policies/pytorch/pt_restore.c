@@ -174,13 +174,14 @@ static int cut_run(struct restoring *s, struct pt_block *u, frag_addr_t addr, ui
  * Where the reservation of a run began. What the recording shows is its lowest
  * page known; if its first pages were given back before, it began lower:
  * reservations do not reach into the next one. Pages of the same set are of another one, if they
- * are not on its grid, or reach beyond its end.
+ * are not on its grid, or reach beyond its end. Where nothing is lower (addresses of
+ * Windows and WSL), the card was smaller, and so was the reservation.
  */
 static frag_addr_t range_base(const struct restoring *s, const struct frag_initial_segment *sg,
-			      const struct pt_set *set)
+			      const struct pt_set *set, uint64_t *size)
 {
 	uint64_t page = pt_range_page(s->a, set->pool->small);
-	uint64_t bytes = pt_range_bytes(s->a, set->pool->small);
+	uint64_t bytes = *size = pt_range_bytes(s->a, set->pool->small), lower;
 	frag_addr_t base = sg->range_addr ? sg->range_addr : sg->addr;
 
 	for (size_t i = 0; i < s->initial->segments_count; i++) {
@@ -190,8 +191,13 @@ static frag_addr_t range_base(const struct restoring *s, const struct frag_initi
 
 		if (same && (o->addr - sg->addr) % page == 0 && o->addr + o->bytes <= base + bytes)
 			continue;
-		if (other > base && other - base < bytes)
-			base -= frag_round_up(bytes - (other - base), page);
+		if (other <= base || other - base >= bytes)
+			continue;
+		lower = frag_round_up(bytes - (other - base), page);
+		if (lower < base)
+			base -= lower;
+		else
+			*size = FRAG_MIN(*size, FRAG_MAX((other - base) / page * page, page));
 	}
 	return base;
 }
@@ -201,9 +207,12 @@ static int restore_run(struct restoring *s, const struct frag_initial_segment *s
 {
 	struct pt_seg *g = range_of(s->a, set, sg->addr);
 	struct pt_block *u, *before = NULL, *after = NULL, *last;
+	uint64_t bytes;
 
 	if (!g) {
-		FRAG_TRY(pt_range_add(s->a, set, range_base(s, sg, set), &u, s->err));
+		frag_addr_t base = range_base(s, sg, set, &bytes);
+
+		FRAG_TRY(pt_range_add(s->a, set, base, bytes, &u, s->err));
 		g = u->seg;
 	}
 	u = unmapped_at(g, sg->addr);

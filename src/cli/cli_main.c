@@ -15,6 +15,7 @@
 
 #include "base/clean.h"
 #include "common.h"
+#include "plan/kvcache/kvcache.h"
 #include "pretend/pretend.h"
 
 /* What one replay gives back the next one takes: the kernel would have to clear it in between. */
@@ -176,6 +177,35 @@ static int run_script(int argc, char **argv)
 	return run_command(frag_commands_find("fit"), n, line);
 }
 
+/* Is it the log of a serving engine that says the size of its cache? */
+static bool is_engine_log(const char *path)
+{
+	struct frag_engine_log said;
+	char begin[64] = "";
+	FILE *f = fopen(path, "re");
+	size_t n = f ? fread(begin, 1, sizeof(begin), f) : 0;
+	bool text = n && !memchr(begin, 0, n) && begin[0] != '{' && !(begin[0] & 0x80);
+
+	if (f)
+		fclose(f);
+	return text && !frag_engine_log_read(path, 16, &said, NULL) && said.tokens;
+}
+
+/* cufrag server.log: cufrag kvcache --log server.log */
+static int run_engine_log(int argc, char **argv)
+{
+	static char kvcache[] = "kvcache", log[] = "--log";
+	FRAG_AUTO_FREE char **line = frag_host_calloc((size_t)argc + 2, sizeof(*line));
+	struct frag_err err = { 0 };
+
+	if (!line)
+		return print_failure((frag_fail_nomem(&err, "command line"), &err));
+	line[0] = kvcache;
+	line[1] = log;
+	memcpy(line + 2, argv + 1, (size_t)(argc - 1) * sizeof(*line));
+	return run_command(frag_commands_find(kvcache), argc + 1, line);
+}
+
 /* What stands where a command should: a file, an option of the program, or a typing error. */
 static int run_other(int argc, char **argv)
 {
@@ -192,6 +222,8 @@ static int run_other(int argc, char **argv)
 	if (word[0] != '-' && !access(word, F_OK)) {
 		if (frag_pretend_rows->name && is_script(word))
 			return run_script(argc, argv);
+		if (is_engine_log(word))
+			return run_engine_log(argc, argv);
 		argv[0] = summary;
 		return run_command(frag_commands_find(summary), argc, argv);
 	}

@@ -2,6 +2,8 @@
 /* cufrag diagnose: leak, fragmentation, spike, or nothing at all; and the lines. */
 #include "shared.h"
 
+#include <string.h>
+
 #include "explain/diagnose/diagnose.h"
 
 static int check_recording(const struct frag_cli *cli, const char *policy, const char *path,
@@ -42,11 +44,13 @@ int frag_cli_diagnose(const struct frag_cli *cli, const char *policy, struct fra
 {
 	for (size_t i = 0; i < cli->operands_count; i++) {
 		const char *path = cli->operands[i];
-		int is_log = frag_memlog_probe(path, err);
+		int rc = frag_memlog_probe(path, err), found = 0;
 
-		FRAG_TRY(FRAG_MIN(is_log, 0));
-		FRAG_TRY(is_log ? check_log(path, out, err)
-				: check_recording(cli, policy, path, out, err));
+		FRAG_TRY(FRAG_MIN(rc, 0));
+		rc = rc ? check_log(path, out, err) : check_recording(cli, policy, path, out, err);
+		if (rc == FRAG_EFORMAT && strcmp(path, "-") != 0)
+			found = frag_diagnose_text(path, out, NULL);
+		FRAG_TRY(found > 0 ? 0 : rc);
 	}
 	frag_find_imbalance(out->devices, out->devices_count, out);
 	return frag_findings_answer(out, err);

@@ -4,6 +4,8 @@
 #include "cli/common.h"
 #include "plan/kvcache/kvcache.h"
 
+#define USUAL_TOKENS 8192u /* of a request, where only a log is given */
+
 struct options {
 	struct frag_kvcache cache;
 	const char *log, *arrivals, *lengths;
@@ -41,6 +43,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 
 	const bool replays = o->arrivals || o->lengths;
 
+	if (o->log && !replays && !k->request_tokens && !k->requests)
+		k->request_tokens = USUAL_TOKENS;
 	if ((!k->request_tokens && (k->requests || !replays)) || replays != (k->step_us != 0) ||
 	    (o->arrivals && o->lengths) || !o->lengths != !(o->rate > 0))
 		return frag_fail(err, FRAG_EUSAGE,
@@ -75,7 +79,8 @@ static const struct frag_arg options[] = {
 	  .max = FRAG_KVCACHE_TOKENS_MAX,
 	  .help = "exit with 1 unless it holds N requests of --tokens at a time" },
 	{ FRAG_ARG_UINT, "tokens", AT(cache.request_tokens), .value = "N", .min = 1,
-	  .max = FRAG_KVCACHE_TOKENS_MAX, .help = "of a request, prompt and output" },
+	  .max = FRAG_KVCACHE_TOKENS_MAX,
+	  .help = "of a request, prompt and output (default, of a --log: 8192)" },
 	{ FRAG_ARG_TEXT, "arrivals", AT(arrivals), .value = "FILE",
 	  .help = "replay these requests over time: lines of seconds, prompt tokens, output "
 		  "tokens, or columns of these by the names in the first line (Azure's, BurstGPT's "

@@ -27,7 +27,9 @@
 	F(S, MAP, numbers, worst->numbers, NULL, "the figures behind it", \
 	  .of = &frag_number_shape) \
 	F(S, TEXT, line, worst->line, NULL, "the line of the program to blame") \
-	F(S, TEXT, next, frag_answer_print(a, "cufrag %s %s", next_commands[worst->kind], files), \
+	F(S, TEXT, next, \
+	  device ? frag_answer_print(a, "cufrag %s %s", next_commands[worst->kind], files) \
+		 : "cufrag help record", \
 	  NULL, "the command that says more") \
 	F(S, OBJECT, ended_out_of_memory, f->ended_out_of_memory, NULL, \
 	  "the first recording that did, so its need is unknown; null: none", \

@@ -52,6 +52,42 @@ static char *short_name(const char *path)
 	return name;
 }
 
+/* What people have in hand that is no trace: a mark of it, and what to do. */
+static const struct {
+	size_t at; /* ANYWHERE, else there */
+	const char *mark, *what;
+} others[] = {
+#define ANYWHERE SIZE_MAX
+	{ 0, "PK\x03\x04",
+	  "a model or another archive; record a run of the program that loads it" },
+	{ 0, "GGUF", "a model; record a run of the program that loads it" },
+	{ 0, "\x89HDF", "a model; record a run of the program that loads it" },
+	{ 8, "{\"", "a model; record a run of the program that loads it" }, /* safetensors */
+	{ 1, "ELF", "a program; 'cufrag record -- PROGRAM' records it" },
+	{ ANYWHERE, "ut of memory", "a text with an out-of-memory error: cufrag summary FILE" },
+	{ ANYWHERE, "OutOfMemoryError", "a text with an out-of-memory error: cufrag summary FILE" },
+	{ ANYWHERE, "RESOURCE_EXHAUSTED",
+	  "a text with an out-of-memory error: cufrag summary FILE" },
+	{ ANYWHERE, "KV cache size: ", "the log of an engine: cufrag kvcache --log FILE" },
+	{ ANYWHERE, "KV Cache is allocated", "the log of an engine: cufrag kvcache --log FILE" },
+	{ ANYWHERE, "memory.used", "a log of memory in use: cufrag diagnose FILE" },
+	{ ANYWHERE, "NVIDIA-SMI", "a log of memory in use: cufrag diagnose FILE" },
+	{ ANYWHERE, "Traceback (most recent", "a screen log without a recording; record the run" },
+	{ ANYWHERE, "loss", "a screen log without a recording; record the run" },
+};
+
+static const char *what_else(const unsigned char *bytes, size_t len)
+{
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(others); i++) {
+		size_t n = strlen(others[i].mark), at = others[i].at;
+
+		if (at == ANYWHERE ? memmem(bytes, len, others[i].mark, n) != NULL
+				   : len > at + n && !memcmp(bytes + at, others[i].mark, n))
+			return others[i].what;
+	}
+	return NULL;
+}
+
 static int choose(struct frag_input *in, const struct frag_reader_ops **best, struct frag_err *err)
 {
 	const unsigned char *bytes;
@@ -67,22 +103,16 @@ static int choose(struct frag_input *in, const struct frag_reader_ops **best, st
 			*best = readers[i];
 		}
 	}
-	if (!best_score)
+	if (!best_score) {
+		const char *what = what_else(bytes, len);
+
+		if (what)
+			return frag_fail(err, FRAG_EFORMAT, "'%s' is no recording, but %s",
+					 frag_input_name(in), what);
 		return frag_fail(err, FRAG_EFORMAT,
 				 "'%s' has an unknown format (cufrag list formats)",
 				 frag_input_name(in));
-	return 0;
-}
-
-/* What editors put before a text, and nothing else begins with. */
-static int pass_bom(struct frag_input *in, struct frag_err *err)
-{
-	const unsigned char *bytes;
-	size_t len;
-
-	FRAG_TRY(frag_input_peek(in, FRAG_INPUT_PEEK_MAX, &bytes, &len, err));
-	for (int i = 0; len >= 3 && !memcmp(bytes, "\xef\xbb\xbf", 3) && i < 3; i++)
-		FRAG_TRY(FRAG_MIN(frag_input_get(in, err), 0));
+	}
 	return 0;
 }
 
@@ -104,7 +134,6 @@ int frag_trace_read_input(struct frag_input *in, const char *path, const char *o
 	struct frag_trace *trace = NULL;
 	int rc;
 
-	FRAG_TRY(pass_bom(in, err));
 	FRAG_TRY(choose(in, &reader, err));
 	rc = reader->read(in, options, &trace, err);
 	if (!rc) {

@@ -127,11 +127,32 @@ static int note_steady(struct frag_checkup *c, struct frag_findings *out, struct
 	return frag_finding_holders(c, h->peak_event, f, err);
 }
 
+/* A state: what is held now, but nothing of peaks, steps, or what another setting would need. */
+static void note_state(const struct frag_checkup *c, struct frag_findings *out)
+{
+	uint64_t live = c->result.m.peak_active_bytes, reserved = c->result.m.peak_reserved_bytes;
+	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_STEADY, c->about);
+
+	frag_finding_say(f,
+			 "a state without a history: %s is reserved and %s of it live, which "
+			 "'cufrag explain' splits by line; what was needed before, and under "
+			 "other settings, it cannot tell (record with "
+			 "torch.cuda.memory._record_memory_history())",
+			 FRAG_BYTES(reserved), FRAG_BYTES(live));
+	frag_finding_number(f, "active_bytes", (double)live);
+	frag_finding_number(f, "reserved_bytes", (double)reserved);
+}
+
 static int apply_rules(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)
 {
+	const struct frag_trace_dev *td = frag_events_dev(&c->in.events);
 	size_t before = out->count;
 	bool grows;
 
+	if (td->has_evidence && !td->recorded_count) {
+		note_state(c, out);
+		return 0;
+	}
 	FRAG_TRY(frag_find_leak(c, out, err));
 	if (out->count == before)
 		FRAG_TRY(frag_find_growth(c, out, err));

@@ -19,22 +19,30 @@
 #define SECONDS_MOST 0x1p62 /* nanoseconds without a unit since 1970 are below */
 #define BYTES_MOST 0x1p60   /* what says more is no memory */
 
-enum role { OTHER, TIME, DATE, KEY, BYTES, TOTAL };
+#define SWEEP_S 0.005 /* rows of a log without keys that lie closer are of several cards */
+
+/* Keys from the best on. */
+enum role { OTHER, TIME, DATE, BYTES, TOTAL, PID, CARD, UUID, BUS, CARD_NAME };
 
 struct layout {
 	const char *format;
-	bool blanks;	/* columns are parted by blanks (dmon), else by commas */
-	bool processes; /* keys are processes, else cards */
+	bool smi, table;  /* nvidia-smi wrote it; its table for people */
+	const char *part; /* what parts columns */
+	bool blanks;	  /* any number of them do (dmon) */
+	bool keyed;	  /* a column tells one card or process from another */
 	enum role roles[COLUMNS_MAX];
 	double units[COLUMNS_MAX]; /* of BYTES and TOTAL where the value says none */
-	size_t columns, bytes;	   /* number, and the column that is read */
-	char name[64];		   /* of the series, where no column is the key */
+	char names[COLUMNS_MAX][48];
+	size_t columns, bytes; /* number, and the first with BYTES */
 };
 
 struct reader {
 	struct frag_log_lines lines;
 	struct frag_memlog *log;
 	struct layout lay;
+	double time, sweep; /* of the table; of the first row of a sweep */
+	unsigned long card; /* of the table; within a sweep */
+	bool unread;	    /* the first line is a row */
 };
 
 /* ---- fields ----------------------------------------------------------------- */
@@ -49,7 +57,7 @@ static char *next_field(const struct layout *lay, char **at)
 	field += strspn(field, " \t\"");
 	if (lay->blanks && !*field)
 		return NULL;
-	end = field + strcspn(field, lay->blanks ? " \t" : ",");
+	end = field + strcspn(field, lay->part);
 	*at = *end ? end + 1 : NULL;
 	*end = '\0';
 	while (end > field && strchr(" \t\"", end[-1]))
@@ -129,19 +137,34 @@ static bool among(const char *word, const char *words)
 	return *word && strcasestr(words, text);
 }
 
-static enum role role_of(const char *name, bool smi)
+static const struct {
+	enum role role;
+	const char *words;
+} role_words[] = {
+	{ TIME, " time timestamp t seconds time_s time_ms time_us time_ns elapsed step event "
+		"iteration epoch " },
+	{ DATE, " date " },
+	{ PID, " pid " },
+	{ CARD, " index gpu gpu_index rank device " },
+	{ UUID, " uuid gpu_uuid serial gpu_serial " },
+	{ BUS, " pci.bus_id gpu_bus_id bus_id " },
+	{ CARD_NAME, " name gpu_name " },
+};
+
+static enum role role_of(const struct layout *lay, const char *name)
 {
 	char word[64];
 
 	snprintf(word, sizeof(word), "%.*s", (int)strcspn(name, " [("), name);
-	if (among(word, " time timestamp t seconds time_s time_ms time_us time_ns elapsed step "
-			"event iteration date epoch "))
-		return TIME;
-	if (among(word, " index gpu pid gpu_index rank "))
-		return KEY;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(role_words); i++)
+		if (among(word, role_words[i].words))
+			return role_words[i].role == DATE && !lay->blanks ? TIME
+									  : role_words[i].role;
+	if (lay->blanks)
+		return strcmp(word, "fb") ? OTHER : BYTES;
 	if (has(word, "total"))
 		return TOTAL;
-	if (smi)
+	if (lay->smi)
 		return among(word, " memory.used used_gpu_memory used_memory ") ? BYTES : OTHER;
 	if (has(word, "free") && !has(word, "alloc"))
 		return OTHER;
@@ -151,48 +174,91 @@ static enum role role_of(const char *name, bool smi)
 		       : OTHER;
 }
 
+static void add_column(struct layout *lay, enum role role, const char *name, double unit)
+{
+	size_t c = lay->columns++;
+
+	lay->roles[c] = role;
+	lay->units[c] = unit;
+	snprintf(lay->names[c], sizeof(lay->names[c]), "%.47s", name);
+	lay->keyed |= role >= PID && role <= BUS;
+	if (role == BYTES && !lay->bytes)
+		lay->bytes = c + 1;
+}
+
 /* Parses a header; false if the format is unknown. */
 static bool read_header(struct layout *lay, char *text)
 {
-	bool smi = has(text, "memory.used") || has(text, "used_gpu_memory") ||
-		   has(text, "used_memory");
-	bool timed = false, found = false;
+	bool timed = false;
 	char *at = text, *field;
 
-	*lay = (struct layout){ .format = smi ? "nvidia-smi CSV" : "CSV with time and bytes" };
+	*lay = (struct layout){ .format = "CSV with time and bytes", .part = "," };
+	lay->smi = has(text, "memory.used") || has(text, "used_gpu_memory") ||
+		   has(text, "used_memory");
+	if (lay->smi)
+		lay->format = "nvidia-smi CSV";
+	if (!strchr(text, ','))
+		lay->part = strchr(text, ';') ? ";" : strchr(text, '\t') ? "\t" : ",";
 	if (text[0] == '#' && has(text, "gpu") && has(text, "fb")) {
-		lay->format = "nvidia-smi dmon";
-		lay->blanks = true;
+		lay->format = has(text, " pid ") ? "nvidia-smi pmon" : "nvidia-smi dmon";
+		lay->blanks = lay->smi = true;
+		lay->part = " \t";
 		at = text + 1;
 	} else if (has(text, "Action") && has(text, "Pointer")) {
 		return false; /* a trace: RMM's log */
 	}
 	while (lay->columns < COLUMNS_MAX && (field = next_field(lay, &at))) {
-		enum role role = lay->blanks ? OTHER : role_of(field, smi);
-		size_t c = lay->columns++;
+		enum role role = role_of(lay, field);
+		double unit = unit_of(field);
 
-		if (lay->blanks)
-			role = !strcasecmp(field, "gpu")    ? KEY
-			       : !strcmp(field, "fb")	    ? BYTES
-			       : !strcasecmp(field, "Time") ? TIME
-			       : !strcasecmp(field, "Date") ? DATE
-							    : OTHER;
-		if (role == BYTES && found)
+		if (role == BYTES && lay->bytes && lay->smi)
 			role = OTHER;
-		lay->roles[c] = role;
-		lay->units[c] = unit_of(field);
-		if (role == KEY)
-			lay->processes = !strcasecmp(field, "pid");
 		timed |= role == TIME;
-		if (role != BYTES)
-			continue;
-		found = true;
-		lay->bytes = c;
-		snprintf(lay->name, sizeof(lay->name), "%.60s", field);
-		if (!lay->units[c])
-			lay->units[c] = smi || lay->blanks ? 1048576 : 1;
+		add_column(lay, role, field,
+			   unit > 0 || role != BYTES ? unit
+			   : lay->smi		     ? 1048576
+						     : 1);
 	}
-	return found && (timed || smi || lay->blanks);
+	return lay->bytes && (timed || lay->smi);
+}
+
+/* nvidia-smi --format=csv,noheader: a date, then what the fields look like. */
+static bool guess_header(struct layout *lay, char *text)
+{
+	double values[COLUMNS_MAX] = { 0 };
+	char *at = text, *field, *end;
+	size_t numbers = 0, last = 0;
+
+	*lay = (struct layout){ .format = "nvidia-smi CSV without a header",
+				.smi = true,
+				.part = strchr(text, ',') ? "," : ";" };
+	field = next_field(lay, &at);
+	if (strspn(field, "0123456789") != 4 || !strchr("/-", field[4]) || isnan(time_of(field)))
+		return false;
+	add_column(lay, TIME, "time", 0);
+	while (lay->columns < COLUMNS_MAX && (field = next_field(lay, &at))) {
+		enum role role = !strncmp(field, "GPU-", 4) ? UUID
+				 : strchr(field, ':')	    ? BUS
+							    : CARD_NAME;
+		double v = strtod(field, &end);
+
+		end += strspn(end, " ");
+		if (end != field && (!*end || unit_of(end) > 0) && isfinite(v) && role > BUS) {
+			values[lay->columns] = v;
+			last = lay->columns;
+			role = *end || v >= 64 || numbers ? BYTES : CARD;
+			numbers++;
+		} else if (end != field && role > BUS) {
+			role = OTHER; /* "34 %" */
+		}
+		add_column(lay, role, "memory.used", 1048576);
+	}
+	for (size_t c = 1; c < last; c++) /* the larger of the last two is the total */
+		if (lay->roles[c] == BYTES)
+			lay->roles[values[c] > values[last] ? c : last] = TOTAL;
+	if (numbers == 1)
+		lay->roles[last] = BYTES;
+	return numbers > 0;
 }
 
 /* ---- samples -------------------------------------------------------------------------------- */
@@ -246,46 +312,16 @@ static double bytes_of(const char *text, double unit)
 	return v <= BYTES_MOST ? v : NAN;
 }
 
-static int take_line(struct reader *r, struct frag_err *err)
+static int add_value(struct reader *r, const char *name, double time, double bytes, double total,
+		     struct frag_err *err)
 {
-	struct layout *lay = &r->lay;
-	double time = NAN, day = 0, bytes = NAN, total = 0;
-	char name[sizeof(lay->name) + 16], *at = r->lines.text, *field;
 	struct frag_memlog_series *s;
 
-	snprintf(name, sizeof(name), "%s", lay->name);
-	for (size_t c = 0; c < lay->columns && (field = next_field(lay, &at)); c++) {
-		switch (lay->roles[c]) {
-		case DATE:
-			day = date_of(field);
-			break;
-		case TIME:
-			time = time_of(field);
-			break;
-		case KEY:
-			snprintf(name, sizeof(name), "%s %.40s", lay->processes ? "process" : "GPU",
-				 field);
-			break;
-		case BYTES:
-			bytes = bytes_of(field, lay->units[c]);
-			break;
-		case TOTAL:
-			total = bytes_of(field, lay->units[c] > 0 ? lay->units[c]
-								  : lay->units[lay->bytes]);
-			break;
-		default:
-			break;
-		}
-	}
-	if (isnan(bytes))
-		return 0;
 	FRAG_TRY(series_of(r->log, name, &s, err));
 	if (!s)
 		return 0;
 	if (isnan(time))
 		time = (double)s->seen;
-	else
-		time += day;
 	if (!r->log->timed) {
 		r->log->first_time = time;
 		r->log->timed = true;
@@ -295,13 +331,111 @@ static int take_line(struct reader *r, struct frag_err *err)
 	return add_sample(s, time - r->log->first_time, bytes, err);
 }
 
+static void name_series(struct reader *r, size_t column, enum role by, const char *key, double time,
+			char name[64])
+{
+	const struct layout *lay = &r->lay;
+
+	if (lay->smi && !lay->keyed && !isnan(time)) {
+		r->card = time - r->sweep <= SWEEP_S && time >= r->sweep ? r->card + 1 : 0;
+		r->sweep = r->card ? r->sweep : time;
+	}
+	if (!lay->smi)
+		snprintf(name, 64, "%.24s%s%.30s", key, *key ? " " : "", lay->names[column]);
+	else if (lay->keyed)
+		snprintf(name, 64, "%s%.50s",
+			 by == PID			 ? "process "
+			 : by == CARD || by == CARD_NAME ? "GPU "
+							 : "",
+			 key);
+	else
+		snprintf(name, 64, r->card ? "%.45s, card %lu" : "%.45s",
+			 *key ? key : lay->names[column], r->card + 1);
+}
+
+static int take_line(struct reader *r, struct frag_err *err)
+{
+	struct layout *lay = &r->lay;
+	double time = NAN, day = 0, total = 0, bytes[COLUMNS_MAX];
+	char name[64], *at = r->lines.text, *field;
+	enum role by = CARD_NAME + 1;
+	const char *key = "";
+
+	for (size_t c = 0; c < lay->columns; c++) {
+		enum role role = lay->roles[c];
+
+		bytes[c] = NAN;
+		field = next_field(lay, &at);
+		if (!field)
+			continue;
+		if (role == DATE)
+			day = date_of(field);
+		else if (role == TIME && isnan(time))
+			time = time_of(field);
+		else if (role == BYTES)
+			bytes[c] = bytes_of(field, lay->units[c]);
+		else if (role == TOTAL)
+			total = bytes_of(field, lay->units[c] > 0 ? lay->units[c]
+								  : lay->units[lay->bytes - 1]);
+		else if (role >= PID && role < by) {
+			by = role;
+			key = field;
+		}
+	}
+	for (size_t c = 0; c < lay->columns; c++) {
+		if (isnan(bytes[c]))
+			continue;
+		name_series(r, c, by, key, time, name);
+		FRAG_TRY(add_value(r, name, time + day, bytes[c], total, err));
+	}
+	return 0;
+}
+
+/* A row of the table for people; see docs of nvidia-smi. */
+static int take_row(struct reader *r, struct frag_err *err)
+{
+	const char *text = r->lines.text, *used = strstr(text, "MiB"), *from = used, *type;
+	unsigned long card, pid;
+	struct tm tm = { 0 };
+	char name[64];
+
+	if (strptime(text, "%a %b %d %T %Y", &tm))
+		r->time = (double)timegm(&tm);
+	if (sscanf(text, "| %lu %*[A-Z]", &card) == 1 && strstr(text, ":"))
+		r->card = card;
+	while (from && from > text && isdigit((unsigned char)from[-1]))
+		from--;
+	if (text[0] != '|' || !used)
+		return 0;
+	if (!strncmp(used, "MiB / ", 6)) {
+		snprintf(name, sizeof(name), "GPU %lu", r->card);
+		return add_value(r, name, r->time, bytes_of(from, 1048576),
+				 bytes_of(used + 6, 1048576), err);
+	}
+	type = strstr(text, " C ") ?: strstr(text, " G ") ?: strstr(text, " C+G ");
+	while (type && type > text && type[-1] == ' ')
+		type--;
+	while (type && type > text && isdigit((unsigned char)type[-1]))
+		type--;
+	if (!type || sscanf(type, "%lu", &pid) != 1)
+		return 0;
+	snprintf(name, sizeof(name), "process %lu", pid);
+	return add_value(r, name, r->time, bytes_of(from, 1048576), 0, err);
+}
+
 static int read_lines(struct reader *r, struct frag_err *err)
 {
 	int rc;
 
+	if (r->unread)
+		FRAG_TRY(take_line(r, err));
 	while ((rc = frag_log_next_line(&r->lines, LINE_MAX_BYTES, err)) == 1) {
 		struct layout again;
 
+		if (r->lay.table) {
+			FRAG_TRY(take_row(r, err));
+			continue;
+		}
 		if (r->lines.text[0] == '#') /* dmon repeats its head */
 			continue;
 		if (!r->lay.blanks && has(r->lines.text, "memory.used") &&
@@ -321,13 +455,36 @@ static int read_lines(struct reader *r, struct frag_err *err)
 /* Opens the file and reads up to its header; 1: it is a log. */
 static int begin(struct reader *r, const char *path, struct frag_err *err)
 {
+	struct tm tm = { 0 };
+	char *line;
 	int rc;
 
 	FRAG_TRY(frag_input_open(path, &r->lines.in, err));
 	rc = frag_log_next_line(&r->lines, LINE_MAX_BYTES, err);
+	r->time = NAN;
+	if (rc == 1 && strptime(r->lines.text, "%a %b %d %T %Y", &tm)) {
+		r->time = (double)timegm(&tm);
+		rc = frag_log_next_line(&r->lines, LINE_MAX_BYTES, err);
+	}
+	if (rc == 1 && !strncmp(r->lines.text, "+---", 4))
+		rc = frag_log_next_line(&r->lines, LINE_MAX_BYTES, err);
 	if (rc != 1)
 		return FRAG_MIN(rc, 0);
-	return read_header(&r->lay, r->lines.text);
+	r->lay = (struct layout){ .format = "nvidia-smi's table", .table = true };
+	if (!strncmp(r->lines.text, "| NVIDIA-SMI ", 13))
+		return 1;
+	line = frag_host_strdup(r->lines.text);
+	FRAG_CHECK_ALLOC(line, "log", err);
+	rc = read_header(&r->lay, line);
+	frag_host_free(line);
+	if (rc)
+		return 1;
+	line = frag_host_strdup(r->lines.text);
+	FRAG_CHECK_ALLOC(line, "log", err);
+	rc = guess_header(&r->lay, line);
+	frag_host_free(line);
+	r->unread = rc;
+	return rc;
 }
 
 static void end(struct reader *r)

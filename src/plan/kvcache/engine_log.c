@@ -24,6 +24,7 @@ static const struct row {
 } rows[] = {
 	{ NULL, "GPU KV cache size:", TOKENS, AT(tokens) },
 	{ NULL, "max_total_num_tokens=", TOKENS, AT(tokens) },
+	{ "KV Cache is allocated", "#tokens:", TOKENS, AT(tokens) },
 	{ NULL, "# GPU blocks:", BLOCKS, AT(tokens) },
 	{ NULL, "# cuda blocks:", BLOCKS, AT(tokens) },
 	{ NULL, "# CUDA blocks:", BLOCKS, AT(tokens) },

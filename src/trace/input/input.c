@@ -43,6 +43,9 @@ struct frag_input_source {
 	size_t raw_at, raw_end;	      /* first bytes that were not read yet */
 	struct frag_gzip_check *gzip; /* NULL: not gzip */
 	struct frag_appended_read *growing; /* NULL: no recording that grows */
+	bool wide, little;		    /* UTF-16, as PowerShell writes texts */
+	unsigned char half;		    /* the byte of a character that is not complete … */
+	bool odd;			    /* … if there is one */
 
 	uint64_t plain;	 /* bytes that came out so far */
 	uint64_t stored; /* bytes that went in */
@@ -159,6 +162,23 @@ static int growing_fault(const struct frag_input_source *src, struct frag_err *e
 			    g->wrong ? g->wrong : strerror(errno));
 }
 
+/* UTF-16 in place to bytes; what is not ASCII becomes '?'. Returns their number. */
+static size_t narrow(struct frag_input_source *src, unsigned char *b, size_t n)
+{
+	size_t out = 0;
+
+	for (size_t i = 0; i < n; i++, src->odd = !src->odd) {
+		if (src->odd) {
+			unsigned c = src->little ? src->half | b[i] << 8 : src->half << 8 | b[i];
+
+			b[out++] = c < 0x80 ? (unsigned char)c : '?';
+		} else {
+			src->half = b[i];
+		}
+	}
+	return out;
+}
+
 /* Up to `room` plain bytes. */
 static int plain_read(struct frag_input_source *src, unsigned char *dst, size_t room, size_t *got,
 		      struct frag_err *err)
@@ -181,9 +201,13 @@ static int plain_read(struct frag_input_source *src, unsigned char *dst, size_t 
 		if (n < 0)
 			return growing_fault(src, err);
 	} else {
-		n = stored_read(src, dst, room);
-		if (n < 0)
-			return fault(src, "read", strerror(errno), err);
+		do {
+			n = stored_read(src, dst, room);
+			if (n < 0)
+				return fault(src, "read", strerror(errno), err);
+			*got = src->wide ? narrow(src, dst, (size_t)n) : (size_t)n;
+		} while (n && !*got);
+		n = (la_ssize_t)*got;
 	}
 	src->plain += (uint64_t)n;
 	*got = (size_t)n;
@@ -406,7 +430,13 @@ static int start(struct frag_input *in, struct frag_err *err)
 		FRAG_TRY(open_growing(src, err));
 	else if (is_compressed(src->raw, have))
 		FRAG_TRY(open_archive(in, err));
-	FRAG_TRY(frag_input_fill(in, 1, err));
+	src->little = have > 1 && src->raw[0] == 0xff && src->raw[1] == 0xfe;
+	src->wide = src->little || (have > 1 && src->raw[0] == 0xfe && src->raw[1] == 0xff);
+	src->raw_at = src->wide ? 2 : src->raw_at;
+	FRAG_TRY(frag_input_fill(in, 9, err));
+	/* what editors put before a text, and nothing else begins with */
+	for (int i = 0; i < 3 && frag_input_left(in) >= 3; i++)
+		in->cur += memcmp(in->cur, "\xef\xbb\xbf", 3) ? 0 : 3;
 	if (frag_input_left(in) == 0)
 		return frag_fail(err, FRAG_EINPUT,
 				 growing ? "'%s' contains no request yet"

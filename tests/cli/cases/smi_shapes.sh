@@ -1,0 +1,25 @@
+# Every shape of nvidia-smi's logs, of two cards of which one fills up: a series for each.
+say() { echo "== $1"; "$CUFRAG" diagnose "$1" | grep -E '^(.*: )?(leak|steady)$|^#'; }
+rows() { # FILE HEADER ROW ROW: 40 times, @M is the memory that grows, @T the time
+	{ [ -z "$2" ] || echo "$2"
+	for i in $(seq 10 49); do
+		printf '%s\n' "$3" "$4" | sed "/^$/d;s/@M/$((4000 + 30 * i))/;s,@T,2026/04/25 16:00:$i.00,"; done; } > "$1"
+	say "$1"
+}
+rows uuid.csv 'timestamp, uuid, memory.used [MiB]' '@T1, GPU-a, @M MiB' '@T2, GPU-b, 900 MiB'
+rows bus.csv 'timestamp;pci.bus_id;name;memory.used [MiB]' '@T1;00000000:01:00.0;A;@M MiB' '@T2;00000000:02:00.0;A;900 MiB'
+rows name.csv 'timestamp, name, memory.used [MiB]' '@T1, NVIDIA A100, @M MiB' '@T2, NVIDIA A100, 900 MiB'
+rows apps.csv 'timestamp, gpu_uuid, pid, used_gpu_memory [MiB]' '@T1, GPU-a, 77, @M MiB' '@T2, GPU-a, 78, 900 MiB'
+rows bare.csv '' '@T1, 0, @M, 24576' '@T2, 1, 900, 24576'
+rows units.csv '' '@T1, NVIDIA A100-SXM4-40GB, 35 %, @M MiB, 40960 MiB' ''
+rows pmon.txt '# gpu         pid   type     fb   ccpm    command' '    0   4711     C   @M    0    python3' '    1     -     -    -    -    -'
+rows several.csv 'time_s,allocated_mib,reserved_mib' '@T1,@M,3000' ''
+rows table.txt '' 'Sat Apr 25 16:00:00 2026
++------------------------------------+
+| NVIDIA-SMI 550.54.15   CUDA Version: 12.4 |
+|   0  NVIDIA A100  On  |   00000000:00:04.0 Off |  0 |
+| N/A   34C    P0  60W /  400W |  @MMiB /  40960MiB |  55%  Default |' '|   1  NVIDIA A100  On  |   00000000:00:05.0 Off |  0 |
+| N/A   34C    P0  60W /  400W |   900MiB /  40960MiB |  0%  Default |
+|    0   N/A  N/A      1234      C   python3    3900MiB |'
+sed 's/$/\r/' uuid.csv | { printf '\377\376'; sed 's/./&\x00/g' | tr '\n' '\001' | sed 's/\x01/\n\x00/g'; } > wide.csv
+say wide.csv
