@@ -152,7 +152,7 @@ static bool count_empty(struct frag_log_dev *dev, uint64_t id, int by, struct fr
 static int add_alloc(struct frag_log *log, struct frag_log_dev *dev, const struct frag_log_entry *e,
 		     struct frag_event ev, struct frag_err *err)
 {
-	uint32_t number;
+	uint32_t number = 0;
 
 	if (!e->bytes)
 		return count_empty(dev, e->id, 1, err) ? 0 : FRAG_ENOMEM;
