@@ -81,11 +81,14 @@ static int answer(const struct frag_findings *f, const char *files, struct frag_
 {
 	const struct frag_finding *worst = &f->list[0];
 	const struct frag_checked_device *device = largest(f);
-	const bool state = frag_finding_value(worst, "reserved_bytes") > 0; /* no history */
+	const bool state = worst->kind == FRAG_FOUND_STEADY && /* without a history */
+			   frag_finding_value(worst, "reserved_bytes") > 0;
 	struct summary *s = frag_answer_new(a, 1, sizeof(*s));
 
 	FRAG_CHECK_ALLOC(s, "summary", err);
 	*s = FRAG_ROW_VALUES(summary, SUMMARY);
+	if (state)
+		s->next = frag_answer_print(a, "cufrag explain %s", files);
 	frag_answer_data(a, &summary_shape, s);
 	a->title = frag_answer_print(a, "Summary of %s", s->name);
 	a->question = "Is it healthy, what is wrong, and what comes next?";
