@@ -91,17 +91,23 @@ static int answer(const struct frag_findings *f, const char *files, const char *
 {
 	const struct frag_finding *worst = &f->list[0];
 	const struct frag_checked_device *device = largest(f);
+	const bool state = worst->kind == FRAG_FOUND_STEADY && /* without a history */
+			   frag_finding_value(worst, "reserved_bytes") > 0;
 	struct summary *s = frag_answer_new(a, 1, sizeof(*s));
 
 	FRAG_CHECK_ALLOC(s, "summary", err);
 	*s = FRAG_ROW_VALUES(summary, SUMMARY);
+	if (state)
+		s->next = frag_answer_print(a, "cufrag explain %s", files);
 	frag_answer_data(a, &summary_shape, s);
 	a->title = frag_answer_print(a, "Summary of %s", s->name);
 	a->question = "Is it healthy, what is wrong, and what comes next?";
 	a->estimated = f->texts->estimated;
-	if (device)
+	if (device && !state)
 		say_size(a, s);
-	if (s->healthy)
+	if (state)
+		frag_answer_conclude(a, "%s: %s", s->name, s->text);
+	else if (s->healthy)
 		frag_answer_conclude(a, "healthy: nothing is wrong with its memory");
 	else
 		frag_answer_conclude(
