@@ -168,7 +168,7 @@ int frag_memlog_read(const char *path, struct frag_memlog *out, struct frag_err 
 void frag_memlog_release(struct frag_memlog *log);
 int frag_diagnose_log(const struct frag_memlog *log, struct frag_findings *out,
 		      struct frag_err *err);
-/* The text of an out-of-memory error, for people who have nothing else. 1; 0: there is none in it;
+/* The text of an out-of-memory error, for people that have nothing else. 1; 0: there is none in it;
  * or an error of reading. */
 int frag_diagnose_text(const char *path, struct frag_findings *out, struct frag_err *err);
 

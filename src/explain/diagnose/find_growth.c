@@ -10,6 +10,8 @@
 
 #include <frag/opt.h>
 
+#include "recording/recording.h"
+
 #define GROWN_PART 0.25 /* of the peak */
 #define STEP_RATIO 1.3	/* a step with such a phase against others */
 #define OFTEN 4		/* as often as in an ordinary step */
@@ -123,11 +125,13 @@ int frag_find_growth(struct frag_checkup *c, struct frag_findings *out, struct f
 	bool marks = h->from == FRAG_STEPS_MARKS, is;
 	struct frag_step_ends ends = { 0 };
 	FRAG_AUTO_FREE uint64_t *list = NULL;
+	size_t own_count;
 	uint64_t outside;
 	struct phase p;
 	int rc;
 
-	if (!stands_out(h, &p))
+	/* its remedies are PyTorch's */
+	if (frag_own_allocators(c->in.events.trace, &own_count) || !stands_out(h, &p))
 		return 0;
 	rc = frag_passes_find(&c->in.events, p.first, p.peak + 1, &ends, &outside, err);
 	list = ends.list;

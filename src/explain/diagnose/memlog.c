@@ -233,7 +233,8 @@ static bool guess_header(struct layout *lay, char *text)
 				.smi = true,
 				.part = strchr(text, ',') ? "," : ";" };
 	field = next_field(lay, &at);
-	if (strspn(field, "0123456789") != 4 || !strchr("/-", field[4]) || isnan(time_of(field)))
+	if (strspn(field, "0123456789") != 4 || !strchr("/-", field[4]) ||
+	    field[strspn(field, "0123456789/-:. T")] || isnan(time_of(field)))
 		return false;
 	add_column(lay, TIME, "time", 0);
 	while (lay->columns < COLUMNS_MAX && (field = next_field(lay, &at))) {
@@ -335,14 +336,17 @@ static void name_series(struct reader *r, size_t column, enum role by, const cha
 			char name[64])
 {
 	const struct layout *lay = &r->lay;
+	size_t first = 0;
 
+	while (lay->roles[first] != BYTES)
+		first++;
 	if (lay->smi && !lay->keyed && !isnan(time)) {
 		r->card = time - r->sweep <= SWEEP_S && time >= r->sweep ? r->card + 1 : 0;
 		r->sweep = r->card ? r->sweep : time;
 	}
-	if (!lay->smi)
+	if (!lay->smi && (lay->bytes > first + 1 || !*key))
 		snprintf(name, 64, "%.24s%s%.30s", key, *key ? " " : "", lay->names[column]);
-	else if (lay->keyed)
+	else if (lay->keyed || !lay->smi)
 		snprintf(name, 64, "%s%.50s",
 			 by == PID			 ? "process "
 			 : by == CARD || by == CARD_NAME ? "GPU "
