@@ -565,7 +565,7 @@ cppcheck: $(GENERATED)
 # How far the analyzer follows a function. 40,000 take three times as long; `make nightly` has its default, 225,000.
 TIDY_NODES ?= 10000
 tidy: $(GENERATED)
-	$(Q)printf '%s\n' $(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC) $(CLI_SRC) | xargs -P 2 -n 8 sh -c 'clang-tidy --quiet \
+	$(Q)printf '%s\n' $(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC) $(CLI_SRC) | xargs -P 2 -n 1 sh -c 'clang-tidy --quiet \
 		--extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang --extra-arg=max-nodes=$(TIDY_NODES) \
 		"$$@" -- -std=c17 $(CPPFLAGS) $(CUDA_CPP) -DFRAG_VERSION="\"\""' tidy 2> $(B)/tidy.err || { cat $(B)/tidy.err >&2; exit 1; }
 	@echo 'tidy: clean'

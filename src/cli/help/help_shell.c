@@ -99,7 +99,7 @@ void frag_help_words(const struct frag_cmd *cmd, const char *before, const char 
 		return;
 	}
 	frag_cli_tables(cmd, NULL, NULL, tables);
-	for (unsigned options = 0; options <= (*typed == '-'); options++)
+	for (unsigned options = 0; options < (*typed == '-' ? 2u : 1u); options++)
 		for (const struct frag_arg_table *t = tables; t->rows; t++)
 			for (const struct frag_arg *a = t->rows; a->type != FRAG_ARG_END; a++) {
 				if (options && !a->silent)

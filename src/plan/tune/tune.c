@@ -79,7 +79,7 @@ static int enter(struct tune *t, char *text, unsigned changed, size_t *at, struc
 		t->budget_left--;
 		*at = t->count;
 		t->list[t->count++] = e;
-		e = (struct entry){ 0 };
+		memset(&e, 0, sizeof(e)); /* its texts are the list's */
 	}
 	return 0;
 }
