@@ -217,6 +217,10 @@ int frag_find_growth(struct frag_checkup *c, struct frag_findings *out, struct f
 void frag_finding_lines(const struct frag_checkup *c, struct frag_finding *f, uint32_t frame,
 			double share);
 
+/* Was what a leak or a growth had gathered until an event still there, of so many live bytes? */
+bool frag_growth_is_held(const struct frag_checkup *c, const struct frag_finding *f, uint64_t event,
+			 uint64_t live_bytes);
+
 /* Who holds most after an event: the largest call site by live bytes. Errors: FRAG_ENOMEM. */
 int frag_finding_holders(struct frag_checkup *c, uint64_t event, struct frag_finding *f,
 			 struct frag_err *err);

@@ -21,9 +21,10 @@
 #define PACE_SURE 0.7  /* below it, what came through the line must have stayed */
 #define PACE_BLIND 0.5 /* below it, where there are no lines to ask */
 #define STAYED_MIN 0.5
-#define LINE_MOST 0.5  /* of the growth, of a line that is blamed for what of its flow stays */
-#define GRAPH_PART 0.3 /* of what passes request: kept by graphs */
-#define FLOOR_MIN 0.3  /* of the growth, that the feet of the series must rise */
+#define LINE_MOST 0.5	/* of the growth, of a line that is blamed for what of its flow stays */
+#define GRAPH_PART 0.3	/* of what passes request: kept by graphs */
+#define HELD_SLACK 1.25 /* of what is live: a period is no exact count of steps */
+#define FLOOR_MIN 0.3	/* of the growth, that the feet of the series must rise */
 #define GROWN_PART 0.005
 
 /* The least of the last third less the least of the first: saw teeth rise, their feet do not. */
@@ -243,14 +244,29 @@ static bool outnumber_layers(const struct frag_checkup *c)
 	return blocks < h->count * h->stride;
 }
 
+bool frag_growth_is_held(const struct frag_checkup *c, const struct frag_finding *f, uint64_t event,
+			 uint64_t live_bytes)
+{
+	const struct frag_history *h = &c->in.history;
+	double per_step = frag_finding_value(f, "bytes_per_step");
+	double grown = per_step > 0 ? per_step * h->stride * (double)frag_history_step(h, event)
+				    : frag_finding_value(f, "grown_bytes");
+
+	return grown <= HELD_SLACK * (double)live_bytes;
+}
+
 int frag_find_leak(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)
 {
 	const struct frag_history *h = &c->in.history;
 	size_t skip = 1 + h->count / WARM_UP, n = 0;
 	FRAG_AUTO_FREE double *kept = NULL;
 	struct frag_climb climb;
-	double least, part = kept_part(h);
+	double least;
+	size_t own;
 	bool climbs, marks = h->from == FRAG_STEPS_MARKS;
+	/* of PyTorch; other libraries keep none */
+	bool graphs = !marks && kept_part(h) >= GRAPH_PART &&
+		      !frag_own_allocators(c->in.events.trace, &own);
 
 	if (h->count < STEPS_MIN || (!marks && h->from != FRAG_STEPS_PERIOD))
 		return 0;
@@ -263,5 +279,5 @@ int frag_find_leak(struct frag_checkup *c, struct frag_findings *out, struct fra
 		return 0;
 	if (!marks && !frag_sites_known(&c->in.sites) && !outnumber_layers(c))
 		return 0;
-	return tell(c, &climb, !marks && part >= GRAPH_PART, out, err);
+	return tell(c, &climb, graphs, out, err);
 }

@@ -63,7 +63,8 @@ static void tell_when(const struct frag_checkup *c, const struct frag_refusal *r
 	for (size_t i = 0; i + 1 < out->count; i++)
 		if ((out->list[i].kind == FRAG_FOUND_LEAK ||
 		     out->list[i].kind == FRAG_FOUND_GROWTH) &&
-		    !strcmp(out->list[i].about, c->about)) {
+		    !strcmp(out->list[i].about, c->about) &&
+		    frag_growth_is_held(c, &out->list[i], r->event, r->live_bytes)) {
 			frag_finding_say(f, "; what grows until then is the reason (%s)",
 					 out->list[i].verdict);
 			return;

@@ -20,7 +20,6 @@
 #define SHRINK_ROUNDS 7
 #define SMALLEST_BATCH 0.05
 #define CARDS_TRIED 12u
-#define LEAK_SLACK 1.25 /* of what is live: a period is no exact count of steps */
 
 #define RAISES_MAX 8u
 
@@ -399,7 +398,6 @@ static int find_leak(struct trial *t, struct frag_err *err)
 	struct frag_refused_request *o = &t->x->refused;
 	FRAG_AUTO(frag_findings_release) struct frag_findings found = { .texts = t->x->texts };
 	FRAG_AUTO_FREE struct frag_checkup *c = NULL;
-	double grown;
 
 	FRAG_TRY_CALLOC(c, 1, "diagnosis", err);
 	c->in = t->x->in;
@@ -407,14 +405,8 @@ static int find_leak(struct trial *t, struct frag_err *err)
 	FRAG_TRY(frag_find_leak(c, &found, err));
 	if (!found.count)
 		FRAG_TRY(frag_find_growth(c, &found, err));
-	if (!found.count)
-		return 0;
-	/* what grew until then has to be there still */
-	grown = found.list[0].kind == FRAG_FOUND_GROWTH
-			? frag_finding_value(&found.list[0], "grown_bytes")
-			: frag_finding_value(&found.list[0], "bytes_per_step") *
-				  (double)frag_history_step(&c->in.history, t->request->event);
-	if (grown > LEAK_SLACK * (double)o->live_bytes)
+	if (!found.count ||
+	    !frag_growth_is_held(c, &found.list[0], t->request->event, o->live_bytes))
 		return 0;
 	if (found.list[0].kind == FRAG_FOUND_GROWTH) {
 		o->growth = frag_answer_take(t->x->texts, &found.list[0].words);
