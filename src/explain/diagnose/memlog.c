@@ -34,6 +34,7 @@ struct layout {
 	double units[COLUMNS_MAX]; /* of BYTES and TOTAL where the value says none */
 	char names[COLUMNS_MAX][48];
 	size_t columns, bytes; /* number, and the first with BYTES */
+	size_t bytes_count;    /* columns with BYTES */
 };
 
 struct reader {
@@ -182,6 +183,7 @@ static void add_column(struct layout *lay, enum role role, const char *name, dou
 	lay->units[c] = unit;
 	snprintf(lay->names[c], sizeof(lay->names[c]), "%.47s", name);
 	lay->keyed |= role >= PID && role <= BUS;
+	lay->bytes_count += role == BYTES;
 	if (role == BYTES && !lay->bytes)
 		lay->bytes = c + 1;
 }
@@ -336,15 +338,12 @@ static void name_series(struct reader *r, size_t column, enum role by, const cha
 			char name[64])
 {
 	const struct layout *lay = &r->lay;
-	size_t first = 0;
 
-	while (lay->roles[first] != BYTES)
-		first++;
 	if (lay->smi && !lay->keyed && !isnan(time)) {
 		r->card = time - r->sweep <= SWEEP_S && time >= r->sweep ? r->card + 1 : 0;
 		r->sweep = r->card ? r->sweep : time;
 	}
-	if (!lay->smi && (lay->bytes > first + 1 || !*key))
+	if (!lay->smi && (lay->bytes_count > 1 || !*key))
 		snprintf(name, 64, "%.24s%s%.30s", key, *key ? " " : "", lay->names[column]);
 	else if (lay->keyed || !lay->smi)
 		snprintf(name, 64, "%s%.50s",

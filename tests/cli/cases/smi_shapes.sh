@@ -14,6 +14,7 @@ rows bare.csv '' '@T1, 0, @M, 24576' '@T2, 1, 900, 24576'
 rows units.csv '' '@T1, NVIDIA A100-SXM4-40GB, 35 %, @M MiB, 40960 MiB' ''
 rows pmon.txt '# gpu         pid   type     fb   ccpm    command' '    0   4711     C   @M    0    python3' '    1     -     -    -    -    -'
 rows several.csv 'time_s,allocated_mib,reserved_mib' '@T1,@M,3000' ''
+rows cards.csv 'time_s,gpu,used_mib,reserved_mib' '@T1,0,@M,3000' '@T1,1,900,3000'
 rows table.txt '' 'Sat Apr 25 16:00:00 2026
 +------------------------------------+
 | NVIDIA-SMI 550.54.15   CUDA Version: 12.4 |
