@@ -78,8 +78,7 @@ static inline unsigned frag_binset_bin(uint64_t size)
 	return (step << FRAG_BINSET_FINE) + (unsigned)(size >> 9 >> step);
 }
 
-/* First bin in use from `bin` on, FRAG_BINSET_BINS if there is none. (As frag_bits_from, which
- * costs 1 % of a malloc more here.) */
+/* First bin in use from `bin` on, FRAG_BINSET_BINS if there is none. */
 static inline unsigned frag_binset_used_from(const struct frag_binset *s, unsigned bin)
 {
 	unsigned w = bin / 64;
