@@ -162,7 +162,7 @@ static void add_other_peak(const struct frag_explained *x, struct frag_text *t)
 	const struct frag_moment *m = &x->m;
 	const struct frag_event *e =
 		&frag_events_dev(&x->in.events)->events[m->peak_reserved_event];
-	uint64_t more = m->peak_reserved_bytes - m->reserved_bytes;
+	uint64_t more = m->replayed_peak_bytes - m->reserved_bytes; /* of the same replay */
 
 	if (m->peak_live_event == m->peak_reserved_event)
 		return;
