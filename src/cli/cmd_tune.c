@@ -47,7 +47,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	FRAG_TRY(frag_policy_texts_check(&o->spaces, NULL, err));
 	FRAG_TRY(frag_recordings_open(&t.units, cli->operands, cli->operands_count, &cli->target, 0,
 				      err));
-	own = frag_own_allocators(t.units.units[0].trace, &n);
+	own = frag_own_allocators(t.units.units[0].trace->format, &n);
 	for (size_t i = 0; i < n && !asked; i++)
 		FRAG_TRY(frag_policy_texts_add(&o->spaces, own[i].policy, err));
 	FRAG_TRY(frag_policy_texts_default(&o->spaces, "pytorch", err));

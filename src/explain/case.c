@@ -40,9 +40,8 @@ static int guess_by_replay(struct frag_case *c, struct frag_err *err)
 {
 	uint64_t tries[] = { c->history.peak_live, UINT64_MAX };
 	bool served = false;
-	size_t n;
 
-	if (!frag_own_allocators(c->events.trace, &n) || !c->history.refusals[0].event)
+	if (!frag_own_allocators(c->events.trace->format, NULL) || !c->history.refusals[0].event)
 		return 0;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(tries) && !served; i++) {
 		FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };

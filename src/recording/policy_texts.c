@@ -100,7 +100,7 @@ const char *frag_policy_texts_for(const struct frag_policy_texts *p, size_t i,
 				  const struct frag_trace *trace)
 {
 	size_t n;
-	const struct frag_own_allocator *own = frag_own_allocators(trace, &n);
+	const struct frag_own_allocator *own = frag_own_allocators(trace->format, &n);
 
 	if (!p->usual || !own || strncmp(p->text[i], "pytorch", 7) != 0)
 		return p->text[i];

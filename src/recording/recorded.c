@@ -26,19 +26,19 @@ static const struct frag_own_allocator allocators[] = {
 	{ "nsys", "async", "cudaMallocAsync in place of cudaMalloc" },
 };
 
-const struct frag_own_allocator *frag_own_allocators(const struct frag_trace *trace, size_t *count)
+const struct frag_own_allocator *frag_own_allocators(const char *format, size_t *count)
 {
 	const struct frag_own_allocator *first = NULL;
+	size_t n = 0;
 
-	*count = 0;
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(allocators) && trace->format; i++) {
-		const char *format = allocators[i].format;
-
-		if (strncmp(trace->format, format, strlen(format)) != 0)
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(allocators) && format; i++) {
+		if (strncmp(format, allocators[i].format, strlen(allocators[i].format)) != 0)
 			continue;
 		first = first ? first : &allocators[i];
-		++*count;
+		n++;
 	}
+	if (count)
+		*count = n;
 	return first;
 }
 
@@ -64,8 +64,7 @@ int frag_recorded_spec(const struct frag_trace *trace, struct frag_policy_spec *
 {
 	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *raw = NULL;
 	FRAG_AUTO_FREE char *text = NULL;
-	size_t n;
-	const struct frag_own_allocator *own = frag_own_allocators(trace, &n);
+	const struct frag_own_allocator *own = frag_own_allocators(trace->format, NULL);
 
 	*out = NULL;
 	if (own && !trace->settings.present)
@@ -75,7 +74,7 @@ int frag_recorded_spec(const struct frag_trace *trace, struct frag_policy_spec *
 		return 0;
 	text = frag_host_strdup(frag_policy_spec_text(raw));
 	FRAG_CHECK_ALLOC(text, "recorded settings", err);
-	for (n = strlen(text); n && strchr(":,", text[n - 1]); n--)
+	for (size_t n = strlen(text); n && strchr(":,", text[n - 1]); n--)
 		text[n - 1] = '\0';
 	return frag_policy_spec_parse(text, out, err);
 }

@@ -95,13 +95,14 @@ uint64_t frag_recorded_outside_bytes(const struct frag_trace_dev *dev);
 /*
  * The allocator behind a log of another library than PyTorch, which says nothing on settings: the
  * first row is what made the log, as it is by default; the others are what its library also has,
- * each with what to write for it. *count = 0: a recording of PyTorch's allocator, or unknown.
+ * each with what to write for it. NULL: PyTorch's allocator, or an unknown one (format: of the
+ * trace, may be NULL). *count: rows; may be NULL.
  */
 struct frag_own_allocator {
 	const char *format; /* how the trace's format begins */
 	const char *policy, *line;
 };
-const struct frag_own_allocator *frag_own_allocators(const struct frag_trace *trace, size_t *count);
+const struct frag_own_allocator *frag_own_allocators(const char *format, size_t *count);
 /* How to record its stacks. */
 const char *frag_stacks_hint(const struct frag_trace *trace);
 

@@ -298,13 +298,11 @@ const char *frag_section_export(const struct frag_section *s, struct frag_answer
 
 const char *frag_section_run(const struct frag_section *s, struct frag_answer *texts)
 {
-	const struct frag_trace log = { .format = s->format };
 	struct frag_advice a;
-	size_t other;
 
 	frag_section_advice(s, &a);
 	/* policies run in PyTorch */
-	return a.live == SIZE_MAX || frag_own_allocators(&log, &other)
+	return a.live == SIZE_MAX || frag_own_allocators(s->format, NULL)
 		       ? NULL
 		       : shell_line(texts, "cufrag run --policy ", s->results[a.live].policy,
 				    " -- python train.py");

@@ -27,7 +27,8 @@ static int best_cure(const struct frag_checkup *c, const struct frag_own_allocat
 		     uint64_t *peak, struct frag_err *err)
 {
 	size_t n;
-	const struct frag_own_allocator *cures = frag_own_allocators(c->in.events.trace, &n);
+	const struct frag_own_allocator *cures =
+		frag_own_allocators(c->in.events.trace->format, &n);
 	struct frag_run_options opt;
 
 	*peak = UINT64_MAX;

@@ -124,12 +124,11 @@ static int find(struct frag_checkup *c, struct frag_step_ends *ends, struct frag
 {
 	const struct frag_history *h = &c->in.history;
 	bool marks = h->from == FRAG_STEPS_MARKS, is;
-	size_t own_count;
 	uint64_t outside;
 	struct phase p;
 
 	/* its remedies are PyTorch's */
-	if (frag_own_allocators(c->in.events.trace, &own_count) || !stands_out(h, &p))
+	if (frag_own_allocators(c->in.events.trace->format, NULL) || !stands_out(h, &p))
 		return 0;
 	FRAG_TRY(frag_passes_find(&c->in.events, p.first, p.peak + 1, ends, &outside, err));
 	if (marks && outside >= h->count) /* a larger batch takes no more requests */

@@ -262,11 +262,10 @@ int frag_find_leak(struct frag_checkup *c, struct frag_findings *out, struct fra
 	FRAG_AUTO_FREE double *kept = NULL;
 	struct frag_climb climb;
 	double least;
-	size_t own;
 	bool climbs, marks = h->from == FRAG_STEPS_MARKS;
 	/* of PyTorch; other libraries keep none */
 	bool graphs = !marks && kept_part(h) >= GRAPH_PART &&
-		      !frag_own_allocators(c->in.events.trace, &own);
+		      !frag_own_allocators(c->in.events.trace->format, NULL);
 
 	if (h->count < STEPS_MIN || (!marks && h->from != FRAG_STEPS_PERIOD))
 		return 0;

@@ -355,7 +355,6 @@ int frag_explained_answer(struct frag_explained *x, const char *trace, const cha
 	};
 	struct frag_answer *a = x->texts;
 	char torch[16];
-	size_t other;
 
 	x->m.trace = trace;
 	x->m.policy = policy;
@@ -392,7 +391,7 @@ int frag_explained_answer(struct frag_explained *x, const char *trace, const cha
 	frag_answer_table(a, &frag_kind_shape, x->m.kinds.rows, x->m.kinds.count)->wraps = true;
 	if (x->curves)
 		draw_all(x, a);
-	if (!frag_own_allocators(x->in.events.trace, &other))
+	if (!frag_own_allocators(x->in.events.trace->format, NULL))
 		frag_answer_remark(a, "cufrag advise tries what would help: changes of the "
 				      "program, one after the other");
 	return a->failed ? frag_fail_nomem(err, "explanation") : 0;

@@ -432,7 +432,7 @@ int frag_explain_oom(struct frag_explained *x, struct frag_err *err)
 			   .limits = { x->in.limit_bytes },
 			   .limits_count = 1 };
 
-	t.own = frag_own_allocators(x->in.events.trace, &t.own_count);
+	t.own = frag_own_allocators(x->in.events.trace->format, &t.own_count);
 
 	if (x->in.limit_high_bytes > FRAG_PAGE) {
 		t.limits[t.limits_count++] = x->in.limit_low_bytes;

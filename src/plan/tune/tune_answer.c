@@ -237,7 +237,8 @@ static void explain_options(struct frag_answer *a, const struct setting *s,
 static void say_own(const struct frag_tuning *t, const struct setting *best, struct frag_answer *a)
 {
 	size_t n;
-	const struct frag_own_allocator *own = frag_own_allocators(t->units.units[0].trace, &n);
+	const struct frag_own_allocator *own =
+		frag_own_allocators(t->units.units[0].trace->format, &n);
 	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 
 	if (!own || !best->completed || frag_policy_spec_parse(best->policy, &spec, NULL))
