@@ -28,8 +28,8 @@ fuzz() {
 	fi
 }
 
-mkdir -p "$b/corpus/cft"
-python3 tests/fuzz/grammar.py "$b/corpus/cft" 200 || exit
+mkdir -p "$b/corpus/cft" "$b/corpus/whole"
+python3 tests/fuzz/grammar.py "$b/corpus" 200 || exit
 status=0 pids=()
 for name in tests/fuzz/corpus/*; do
 	while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n; done

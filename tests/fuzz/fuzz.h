@@ -12,7 +12,7 @@
 
 #include "trace/cft/cft.h"
 
-extern const struct frag_reader_ops frag_reader_torch;
+extern const struct frag_reader_ops frag_reader_cft, frag_reader_torch;
 
 #define FUZZ_TARGETS(X) \
 	X(cft) X(logs) X(recording) X(sidecar) X(spec) X(store) X(tables) X(torch) X(whole) X(words)
@@ -21,6 +21,11 @@ FUZZ_TARGETS(FUZZ_DECLARE)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Makes the checksums of a .cft good, which would stop a fuzzer at the first changed byte. */
+void fuzz_sign(uint8_t *file, size_t size);
+/* Not more than 1 PiB is live: frag_trace_read and a source look at that, the reader does not. */
+bool fuzz_is_possible(const struct frag_trace *t);
 
 static inline void must(int is_good)
 {

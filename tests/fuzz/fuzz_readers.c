@@ -6,12 +6,9 @@
 #include "trace/cft/cft.h"
 #include "trace/whole.h"
 
-extern const struct frag_reader_ops frag_reader_cft;
-
 /* ---- .cft: what reads well writes as the same bytes again, and comes in order as it is ---- */
 
-/* Checksums would stop a fuzzer at the first changed byte: they are made good. */
-static void sign(uint8_t *file, size_t size)
+void fuzz_sign(uint8_t *file, size_t size)
 {
 	struct frag_cft_block b;
 	uint64_t n = 0;
@@ -40,8 +37,7 @@ static void check_again(const struct frag_trace *t)
 	frag_trace_destroy(back);
 }
 
-/* Not more than 1 PiB is live: frag_trace_read and a source look at that, the reader does not. */
-static bool is_possible(const struct frag_trace *t)
+bool fuzz_is_possible(const struct frag_trace *t)
 {
 	int rc = 0;
 
@@ -69,7 +65,7 @@ static void check_in_order(const uint8_t *file, size_t size, const struct frag_t
 		frag_source_close(src);
 	}
 	/* evidence is not looked at in order, so it may end well alone */
-	must(!whole || !rc || !is_possible(whole));
+	must(!whole || !rc || !fuzz_is_possible(whole));
 	close(fd);
 }
 
@@ -80,7 +76,7 @@ void fuzz_cft(const uint8_t *data, size_t size)
 
 	if (size > 32768) /* a block unpacks to hundreds of times its size */
 		return;
-	sign(file, size);
+	fuzz_sign(file, size);
 	t = read_memory(&frag_reader_cft, file, size);
 	if (t)
 		check_again(t);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A grammar of .cft (src/trace/cft/cft.h): files of all versions whose blocks are those that a
-reader expects. Checksums are left 0: the driver test_trace ("sign") and the fuzz target make them
-good. grammar.py FOLDER COUNT writes files for that target."""
+reader expects. Checksums are left 0: the driver test_trace ("sign") and the fuzz targets make them
+good. grammar.py FOLDER COUNT writes files for those, FOLDER/cft and FOLDER/whole."""
 import random
 import struct
 import sys
@@ -196,5 +196,8 @@ def random_file(rng):
 
 if __name__ == "__main__":
     for number in range(int(sys.argv[2])):
-        with open(f"{sys.argv[1]}/made-{number}", "wb") as made:
-            made.write(random_file(random.Random(number)))
+        dice = random.Random(number)
+        made = random_file(dice)
+        for target, before in ("cft", b""), ("whole", bytes([dice.randrange(256)])):
+            with open(f"{sys.argv[1]}/{target}/made-{number}", "wb") as f:
+                f.write(before + made)
