@@ -32,36 +32,29 @@ struct viz {
 
 /* ---- entries ---------------------------------------------------------------------------- */
 
-static void set_string(struct viz *v, const char *key, uint32_t string)
-{
-	frag_pickle_set_text(&v->w, key, frag_trace_string(v->job->trace, string));
-}
-
 static void put_frames(struct viz *v, uint32_t stack)
 {
 	const struct frag_stacks *s = &v->job->trace->stacks;
 
-	frag_pickle_put_text(&v->w, "frames");
+	frag_pickle_put(&v->w, "s", "frames");
 	if (!stack || stack >= s->count) {
-		frag_pickle_put_list(&v->w);
-		frag_pickle_put_list_end(&v->w);
+		frag_pickle_put(&v->w, "[]");
 		return;
 	}
 	if (v->stack_ids[stack]) {
 		frag_pickle_put_again(&v->w, v->stack_ids[stack] - 1);
 		return;
 	}
-	frag_pickle_put_list(&v->w);
+	frag_pickle_put(&v->w, "[");
 	for (uint64_t i = s->first[stack]; i < s->first[stack + 1]; i++) {
 		const struct frag_frame *f = &s->frames[s->index[i]];
 
-		frag_pickle_put_dict(&v->w);
-		set_string(v, "filename", f->file);
-		frag_pickle_set_uint(&v->w, "line", f->line);
-		set_string(v, "name", f->name);
-		frag_pickle_put_dict_end(&v->w);
+		frag_pickle_put(&v->w, "{sssuss}", "filename",
+				frag_trace_string(v->job->trace, f->file), "line",
+				(uint64_t)f->line, "name",
+				frag_trace_string(v->job->trace, f->name));
 	}
-	frag_pickle_put_list_end(&v->w);
+	frag_pickle_put(&v->w, "]");
 	v->stack_ids[stack] = frag_pickle_put_memo(&v->w) + 1;
 }
 
@@ -82,17 +75,14 @@ static void put_entry(struct viz *v, const char *action, const char *where, frag
 	struct frag_pool_id id = pool_of(v, pool);
 	uint32_t in_list = v->w.in_list;
 
-	frag_pickle_put_dict(&v->w);
-	frag_pickle_set_text(&v->w, "action", action);
-	frag_pickle_set_uint(&v->w, where, addr);
-	frag_pickle_set_uint(&v->w, "size", bytes);
-	frag_pickle_set_uint(&v->w, "stream", stream_of(v, stream));
-	frag_pickle_set_uint(&v->w, "time_us", v->job->trace->start_us + time_us);
+	frag_pickle_put(&v->w, "{sssusususu", "action", action, where, addr, "size", bytes,
+			"stream", stream_of(v, stream), "time_us",
+			v->job->trace->start_us + time_us);
 	/* not as recorded: the key tells the release, and the pools are found without it */
 	if (v->td->pools_count > 1 && !v->job->as_recorded)
-		frag_pickle_set_pair(&v->w, "pool_id", id.a, id.b);
+		frag_pickle_put(&v->w, "sp", "pool_id", id.a, id.b);
 	put_frames(v, stack);
-	frag_pickle_put_dict_end(&v->w);
+	frag_pickle_put(&v->w, "}");
 	v->w.in_list = in_list;
 	frag_pickle_put_list_more(&v->w);
 }
@@ -238,13 +228,10 @@ static void put_block(struct viz *v, const struct frag_final_block *b)
 					      [FRAG_STATE_WAITING] = "active_pending_free",
 					      [FRAG_STATE_FREE] = "inactive" };
 
-	frag_pickle_put_dict(&v->w);
-	frag_pickle_set_uint(&v->w, "address", b->addr);
-	frag_pickle_set_uint(&v->w, "size", b->bytes);
-	frag_pickle_set_uint(&v->w, "requested_size", b->requested);
-	frag_pickle_set_text(&v->w, "state", states[b->state]);
+	frag_pickle_put(&v->w, "{susususs", "address", b->addr, "size", b->bytes, "requested_size",
+			b->requested, "state", states[b->state]);
 	put_frames(v, 0);
-	frag_pickle_put_dict_end(&v->w);
+	frag_pickle_put(&v->w, "}");
 }
 
 static void put_segment(struct viz *v, const struct frag_final_segment *s,
@@ -258,28 +245,22 @@ static void put_segment(struct viz *v, const struct frag_final_segment *s,
 		active += blocks[k].state != FRAG_STATE_FREE ? blocks[k].bytes : 0;
 		requested += blocks[k].state != FRAG_STATE_FREE ? blocks[k].requested : 0;
 	}
-	frag_pickle_put_dict(&v->w);
-	frag_pickle_set_uint(&v->w, "device", v->td->ordinal);
-	frag_pickle_set_uint(&v->w, "address", s->addr);
-	frag_pickle_set_uint(&v->w, "total_size", s->bytes);
-	frag_pickle_set_uint(&v->w, "allocated_size", live);
-	frag_pickle_set_uint(&v->w, "active_size", active);
-	frag_pickle_set_uint(&v->w, "requested_size", requested);
-	frag_pickle_set_uint(&v->w, "stream", stream_of(v, s->stream));
-	frag_pickle_set_text(&v->w, "segment_type", s->small ? "small" : "large");
-	frag_pickle_set_pair(&v->w, "segment_pool_id", pool.a, pool.b);
-	frag_pickle_set_bool(&v->w, "is_expandable", s->expandable);
+	frag_pickle_put(&v->w, "{susususususu", "device", (uint64_t)v->td->ordinal, "address",
+			s->addr, "total_size", s->bytes, "allocated_size", live, "active_size",
+			active, "requested_size", requested);
+	frag_pickle_put(&v->w, "susssp", "stream", stream_of(v, s->stream), "segment_type",
+			s->small ? "small" : "large", "segment_pool_id", pool.a, pool.b);
+	frag_pickle_put(&v->w, "sb", "is_expandable", s->expandable);
 	put_frames(v, 0);
-	frag_pickle_set_list(&v->w, "blocks");
+	frag_pickle_put(&v->w, "s[", "blocks");
 	for (uint32_t k = 0; k < s->blocks_count; k++)
 		put_block(v, &blocks[k]);
-	frag_pickle_put_list_end(&v->w);
-	frag_pickle_put_dict_end(&v->w);
+	frag_pickle_put(&v->w, "]}");
 }
 
 static void put_segments(struct viz *v)
 {
-	frag_pickle_set_list(&v->w, "segments");
+	frag_pickle_put(&v->w, "s[", "segments");
 	for (uint32_t d = 0; d < v->job->trace->devs_count; d++) {
 		const struct finals *f = &v->finals[d];
 
@@ -287,7 +268,7 @@ static void put_segments(struct viz *v)
 		for (size_t i = 0; i < f->count; i++)
 			put_segment(v, &f->segments[i], f->blocks + f->segments[i].first_block);
 	}
-	frag_pickle_put_list_end(&v->w);
+	frag_pickle_put(&v->w, "]");
 }
 
 /* A number behind a key of PyTorch's settings; `none` where it is not there. */
@@ -313,27 +294,26 @@ static void put_settings(struct viz *v)
 
 	if (split == UINT64_MAX && split_mb >= 0)
 		split = (uint64_t)split_mb * FRAG_MIB;
-	frag_pickle_set_dict(&v->w, "allocator_settings");
+	frag_pickle_put(&v->w, "s{", "allocator_settings");
 	if (v->job->as_recorded ? s->present : torch) {
-		frag_pickle_set_text(&v->w, "PYTORCH_CUDA_ALLOC_CONF", conf);
+		frag_pickle_put(&v->w, "ss", "PYTORCH_CUDA_ALLOC_CONF", conf);
 		if (split != UINT64_MAX)
-			frag_pickle_set_uint(&v->w, "max_split_size", split);
-		frag_pickle_set_double(&v->w, "garbage_collection_threshold",
-				       v->job->as_recorded ? s->gc_threshold : gc);
-		frag_pickle_set_bool(&v->w, "expandable_segments",
-				     v->job->as_recorded ? s->expandable : expandable);
+			frag_pickle_put(&v->w, "su", "max_split_size", split);
+		frag_pickle_put(&v->w, "sdsb", "garbage_collection_threshold",
+				v->job->as_recorded ? s->gc_threshold : gc, "expandable_segments",
+				v->job->as_recorded ? s->expandable : expandable);
 	}
 	if (v->job->as_recorded && s->present) {
-		frag_pickle_set_dict(&v->w, "roundup_power2_divisions");
+		frag_pickle_put(&v->w, "s{", "roundup_power2_divisions");
 		for (unsigned i = 0; i < 16; i++) {
 			char mib[16];
 
 			snprintf(mib, sizeof(mib), "%u", 1u << i);
-			frag_pickle_set_uint(&v->w, mib, s->roundup[i]);
+			frag_pickle_put(&v->w, "su", mib, (uint64_t)s->roundup[i]);
 		}
-		frag_pickle_put_dict_end(&v->w);
+		frag_pickle_put(&v->w, "}");
 	}
-	frag_pickle_put_dict_end(&v->w);
+	frag_pickle_put(&v->w, "}");
 }
 
 static int put_mark(void *ctx, const struct frag_event *e, size_t n, uint64_t first,
@@ -346,12 +326,11 @@ static int put_mark(void *ctx, const struct frag_event *e, size_t n, uint64_t fi
 	for (size_t i = 0; i < n; i++) {
 		if (e[i].kind != FRAG_EV_MARK)
 			continue;
-		frag_pickle_put_dict(&v->w);
-		frag_pickle_set_text(&v->w, "stage", e[i].flags & FRAG_EVF_END ? "END" : "START");
-		set_string(v, "name", e[i].slot);
-		frag_pickle_set_uint(&v->w, "device", v->td->ordinal);
-		frag_pickle_set_uint(&v->w, "time_us", v->job->trace->start_us + e[i].time_us);
-		frag_pickle_put_dict_end(&v->w);
+		frag_pickle_put(&v->w, "{sssssusu}", "stage",
+				e[i].flags & FRAG_EVF_END ? "END" : "START", "name",
+				frag_trace_string(v->job->trace, e[i].slot), "device",
+				(uint64_t)v->td->ordinal, "time_us",
+				v->job->trace->start_us + e[i].time_us);
 		frag_pickle_put_list_more(&v->w);
 	}
 	return 0;
@@ -382,26 +361,22 @@ static int put_all(struct viz *v, struct frag_err *err)
 	struct frag_events marks = { t, 0, v->job->path };
 	uint32_t ordinal = 0;
 
-	frag_pickle_put_dict(&v->w);
-	frag_pickle_set_list(&v->w, "device_traces");
+	frag_pickle_put(&v->w, "{s[", "device_traces");
 	for (uint32_t d = 0; d < t->devs_count; d++, ordinal++) {
-		for (; ordinal < t->devs[d].ordinal; ordinal++) {
-			frag_pickle_put_list(&v->w);
-			frag_pickle_put_list_end(&v->w);
-		}
-		frag_pickle_put_list(&v->w);
+		for (; ordinal < t->devs[d].ordinal; ordinal++)
+			frag_pickle_put(&v->w, "[]");
+		frag_pickle_put(&v->w, "[");
 		FRAG_TRY(put_device(v, d, err));
-		frag_pickle_put_list_end(&v->w);
+		frag_pickle_put(&v->w, "]");
 	}
-	frag_pickle_put_list_end(&v->w);
+	frag_pickle_put(&v->w, "]");
 	put_segments(v);
 	put_settings(v);
 	/* annotations are those of all devices: once */
-	frag_pickle_set_list(&v->w, "external_annotations");
+	frag_pickle_put(&v->w, "s[", "external_annotations");
 	v->td = &t->devs[0];
 	FRAG_TRY(frag_events_each(&marks, put_mark, v, err));
-	frag_pickle_put_list_end(&v->w);
-	frag_pickle_put_dict_end(&v->w);
+	frag_pickle_put(&v->w, "]}");
 	return 0;
 }
 

@@ -2,6 +2,7 @@
 /* Pickles, protocol 2; see pickle_write.h. Lists and dicts are one MARK … APPENDS or SETITEMS. */
 #include "pickle_write.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 #include <frag/base.h>
@@ -36,33 +37,12 @@ int frag_pickle_write_end(struct frag_pickle_writer *w, struct frag_err *err)
 	return failed ? frag_fail_nomem(err, "pickle") : 0;
 }
 
-void frag_pickle_put_dict(struct frag_pickle_writer *w)
-{
-	fputs("}(", w->to);
-}
-
-void frag_pickle_put_dict_end(struct frag_pickle_writer *w)
-{
-	fputc('u', w->to);
-}
-
-void frag_pickle_put_list(struct frag_pickle_writer *w)
-{
-	fputs("](", w->to);
-	w->in_list = 0;
-}
-
 void frag_pickle_put_list_more(struct frag_pickle_writer *w)
 {
 	if (++w->in_list < BATCH)
 		return;
 	fputs("e(", w->to);
 	w->in_list = 0;
-}
-
-void frag_pickle_put_list_end(struct frag_pickle_writer *w)
-{
-	fputc('e', w->to);
 }
 
 uint32_t frag_pickle_put_memo(struct frag_pickle_writer *w)
@@ -78,7 +58,7 @@ void frag_pickle_put_again(struct frag_pickle_writer *w, uint32_t id)
 	number(w->to, id, 4);
 }
 
-void frag_pickle_put_text(struct frag_pickle_writer *w, const char *text)
+static void put_text(struct frag_pickle_writer *w, const char *text)
 {
 	uint32_t known = frag_strings_count(w->texts), i = 0;
 	size_t n = strlen(text);
@@ -123,51 +103,48 @@ static void put_uint(struct frag_pickle_writer *w, uint64_t v)
 	}
 }
 
-void frag_pickle_set_double(struct frag_pickle_writer *w, const char *key, double v)
+static void put_double(struct frag_pickle_writer *w, double v)
 {
 	uint64_t bits;
 
-	frag_pickle_put_text(w, key);
 	memcpy(&bits, &v, sizeof(bits));
 	fputc('G', w->to); /* BINFLOAT, the highest byte first */
-	for (int i = 7; i >= 0; i--)
-		fputc((int)(bits >> (8 * i) & 0xff), w->to);
+	number(w->to, __builtin_bswap64(bits), 8);
 }
 
-void frag_pickle_set_bool(struct frag_pickle_writer *w, const char *key, bool v)
+void frag_pickle_put(struct frag_pickle_writer *w, const char *form, ...)
 {
-	frag_pickle_put_text(w, key);
-	fputs(v ? "\x88" : "\x89", w->to);
-}
+	va_list args;
 
-void frag_pickle_set_pair(struct frag_pickle_writer *w, const char *key, uint64_t a, uint64_t b)
-{
-	frag_pickle_put_text(w, key);
-	put_uint(w, a);
-	put_uint(w, b);
-	fputs("\x86", w->to); /* TUPLE2 */
-}
-
-void frag_pickle_set_text(struct frag_pickle_writer *w, const char *key, const char *text)
-{
-	frag_pickle_put_text(w, key);
-	frag_pickle_put_text(w, text);
-}
-
-void frag_pickle_set_uint(struct frag_pickle_writer *w, const char *key, uint64_t v)
-{
-	frag_pickle_put_text(w, key);
-	put_uint(w, v);
-}
-
-void frag_pickle_set_list(struct frag_pickle_writer *w, const char *key)
-{
-	frag_pickle_put_text(w, key);
-	frag_pickle_put_list(w);
-}
-
-void frag_pickle_set_dict(struct frag_pickle_writer *w, const char *key)
-{
-	frag_pickle_put_text(w, key);
-	frag_pickle_put_dict(w);
+	va_start(args, form);
+	for (; *form; form++)
+		switch (*form) {
+		case 's':
+			put_text(w, va_arg(args, const char *));
+			break;
+		case 'p':
+			put_uint(w, va_arg(args, uint64_t));
+			put_uint(w, va_arg(args, uint64_t));
+			fputs("\x86", w->to); /* TUPLE2 */
+			break;
+		case 'u':
+			put_uint(w, va_arg(args, uint64_t));
+			break;
+		case 'd':
+			put_double(w, va_arg(args, double));
+			break;
+		case 'b':
+			fputs(va_arg(args, int) ? "\x88" : "\x89", w->to);
+			break;
+		case '{':
+			fputs("}(", w->to);
+			break;
+		case '[':
+			fputs("](", w->to);
+			w->in_list = 0;
+			break;
+		default:
+			fputc(*form == '}' ? 'u' : 'e', w->to);
+		}
+	va_end(args);
 }

@@ -27,25 +27,15 @@ int frag_pickle_write_begin(struct frag_pickle_writer *w, FILE *to, struct frag_
 /* The end of the file; FRAG_ENOMEM if anything was lost. */
 int frag_pickle_write_end(struct frag_pickle_writer *w, struct frag_err *err);
 
-void frag_pickle_put_dict(struct frag_pickle_writer *w); /* {, then pairs, then _end */
-void frag_pickle_put_dict_end(struct frag_pickle_writer *w);
-void frag_pickle_put_list(struct frag_pickle_writer *w); /* [, then items, then _end */
-void frag_pickle_put_list_end(struct frag_pickle_writer *w);
+/*
+ * Values in a row, as `form` says: s a text, u a uint64_t, d a double, b a bool, p a tuple of two
+ * uint64_t; { and } around keys and values in turn, [ and ] around items.
+ */
+void frag_pickle_put(struct frag_pickle_writer *w, const char *form, ...);
 /* After an item of a list that may be long: readers keep the items of one batch on their stack. */
 void frag_pickle_put_list_more(struct frag_pickle_writer *w);
 /* Gives what was just written a number, and puts it once more by its number. */
 uint32_t frag_pickle_put_memo(struct frag_pickle_writer *w);
 void frag_pickle_put_again(struct frag_pickle_writer *w, uint32_t id);
-void frag_pickle_put_text(struct frag_pickle_writer *w, const char *text);
-
-/* A key and its value. */
-void frag_pickle_set_text(struct frag_pickle_writer *w, const char *key, const char *text);
-void frag_pickle_set_uint(struct frag_pickle_writer *w, const char *key, uint64_t v);
-void frag_pickle_set_double(struct frag_pickle_writer *w, const char *key, double v);
-void frag_pickle_set_bool(struct frag_pickle_writer *w, const char *key, bool v);
-void frag_pickle_set_pair(struct frag_pickle_writer *w, const char *key, uint64_t a, uint64_t b);
-/* A key, and the beginning of its value. */
-void frag_pickle_set_list(struct frag_pickle_writer *w, const char *key);
-void frag_pickle_set_dict(struct frag_pickle_writer *w, const char *key);
 
 #endif
