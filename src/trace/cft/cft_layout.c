@@ -120,6 +120,7 @@ const struct frag_cft_part frag_cft_after[FRAG_CFT_AFTER] = {
 
 #define HEAD(name, flags_) FIELD(struct frag_cft_head_values, name, flags_)
 #define ROUND(i) HEAD(trace.settings.roundup[i], 0)
+#define ROUNDS(i) ROUND(i), ROUND((i) + 1), ROUND((i) + 2), ROUND((i) + 3)
 static const struct frag_cft_field frag_cft_head_fields[] = {
 	HEAD(trace.start_us, 0),
 	HEAD(trace.file_bytes, 0),
@@ -134,22 +135,10 @@ static const struct frag_cft_field frag_cft_head_fields[] = {
 	HEAD(trace.settings.expandable, TRUTH),
 	HEAD(trace.settings.limit_bytes, 0),
 	HEAD(trace.settings.limit_known, TRUTH),
-	ROUND(0),
-	ROUND(1),
-	ROUND(2),
-	ROUND(3),
-	ROUND(4),
-	ROUND(5),
-	ROUND(6),
-	ROUND(7),
-	ROUND(8),
-	ROUND(9),
-	ROUND(10),
-	ROUND(11),
-	ROUND(12),
-	ROUND(13),
-	ROUND(14),
-	ROUND(15),
+	ROUNDS(0),
+	ROUNDS(4),
+	ROUNDS(8),
+	ROUNDS(12),
 };
 TABLE(frag_cft_head, FRAG_CFT_HEAD, sizeof(struct frag_cft_head_values), "head");
 
