@@ -33,19 +33,6 @@ static struct params defaults(void)
 	return p;
 }
 
-TEST(default_values)
-{
-	struct params p = defaults();
-
-	assert_true(p.block == 512 && p.grow == 2 && p.order == 1 && p.merge);
-	assert_true(p.ratio > 0.0999 && p.ratio < 0.1001);
-	assert_string_equal(p.file, "");
-	frag_opt_defaults(NULL, NULL); /* no options at all */
-	SUCCEEDS(frag_opt_parse(opts, &p, NULL, NULL));
-	SUCCEEDS(frag_opt_parse(opts, &p, "", NULL));
-	assert_true(p.block == 512 && p.grow == 2 && p.merge);
-}
-
 static void answer(char *call, FILE *out)
 {
 	struct params p = defaults();

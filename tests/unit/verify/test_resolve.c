@@ -90,27 +90,6 @@ static struct frag_raw_dev raw_of(const struct frag_raw_entry *list, size_t coun
 				      .finals_known = true };
 }
 
-static void descending_releases(size_t pairs)
-{
-	FRAG_AUTO(free_at) struct frag_raw_entry *list = descending_list(pairs);
-	struct frag_raw_dev raw = raw_of(list, 8 * pairs);
-	FRAG_AUTO(frag_verify_result_release) struct frag_verify_result r = { 0 };
-	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
-
-	verify_raw(&raw, &dev, &r);
-	assert_string_equal(r.first_difference, "");
-	assert_true(r.identical);
-	assert_int_equal(r.segments_same, 4 * pairs);
-	assert_int_equal(r.pools, 1);
-}
-
-TEST(test_descending_releases)
-{
-	descending_releases(1);
-	descending_releases(40);
-	descending_releases(200);
-}
-
 /* ---- what it costs, in events that are followed ---- */
 
 /* What resolving takes of `steps`. */
