@@ -7,3 +7,11 @@ for card in h200 l4; do
 done
 printf 'call,bytes,ns\ncudaMalloc,0,834\n' > own.csv
 "$CUFRAG" replay "$TRACES/seeddemo.default.cft" --gpu l4 --cost own.csv | sed -n 3p
+# the prices that are built in are the committed ones
+for card in h100 h200; do
+	for prices in '' "--cost $ROOT/results/$card/profile.csv"; do
+		"$CUFRAG" compare "$TRACES/leak.frames.cft" --policies all --gpu $card $prices --json - |
+			grep '"modelled_ns"' > "${prices:+file}.ns"
+	done
+	cmp .ns file.ns && wc -l < .ns
+done

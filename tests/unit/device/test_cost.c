@@ -13,32 +13,9 @@ static uint64_t builtin(unsigned item, uint64_t bytes)
 	return frag_cost_ns(frag_cost_builtin(), item, bytes);
 }
 
-/* The built-in profiles are the committed ones; scripts/build/cost_inc.py takes them in. */
-static void committed(const char *card)
+/* That they are the committed profiles: tests/cli gpu_prices. */
+TEST(test_built_in)
 {
-	const struct frag_cost *own = frag_cost_of(card);
-	AUTO_COST cost = NULL;
-	char path[64];
-
-	snprintf(path, sizeof(path), "results/%s/profile.csv", card);
-	SUCCEEDS(frag_cost_load(path, &cost, &test_err));
-	for (unsigned i = 0; i < FRAG_COST_COUNT; i++) {
-		const struct frag_cost_curve *mine = &own->curves[i], *file = &cost->curves[i];
-
-		assert_int_equal(mine->count, file->count);
-		assert_ptr_not_equal(mine->points, file->points); /* the file has it */
-		for (uint32_t k = 0; k < file->count; k++) {
-			assert_int_equal(mine->points[k].bytes, file->points[k].bytes);
-			assert_int_equal(mine->points[k].ns, file->points[k].ns);
-		}
-		assert_true(frag_cost_ns(own, i, 64 * MIB) > 0);
-	}
-}
-
-TEST(test_committed)
-{
-	committed("h100");
-	committed("h200");
 	assert_ptr_equal(frag_cost_of("h200"), frag_cost_builtin());
 	assert_ptr_not_equal(frag_cost_of("h100"), frag_cost_builtin());
 	assert_null(frag_cost_of("l4")); /* not measured */
