@@ -146,8 +146,11 @@ static int enter(struct call *c, struct frag_device *dev, enum frag_call kind, u
 		    (dev->fail_all_after && dev->driver_calls > dev->fail_call))
 			return inject(c, err);
 	}
-	if (box->measured)
+	if (box->measured) {
+		if (dev->ops->before)
+			dev->ops->before(dev->priv, kind);
 		c->start_ns = frag_clock_ns();
+	}
 	return 0;
 }
 

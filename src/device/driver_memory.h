@@ -9,7 +9,7 @@
  * cuda.c.) A handle's memory counts until it is released and its last mapping is gone.
  *
  * Each _room function comes before the driver's call, so that counting cannot fail after it. A
- * zeroed struct is not ready: frag_drvmem_init.
+ * zeroed struct is ready for segments; for handles: frag_drvmem_init.
  */
 #ifndef FRAG_DEVICE_DRIVER_MEMORY_H
 #define FRAG_DEVICE_DRIVER_MEMORY_H

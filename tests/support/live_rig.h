@@ -4,7 +4,7 @@
 #define LIVE_RIG_H
 
 #include "inject/live/live_core.h"
-#include "inject/live/live_driver.h"
+#include "device/driver/cu_table.h"
 
 /*
  * A CUDA driver for tests of src/inject/live: memory is numbers, and the order of work is followed

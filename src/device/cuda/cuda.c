@@ -31,7 +31,7 @@ int frag_cuda_count(void)
 
 uint64_t frag_cuda_held(struct cuda *c)
 {
-	return c->memory.bytes + c->managed.resident_bytes + frag_cuda_mempools_bytes(c);
+	return c->card.memory.bytes + c->managed.resident_bytes + frag_cu_mempool_bytes(&c->card);
 }
 
 /* ---- observed -------------------------------------------------------------------- */
@@ -73,13 +73,7 @@ void frag_cuda_info(void *priv, struct frag_device_info *out)
 {
 	const struct cuda *c = priv;
 
-	*out = (struct frag_device_info){
-		.total_bytes = c->total_bytes,
-		.context_bytes = c->context_bytes,
-		.granule_bytes = c->granule_bytes,
-		.can = c->can,
-	};
-	memcpy(out->name, c->name, sizeof(out->name));
+	frag_cu_card_info(priv, out);
 	memcpy(out->driver, c->driver, sizeof(out->driver));
 }
 
@@ -87,15 +81,11 @@ int frag_cuda_mem_info(void *priv, uint64_t *free_bytes, uint64_t *total_bytes, 
 		       struct frag_err *err)
 {
 	struct cuda *c = priv;
-	size_t left = 0, total = 0;
 
-	(void)ns;
-	FRAG_TRY(RT(err, cudaMemGetInfo, &left, &total));
-	*free_bytes = left;
-	*total_bytes = total;
+	FRAG_TRY(frag_cu_card_mem_info(&c->card, free_bytes, total_bytes, ns, err));
 	if (c->limit_bytes == UINT64_MAX)
 		return 0;
-	*total_bytes = c->total_bytes;
+	*total_bytes = c->card.total_bytes;
 	*free_bytes =
 		FRAG_MIN(*free_bytes, c->limit_bytes - FRAG_MIN(c->limit_bytes, frag_cuda_held(c)));
 	return 0;
@@ -131,64 +121,45 @@ static int find_card(int ordinal, struct frag_err *err)
 			 count == 1 ? "is" : "are", count, count == 1 ? "" : "s");
 }
 
-static int ask_abilities(struct cuda *c, struct frag_err *err)
-{
-	int pools = 0, managed = 0, concurrent = 0, vmm = 0;
-
-	FRAG_TRY(attribute(c, cudaDevAttrMemoryPoolsSupported, &pools, err));
-	FRAG_TRY(attribute(c, cudaDevAttrManagedMemory, &managed, err));
-	FRAG_TRY(attribute(c, cudaDevAttrConcurrentManagedAccess, &concurrent, err));
-	FRAG_TRY(attribute(c, cudaDevAttrMultiProcessorCount, &c->processors, err));
-	FRAG_TRY(CU(c, err, cuDeviceGetAttribute, &vmm,
-		    CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, c->device));
-	c->can = FRAG_CAN_MALLOC | (vmm ? FRAG_CAN_VMM : 0) | (pools ? FRAG_CAN_ASYNC : 0) |
-		 (managed ? FRAG_CAN_MANAGED : 0);
-	c->concurrent_managed = concurrent;
-	c->granule_bytes = FRAG_PAGE;
-	return vmm ? frag_cuda_granule(c, err) : 0;
-}
-
 static int describe(struct cuda *c, struct frag_err *err)
 {
-	struct cudaDeviceProp prop;
-	int driver = 0, runtime = 0;
+	int major = 0, minor = 0, runtime = 0, concurrent = 0, driver = c->card.driver_version;
 	const char *version = "of unknown version";
 	const struct frag_nvml *nvml;
 
-	FRAG_TRY(RT(err, cudaGetDeviceProperties, &prop, c->cfg.ordinal));
-	FRAG_TRY(RT(err, cudaDriverGetVersion, &driver));
+	FRAG_TRY(attribute(c, cudaDevAttrComputeCapabilityMajor, &major, err));
+	FRAG_TRY(attribute(c, cudaDevAttrComputeCapabilityMinor, &minor, err));
+	FRAG_TRY(attribute(c, cudaDevAttrConcurrentManagedAccess, &concurrent, err));
+	FRAG_TRY(attribute(c, cudaDevAttrMultiProcessorCount, &c->processors, err));
 	FRAG_TRY(RT(err, cudaRuntimeGetVersion, &runtime));
+	c->concurrent_managed = concurrent;
 	nvml = frag_nvml_shared();
 	if (nvml && *frag_nvml_driver(nvml))
 		version = frag_nvml_driver(nvml);
-	snprintf(c->name, sizeof(c->name), "%.95s", prop.name);
 	snprintf(c->driver, sizeof(c->driver), "driver %.31s (CUDA %d.%d), runtime %d.%d, sm_%d%d",
 		 version, driver / 1000, driver % 100 / 10, runtime / 1000, runtime % 100 / 10,
-		 prop.major, prop.minor);
+		 major, minor);
 	return 0;
 }
 
 static int measure_start(struct cuda *c, struct frag_err *err)
 {
-	size_t left = 0, total = 0;
+	struct frag_cu_card *card = &c->card;
 
-	FRAG_TRY(RT(err, cudaMemGetInfo, &left, &total));
-	c->free_at_start_bytes = left;
-	c->total_bytes = total;
-	c->context_bytes = total - left;
+	c->free_at_start_bytes = card->total_bytes - card->context_bytes;
 	c->limit_bytes = UINT64_MAX;
 	if (!c->cfg.total_bytes)
 		return 0;
-	if (c->cfg.total_bytes > total || c->cfg.context_bytes > c->cfg.total_bytes)
+	if (c->cfg.total_bytes > card->total_bytes || c->cfg.context_bytes > c->cfg.total_bytes)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "cannot use %llu bytes (%llu of them for the context) of a card "
 				 "with %llu",
 				 (unsigned long long)c->cfg.total_bytes,
 				 (unsigned long long)c->cfg.context_bytes,
-				 (unsigned long long)total);
-	c->total_bytes = c->cfg.total_bytes;
-	c->context_bytes = c->cfg.context_bytes;
-	c->limit_bytes = c->total_bytes - c->context_bytes;
+				 (unsigned long long)card->total_bytes);
+	card->total_bytes = c->cfg.total_bytes;
+	card->context_bytes = c->cfg.context_bytes;
+	c->limit_bytes = card->total_bytes - card->context_bytes;
 	return 0;
 }
 
@@ -197,9 +168,8 @@ static int open_card(struct cuda *c, struct frag_err *err)
 	FRAG_TRY(find_card(c->cfg.ordinal, err));
 	FRAG_TRY(RT(err, cudaSetDevice, c->cfg.ordinal));
 	FRAG_TRY(RT(err, cudaFree, NULL)); /* creates the context, before 12.0 too */
-	FRAG_TRY(frag_cuda_entries(&c->cu, err));
-	FRAG_TRY(CU(c, err, cuDeviceGet, &c->device, c->cfg.ordinal));
-	FRAG_TRY(ask_abilities(c, err));
+	c->card.own_thread = c->card.fenced = true;
+	FRAG_TRY(frag_cu_card_init(&c->card, c->cfg.ordinal, err));
 	FRAG_TRY(describe(c, err));
 	return measure_start(c, err);
 }
@@ -207,16 +177,24 @@ static int open_card(struct cuda *c, struct frag_err *err)
 void frag_cuda_close(void *priv)
 {
 	struct cuda *c = priv;
+	struct frag_cu_card *card = &c->card;
 
-	/* fences before their streams, memory after everything that may still use it */
 	(void)cudaDeviceSynchronize();
 	frag_cuda_content_release(c);
-	frag_cuda_vmm_release(c);
-	frag_cuda_free_all(&c->memory.segments);
-	frag_drvmem_release(&c->memory);
-	frag_cuda_managed_release(c);
-	frag_cuda_mempools_release(c);
-	frag_cuda_streams_release(c);
+	/* fences before their streams */
+	for (uint32_t i = 0; i < card->fences_count; i++) {
+		if (card->fences[i].event)
+			(void)cudaEventDestroy(card->fences[i].event);
+	}
+	for (uint32_t i = 0; i < card->streams_count; i++) {
+		if (card->streams[i])
+			(void)cudaStreamDestroy(card->streams[i]);
+	}
+	if (card->memory.bytes || card->memory.mappings.count || card->pools ||
+	    c->managed.live.count)
+		(void)cudaDeviceReset(); /* a policy left it behind; the front reports the leak */
+	frag_uvm_resident_release(&c->managed);
+	frag_cu_card_forget(card);
 	frag_cuda_core_release(c);
 	(void)cudaGetLastError();
 	frag_host_free(c);
@@ -225,11 +203,37 @@ void frag_cuda_close(void *priv)
 static const struct frag_device_ops cuda_ops = {
 	.name = "cuda",
 	.summary = "a real card, through the CUDA driver and runtime",
-	FRAG_DEVICE_OPS(frag_cuda),
+	.close = frag_cuda_close,
+	.info = frag_cuda_info,
+	.alloc = frag_cuda_alloc,
+	.free = frag_cu_card_free,
+	.reserve = frag_cu_card_reserve,
+	.unreserve = frag_cu_card_unreserve,
+	.create = frag_cuda_create,
+	.release = frag_cu_card_release,
+	.map = frag_cu_card_map,
+	.set_access = frag_cu_card_set_access,
+	.unmap = frag_cu_card_unmap,
+	.mempool_create = frag_cu_card_mempool_create,
+	.mempool_destroy = frag_cu_card_mempool_destroy,
+	.mempool_alloc = frag_cuda_mempool_alloc,
+	.mempool_free = frag_cuda_mempool_free,
+	.mempool_trim = frag_cu_card_mempool_trim,
+	.mempool_usage = frag_cu_card_mempool_usage,
+	.managed_alloc = frag_cuda_managed_alloc,
+	.managed_free = frag_cuda_managed_free,
+	.managed_touch = frag_cuda_managed_touch,
+	.managed_usage = frag_cuda_managed_usage,
+	.fence_record = frag_cuda_fence_record,
+	.fence_done = frag_cu_card_fence_done,
+	.sync = frag_cuda_sync,
+	.mem_info = frag_cuda_mem_info,
+	.reserved = frag_cuda_reserved,
 	.content = frag_cuda_content,
 	.content_fault = frag_cuda_content_fault,
 	.observed = cuda_observed,
 	.make_ready = frag_cuda_make_ready,
+	.before = frag_cuda_before,
 };
 
 int frag_cuda_open_config(const struct frag_cuda_config *cfg, struct frag_device **out,
@@ -240,7 +244,6 @@ int frag_cuda_open_config(const struct frag_cuda_config *cfg, struct frag_device
 
 	FRAG_TRY_CALLOC(c, 1, "card", err);
 	c->cfg = *cfg;
-	frag_drvmem_init(&c->memory);
 	frag_uvm_resident_init(&c->managed);
 	rc = open_card(c, err) ?: frag_dev_open(&cuda_ops, c, out, err);
 	if (rc)

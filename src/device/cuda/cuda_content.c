@@ -4,7 +4,7 @@
  *
  * All work on contents runs on one separate stream, in the order of the calls. So a reused block is
  * filled after its previous use was verified, whatever the streams. Calls that remove memory wait
- * for this work (quiesce); calls of a pool are ordered by events. A verify writes its finding to 64
+ * for this work; calls of a pool are ordered by events. A verify writes its finding to 64
  * bytes on the card, which are copied to the host every POLL_EVERY verifies and at the end.
  */
 #include "cuda_internal.h"
@@ -163,7 +163,7 @@ int frag_cuda_content(void *priv, enum frag_content_op op, const struct frag_con
 	FRAG_TRY(load(c, err));
 	if (op == FRAG_CONTENT_DELAY)
 		return delay(c, b, err);
-	if (c->pools && op != FRAG_CONTENT_VERIFY) {
+	if (c->card.pools && op != FRAG_CONTENT_VERIFY) {
 		FRAG_TRY(frag_cuda_stream(c, b->stream, &s, err));
 		FRAG_TRY(frag_cuda_content_follows(c, s, err));
 	}
@@ -187,14 +187,18 @@ int frag_cuda_content_precedes(struct cuda *c, cudaStream_t stream, struct frag_
 	return RT(err, cudaStreamWaitEvent, stream, c->content.order, 0);
 }
 
-uint64_t frag_cuda_quiesce(struct cuda *c)
+void frag_cuda_before(void *priv, enum frag_call call)
 {
-	if (FRAG_LIKELY(!c->content.busy))
-		return 0;
+	static const uint32_t behind = 1u << FRAG_CALL_FREE | 1u << FRAG_CALL_UNMAP |
+				       1u << FRAG_CALL_MANAGED_FREE | 1u << FRAG_CALL_POOL_TRIM |
+				       1u << FRAG_CALL_SYNC | 1u << FRAG_CALL_DEVICE_SYNC;
+	struct cuda *c = priv;
+
+	if (FRAG_LIKELY(!c->content.busy) || !(behind >> call & 1))
+		return;
 	/* an error here is sticky: the next call reports it */
 	(void)cudaStreamSynchronize(c->content.stream);
 	c->content.busy = false;
-	return frag_clock_ns();
 }
 
 int frag_cuda_content_fault(void *priv, bool wait, struct frag_content_fault *out,

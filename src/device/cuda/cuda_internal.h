@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A real card, private to src/device/cuda*.c. Virtual memory management uses the driver API, with
- * entry points from the runtime when a card is opened (so the program starts without libcuda);
- * everything else uses the runtime.
+ * A real card for measurements, private to src/device/cuda*.c: that of device/driver, whose operations call the driver,
+ * with more around it. Kernels, managed memory and streams come from the runtime, which is static.
  *
  * Counting. The back end counts what it got: pages of 2 MiB for cudaMalloc, resident managed
  * memory, handles, and the driver's figure for its pools. cudaMemGetInfo is only a check.
@@ -15,49 +14,14 @@
 
 #include <sched.h>
 
-#include <cuda.h>
 #include <cuda_runtime_api.h>
 
 #include <frag/clock.h>
 #include <frag/device.h>
 
-#include "device/driver_memory.h"
+#include "device/driver/cu_card.h"
 #include "device/nvml.h"
 #include "device/sim/uvm_resident.h"
-
-/* Driver functions in use; all are there since CUDA 11. */
-#define CUDA_ENTRY_LIST(X) \
-	X(cuDeviceGet) \
-	X(cuDeviceGetAttribute) \
-	X(cuGetErrorName) \
-	X(cuGetErrorString) \
-	X(cuMemGetAllocationGranularity) \
-	X(cuMemAddressReserve) \
-	X(cuMemAddressFree) \
-	X(cuMemCreate) \
-	X(cuMemRelease) \
-	X(cuMemMap) \
-	X(cuMemUnmap) \
-	X(cuMemSetAccess)
-
-struct cuda_entries {
-#define FRAG_X_(name) __typeof__(name) *name;
-	CUDA_ENTRY_LIST(FRAG_X_)
-#undef FRAG_X_
-};
-
-struct cuda_mempool {
-	cudaMemPool_t pool;
-	uint64_t reserved_bytes; /* the driver's last figure */
-	bool stale;		 /* ask again */
-	struct cuda_mempool *next;
-};
-
-struct cuda_fence {
-	cudaEvent_t event;
-	uint64_t serial; /* serial number of the fence that uses it now */
-	bool open;	 /* recorded, not yet known to be done */
-};
 
 /* Kernels and what they report (cuda_content.c). */
 struct cuda_content {
@@ -81,20 +45,14 @@ struct cuda_core {
 };
 
 struct cuda {
+	struct frag_cu_card card; /* first: its operations that need no more take this, too */
 	struct frag_cuda_config cfg;
-	char name[96], driver[96];
-	struct cuda_entries cu;
-	CUdevice device;
-	uint64_t total_bytes, context_bytes;
+	char driver[96];
 	uint64_t limit_bytes; /* most reserved bytes: total - context if a part is used, else
-			      * UINT64_MAX */
-	uint64_t granule_bytes;
+			       * UINT64_MAX */
 	uint64_t free_at_start_bytes;
 	int processors;
-	uint32_t can;
 	bool concurrent_managed;
-
-	struct frag_drvmem memory; /* of cudaMalloc and cuMemCreate */
 
 	/* managed memory */
 	struct uvm_resident managed;
@@ -102,43 +60,16 @@ struct cuda {
 	bool managed_ready;	/* the kernel that touches it is loaded */
 	struct frag_managed_usage usage;
 
-	struct cuda_mempool *pools;
-
-	cudaStream_t *streams;
-	uint32_t streams_count;
-	struct cuda_fence *fences;
-	uint32_t fences_count, fence_next;
-	uint64_t fence_serial;
-
 	struct cuda_core core;
 	struct cuda_content content;
 	struct frag_dev_observed observed;
 	uint64_t observed_bytes; /* highest reserved bytes at a call of cudaMemGetInfo */
 };
 
-/* ---- errors (cuda_driver.c) ------------------------------------------------------ */
-
 /* 0 for success; else FRAG_EDEVICE with the call, the error's name and text. Clears the error. */
 int frag_cuda_rt_check(cudaError_t rc, const char *call, struct frag_err *err);
-int frag_cuda_cu_check(const struct cuda *c, CUresult rc, const char *call, struct frag_err *err);
 /* RT(err, cudaFree, ptr): calls it and puts the call's name into the message. */
 #define RT(err, call, ...) frag_cuda_rt_check(call(__VA_ARGS__), #call, (err))
-#define CU(c, err, call, ...) frag_cuda_cu_check((c), (c)->cu.call(__VA_ARGS__), #call, (err))
-
-/* Entry points of the driver. pre: a context exists. */
-int frag_cuda_entries(struct cuda_entries *out, struct frag_err *err);
-
-/*
- * Calls that return memory first wait for work on contents. The wait does not count as the call's
- * time: begin returns the clock after it (0: nothing was running, the front measures), end writes
- * the call's own time.
- */
-uint64_t frag_cuda_quiesce(struct cuda *c);
-static inline void frag_cuda_took(uint64_t since, uint64_t *ns)
-{
-	if (since)
-		*ns = frag_clock_ns() - since;
-}
 
 /* May `bytes` more be taken under the configured capacity? */
 static inline bool frag_cuda_room(const struct cuda *c, uint64_t held, uint64_t bytes)
@@ -163,27 +94,12 @@ uint64_t frag_cuda_core_pair(struct cuda *c);
 
 FRAG_DEVICE_DECLARE(frag_cuda)
 
-/* cuda_malloc.c */
-/* cudaFree for every address of a map, which stays as it is. */
-void frag_cuda_free_all(const struct frag_addr_map *map);
-
-/* cuda_managed.c */
-void frag_cuda_managed_release(struct cuda *c);
-
-/* cuda_vmm.c */
-int frag_cuda_granule(struct cuda *c, struct frag_err *err);
-void frag_cuda_vmm_release(struct cuda *c);
-
-/* cuda_mempool.c */
-uint64_t frag_cuda_mempools_bytes(struct cuda *c);
-void frag_cuda_mempools_stale(struct cuda *c);
-void frag_cuda_mempools_release(struct cuda *c);
-
-/* cuda_stream.c */
+/* cuda_calls.c */
 int frag_cuda_stream(struct cuda *c, uint32_t stream, cudaStream_t *out, struct frag_err *err);
-void frag_cuda_streams_release(struct cuda *c);
 
 /* cuda_content.c */
+/* Calls that return memory or wait do so behind the work on contents. */
+void frag_cuda_before(void *priv, enum frag_call call);
 int frag_cuda_content(void *priv, enum frag_content_op op, const struct frag_content *b,
 		      struct frag_err *err);
 int frag_cuda_content_fault(void *priv, bool wait, struct frag_content_fault *out,

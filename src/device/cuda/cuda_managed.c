@@ -75,21 +75,13 @@ int frag_cuda_managed_alloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64
 {
 	struct cuda *c = priv;
 	uint64_t start;
-	void *ptr = NULL;
-	cudaError_t rc;
 
 	FRAG_TRY(check_limit(c, bytes, err));
 	FRAG_TRY(prepare(c, err));
 	FRAG_CHECK_ALLOC(frag_uvm_resident_reserve(&c->managed), "managed memory of the card", err);
 	start = frag_clock_ns();
-	rc = cudaMallocManaged(&ptr, bytes, cudaMemAttachGlobal);
+	FRAG_TRY(FRAG_CARD_ALLOC(&c->card, err, cuMemAllocManaged, out, bytes, 1));
 	*ns = frag_clock_ns() - start;
-	if (rc == cudaErrorMemoryAllocation) {
-		(void)cudaGetLastError();
-		return FRAG_OOM;
-	}
-	FRAG_TRY(frag_cuda_rt_check(rc, "cudaMallocManaged", err));
-	*out = (uintptr_t)ptr;
 	frag_uvm_resident_add(&c->managed, *out, bytes);
 	c->managed_bytes += bytes;
 	return 0;
@@ -99,15 +91,12 @@ int frag_cuda_managed_free(void *priv, frag_addr_t addr, uint64_t *ns, struct fr
 {
 	struct cuda *c = priv;
 	const struct uvm_piece *p = frag_uvm_resident_find(&c->managed, addr);
-	uint64_t since;
 
 	if (!p)
 		return frag_fail(err, FRAG_EDEVICE,
 				 "cudaFree: 0x%llx is not the start of live managed memory",
 				 LLU(addr));
-	since = frag_cuda_quiesce(c);
 	FRAG_TRY(RT(err, cudaFree, (void *)(uintptr_t)addr));
-	frag_cuda_took(since, ns);
 	c->managed_bytes -= p->bytes;
 	frag_uvm_resident_free(&c->managed, addr);
 	c->usage.resident_bytes = c->managed.resident_bytes;
@@ -143,10 +132,4 @@ int frag_cuda_managed_touch(void *priv, frag_addr_t addr, uint64_t bytes, bool b
 void frag_cuda_managed_usage(void *priv, struct frag_managed_usage *out)
 {
 	*out = ((const struct cuda *)priv)->usage;
-}
-
-void frag_cuda_managed_release(struct cuda *c)
-{
-	frag_cuda_free_all(&c->managed.live);
-	frag_uvm_resident_release(&c->managed);
 }

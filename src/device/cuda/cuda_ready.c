@@ -42,23 +42,23 @@ static int one_round(struct cuda *c, uint64_t bytes, struct frag_err *err)
 {
 	frag_addr_t at = 0;
 	uint64_t handle = 0, ns;
-	int rc = frag_cuda_alloc(c, bytes, &at, &ns, err) ?: frag_cuda_free(c, at, &ns, err);
+	int rc = frag_cuda_alloc(c, bytes, &at, &ns, err) ?: frag_cu_card_free(c, at, &ns, err);
 
-	if (rc || !(c->can & FRAG_CAN_VMM))
+	if (rc || !(c->card.can & FRAG_CAN_VMM))
 		return FRAG_MIN(rc, 0); /* a full card is awake already */
-	rc = frag_cuda_reserve(c, bytes, 0, &at, &ns, err);
+	rc = frag_cu_card_reserve(&c->card, bytes, 0, &at, &ns, err);
 	if (rc)
 		return FRAG_MIN(rc, 0);
 	rc = frag_cuda_create(c, bytes, &handle, &ns, err);
 	if (!rc) {
-		rc = frag_cuda_map(c, at, handle, &ns, err)
-			     ?: frag_cuda_set_access(c, at, bytes, &ns, err);
+		rc = frag_cu_card_map(&c->card, at, handle, &ns, err)
+			     ?: frag_cu_card_set_access(&c->card, at, bytes, &ns, err);
 		if (!rc)
-			rc = frag_cuda_unmap(c, at, bytes, &ns, err);
-		if (frag_cuda_release(c, handle, &ns, rc ? NULL : err) && !rc)
+			rc = frag_cu_card_unmap(c, at, bytes, &ns, err);
+		if (frag_cu_card_release(&c->card, handle, &ns, rc ? NULL : err) && !rc)
 			rc = FRAG_EDEVICE;
 	}
-	if (frag_cuda_unreserve(c, at, bytes, &ns, rc ? NULL : err) && !rc)
+	if (frag_cu_card_unreserve(&c->card, at, bytes, &ns, rc ? NULL : err) && !rc)
 		rc = FRAG_EDEVICE;
 	return FRAG_MIN(rc, 0);
 }
@@ -71,10 +71,10 @@ static int one_pool(struct cuda *c, struct frag_err *err)
 	uint64_t pool = 0, ns;
 	int rc;
 
-	FRAG_TRY(frag_cuda_mempool_create(c, &attr, &pool, &ns, err));
+	FRAG_TRY(frag_cu_card_mempool_create(&c->card, &attr, &pool, &ns, err));
 	rc = frag_cuda_mempool_alloc(c, pool, 1, 0, &at, &ns, err)
 		     ?: frag_cuda_mempool_free(c, pool, at, 0, &ns, err);
-	if (frag_cuda_mempool_destroy(c, pool, &ns, rc < 0 ? NULL : err) && rc >= 0)
+	if (frag_cu_card_mempool_destroy(&c->card, pool, &ns, rc < 0 ? NULL : err) && rc >= 0)
 		rc = FRAG_EDEVICE;
 	return FRAG_MIN(rc, 0);
 }
@@ -82,16 +82,16 @@ static int one_pool(struct cuda *c, struct frag_err *err)
 int frag_cuda_make_ready(void *priv, uint64_t given_back_bytes, struct frag_err *err)
 {
 	struct cuda *c = priv;
-	uint64_t bytes = FRAG_MIN(given_back_bytes, c->total_bytes);
+	uint64_t bytes = FRAG_MIN(given_back_bytes, c->card.total_bytes);
 
 	FRAG_TRY(RT(err, cudaDeviceSynchronize));
 	if (bytes)
 		wait_ns((uint64_t)FRAG_MIN((double)bytes / BYTES_PER_NS, WAIT_MAX_NS) + GRACE_NS);
-	if (c->can & FRAG_CAN_ASYNC)
+	if (c->card.can & FRAG_CAN_ASYNC)
 		FRAG_TRY(one_pool(c, err));
 	frag_cuda_core_choose(c);
 	for (unsigned i = 0; i < ROUNDS; i++)
-		FRAG_TRY(one_round(c, pages_of(i) * frag_round_up(FRAG_PAGE, c->granule_bytes),
+		FRAG_TRY(one_round(c, pages_of(i) * frag_round_up(FRAG_PAGE, c->card.granule_bytes),
 				   err));
 	return 0;
 }

@@ -39,7 +39,7 @@ static int open_device(struct frag_live_dev *d, struct frag_err *err)
 	const struct frag_policy_ops *core = frag_policy_spec_core(frag_live.spec);
 	uint32_t stream;
 
-	FRAG_TRY(frag_live_card_open(d->ordinal, &d->card, err));
+	FRAG_TRY(frag_cu_card_open(d->ordinal, &d->card, err));
 	d->dev = d->card->dev;
 	d->card->fenced = core->flags & FRAG_POLICY_FENCED;
 	d->limit_bytes = frag_live.limit_bytes;
@@ -54,7 +54,7 @@ static int open_device(struct frag_live_dev *d, struct frag_err *err)
 	frag_live_history_begin(d);
 	d->dev->log = frag_live_history_call;
 	d->dev->log_ctx = d;
-	FRAG_TRY(frag_live_stream_index(d->card, NULL, &stream, err));
+	FRAG_TRY(frag_cu_stream_index(d->card, NULL, &stream, err));
 	return make_policy(d, frag_live.spec, &d->main, err);
 }
 
@@ -102,9 +102,9 @@ static void introduce(struct frag_live_dev *d)
 		if (!other)
 			continue;
 		frag_live_lock(other);
-		frag_live_vmm_peer(other->card, d->card);
+		frag_cu_card_peer(other->card, d->card);
 		frag_live_unlock(other);
-		frag_live_vmm_peer(d->card, other->card);
+		frag_cu_card_peer(d->card, other->card);
 	}
 }
 
@@ -258,7 +258,7 @@ static int take(struct frag_live_dev *d, uint64_t bytes, void *stream, frag_addr
 	struct frag_live_block *block;
 	int rc;
 
-	FRAG_TRY(frag_live_stream_index(d->card, stream, &req.stream, err));
+	FRAG_TRY(frag_cu_stream_index(d->card, stream, &req.stream, err));
 	if (FRAG_UNLIKELY(d->captures_count))
 		req.pool = frag_live_pool_of(d, stream);
 	if (frag_addr_map_reserve(&d->live) || !(block = frag_slab_alloc(&d->blocks)))
@@ -347,7 +347,7 @@ void frag_live_use(struct frag_live_dev *d, frag_addr_t addr, void *stream)
 	struct frag_live_use *u;
 	uint32_t index;
 
-	if (!block || frag_live_stream_index(d->card, stream, &index, NULL) ||
+	if (!block || frag_cu_stream_index(d->card, stream, &index, NULL) ||
 	    index == block->b.stream)
 		return;
 	for (u = block->uses; u; u = u->next)

@@ -26,7 +26,7 @@
 #include "lib/addr_map.h"
 #include "lib/slabs.h"
 #include "live.h"
-#include "live_card.h"
+#include "device/driver/cu_card.h"
 
 struct frag_live_use {
 	uint32_t stream;
@@ -85,7 +85,7 @@ struct frag_live_history {
 struct frag_live_dev {
 	pthread_mutex_t mutex;
 	int ordinal;
-	struct frag_live_card *card;
+	struct frag_cu_card *card;
 	struct frag_device *dev;
 	struct frag_policy main, aside; /* aside.ops NULL: not needed so far */
 	uint64_t limit_bytes;		/* UINT64_MAX = none */

@@ -58,14 +58,14 @@ static bool add_wait(struct frag_live_dev *d, struct frag_live_block *block, uin
 		cu->cuStreamSynchronize(d->card->streams[stream]);
 		return false;
 	}
-	if (frag_live_event_take(d->card, &event, NULL)) {
+	if (frag_cu_event_take(d->card, &event, NULL)) {
 		cu->cuStreamSynchronize(d->card->streams[stream]);
 		frag_slab_free(&d->waits, w);
 		return false;
 	}
 	if (cu->cuEventRecord(event, d->card->streams[stream]) != FRAG_CU_OK) {
 		/* a stream that was destroyed: the driver has let its work end */
-		frag_live_event_give(d->card, event);
+		frag_cu_event_give(d->card, event);
 		frag_slab_free(&d->waits, w);
 		return false;
 	}
@@ -98,7 +98,7 @@ void frag_live_wait_for(struct frag_live_dev *d, struct frag_live_block *block)
 		d->deferred = block;
 		return;
 	}
-	FRAG_LIVE_ENTERED(d->card);
+	FRAG_CU_ENTERED(d->card);
 	record_events(d, block);
 }
 
@@ -112,7 +112,7 @@ static void finish(struct frag_live_dev *d, uint32_t stream)
 	if (!w->next)
 		d->waiting[stream].last = NULL;
 	d->waiting_count--;
-	frag_live_event_give(d->card, w->event);
+	frag_cu_event_give(d->card, w->event);
 	frag_slab_free(&d->waits, w);
 	if (!--block->events)
 		done(d, block);
@@ -124,7 +124,7 @@ void frag_live_settle(struct frag_live_dev *d, bool all)
 
 	if (d->captures_count || d->card->dead || (!d->waiting_count && !d->deferred))
 		return;
-	FRAG_LIVE_ENTERED(d->card);
+	FRAG_CU_ENTERED(d->card);
 	while (d->deferred) {
 		struct frag_live_block *block = d->deferred;
 
@@ -176,17 +176,17 @@ static int more_streams(struct frag_live_dev *d, struct frag_err *err)
 /* `stream` waits for everything that `other` was given so far. */
 static int wait_for(struct frag_live_dev *d, uint32_t stream, uint32_t other, struct frag_err *err)
 {
-	const struct frag_live_card *c = d->card;
-	FRAG_LIVE_ENTERED(c);
+	const struct frag_cu_card *c = d->card;
+	FRAG_CU_ENTERED(c);
 	void *event;
 	int rc = 0;
 
-	FRAG_TRY(frag_live_event_take(d->card, &event, err));
+	FRAG_TRY(frag_cu_event_take(d->card, &event, err));
 	/* a stream that was destroyed: the driver has let its work end */
 	if (c->cu->cuEventRecord(event, c->streams[other]) == FRAG_CU_OK)
 		rc = FRAG_CU(c->cu, err, cuStreamWaitEvent, c->streams[stream], event, 0);
 	/* the wait has its own copy of what the event stood for */
-	frag_live_event_give(d->card, event);
+	frag_cu_event_give(d->card, event);
 	FRAG_TRY(rc);
 	d->waited[(size_t)stream * d->waited_cap + other] = d->serial;
 	d->stats.stream_waits++;

@@ -7,15 +7,14 @@
 #include <frag/base.h>
 
 #include "base/live_page.h"
+#include "device/driver_memory.h"
+#include "lib/addr_map.h"
 #include "recorder.h"
 
-#define BUCKETS 65536u
 #define HANDLE_BIT (1ull << 63)
-#define PAGE_BYTES (2ull << 20) /* in which the driver gives memory */
 
 struct live {
-	struct live *next;
-	uint64_t id, bytes; /* of a mapping: the address, and its handle */
+	uint64_t id, bytes;
 	void *context;
 	uint32_t device, refs;
 	bool apart; /* a library's own: not in the file */
@@ -23,11 +22,12 @@ struct live {
 
 /* Under the lock. */
 static struct {
-	struct live *blocks[BUCKETS], *maps[BUCKETS];
-	size_t blocks_count;
-	struct frag_live_device totals[FRAG_LIVE_DEVICES]; /* by ordinal */
+	struct frag_addr_map blocks; /* address, or handle and HANDLE_BIT -> struct live */
+	struct frag_addr_map maps;   /* address of a mapping -> its handle */
+	/* by ordinal, from the last one on together: */
+	struct frag_live_device totals[FRAG_LIVE_DEVICES];
+	struct frag_drvmem held[FRAG_LIVE_DEVICES];
 	struct frag_live_page *page;
-	bool changed;
 } state;
 
 /* Of this thread: by the call that has not returned. */
@@ -38,64 +38,60 @@ static _Thread_local struct {
 	uint32_t device;
 } mine;
 
-static struct live **find(struct live **table, uint64_t id)
+static struct live *find(uint64_t id)
 {
-	struct live **at = &table[((id >> 9 ^ id) * 0x9e3779b97f4a7c15ull) >> 48 & (BUCKETS - 1)];
-
-	while (*at && (*at)->id != id)
-		at = &(*at)->next;
-	return at;
+	return frag_addr_map_get(&state.blocks, id);
 }
 
-/* at: as found, where none is. */
-static struct live *enter(struct live **at, uint64_t id, uint64_t bytes)
+static uint32_t slot_of(uint32_t device)
 {
-	struct live *l = calloc(1, sizeof(*l));
-
-	if (!l)
-		return NULL;
-	*l = (struct live){ .next = *at, .id = id, .bytes = bytes, .refs = 1 };
-	*at = l;
-	return l;
+	return FRAG_MIN(device, FRAG_LIVE_DEVICES - 1);
 }
 
-static void leave(struct live **at)
+static void enter_block(const struct live *block)
 {
-	struct live *l = *at;
+	struct frag_live_device *t = &state.totals[slot_of(block->device)];
+	struct frag_drvmem *m = &state.held[slot_of(block->device)];
+	struct live *l = malloc(sizeof(*l));
 
-	*at = l->next;
-	free(l);
+	if (!l || frag_addr_map_reserve(&state.blocks) || frag_drvmem_segment_room(m, NULL)) {
+		free(l);
+		return;
+	}
+	*l = *block;
+	frag_addr_map_put(&state.blocks, l->id, l);
+	if (l->id & HANDLE_BIT) /* whole pages without an address here */
+		m->bytes += l->bytes;
+	else if (l->bytes)
+		frag_drvmem_segment_add(m, l->id, l->bytes);
+	t->allocs_count++;
+	t->requested_bytes += l->bytes;
 }
 
-static struct frag_live_device *totals_of(uint32_t device)
+static void drop_block(struct live *l)
 {
-	state.changed = true;
-	return &state.totals[device < FRAG_LIVE_DEVICES ? device : FRAG_LIVE_DEVICES - 1];
-}
+	struct frag_drvmem *m = &state.held[slot_of(l->device)];
 
-static void drop_block(struct live **at)
-{
-	struct frag_live_device *t = totals_of((*at)->device);
-
-	t->requested_bytes -= (*at)->bytes;
-	t->allocated_bytes = t->requested_bytes;
-	state.blocks_count--;
-	leave(at);
+	if (l->id & HANDLE_BIT)
+		m->bytes -= l->bytes;
+	else if (l->bytes)
+		frag_drvmem_segment_remove(m, frag_addr_map_find(&m->segments, l->id));
+	state.totals[slot_of(l->device)].requested_bytes -= l->bytes;
+	free(frag_addr_map_take(&state.blocks, l->id));
 }
 
 static void on_free(uint64_t id, uint64_t stream, uint32_t device, const char *call)
 {
-	struct live **at = find(state.blocks, id);
+	struct live *l = find(id);
 
 	mine.freed = id;
-	mine.freed_bytes = *at ? (*at)->bytes : UINT64_MAX;
-	mine.apart = *at && (*at)->apart;
-	if (*at)
-		device = (*at)->device;
+	mine.freed_bytes = l ? l->bytes : UINT64_MAX;
+	mine.apart = l && l->apart;
 	if (!mine.apart)
-		frag_rec_line("free", id, mine.freed_bytes, stream, device, call, 0);
-	if (*at)
-		drop_block(at);
+		frag_rec_line("free", id, mine.freed_bytes, stream, l ? l->device : device, call,
+			      0);
+	if (l)
+		drop_block(l);
 }
 
 /* What a library took for itself; `record` adds these up. */
@@ -111,50 +107,41 @@ static void remark_apart(uint64_t bytes, const char *library)
 static void on_alloc(const struct frag_rec_call *c, uint64_t id, uint64_t bytes, uint64_t stream,
 		     uint32_t device, const struct frag_rec_stack *stack)
 {
-	bool apart = stack ? stack->library != NULL : mine.apart;
-	struct frag_live_device *t = totals_of(device);
-	struct live *l;
+	struct live block = { id, bytes, c->context, device, 1, mine.apart };
 
 	if (!id)
 		return;
-	if (*find(state.blocks, id)) /* its free was not seen */
+	if (stack)
+		block.apart = stack->library != NULL;
+	if (find(id)) /* its free was not seen */
 		on_free(id, UINT64_MAX, device, "unseen");
-	if (!apart)
+	if (!block.apart)
 		frag_rec_line("alloc", id, bytes, stream, device, c->name,
 			      stack ? frag_rec_stack_number(stack) : 0);
 	else if (stack)
 		remark_apart(bytes, stack->library);
-	l = enter(find(state.blocks, id), id, bytes);
-	if (!l)
-		return;
-	l->context = c->context;
-	l->device = device;
-	l->apart = apart;
-	state.blocks_count++;
-	t->allocs_count++;
-	t->requested_bytes += bytes;
-	t->allocated_bytes = t->requested_bytes;
+	enter_block(&block);
 }
 
 static void drop_ref(uint64_t id, const char *call)
 {
-	struct live **at = find(state.blocks, id);
+	struct live *l = find(id);
 
-	if (*at && !--(*at)->refs)
-		on_free(id, UINT64_MAX, (*at)->device, call);
+	if (l && !--l->refs)
+		on_free(id, UINT64_MAX, l->device, call);
 }
 
 static void on_unmap(uint64_t address, uint64_t bytes, const char *call)
 {
 	/* a range may hold several mappings; their places are multiples of the granularity */
 	for (uint64_t at = address; at < address + bytes; at += 65536) {
-		struct live **map = find(state.maps, at);
+		struct frag_addr_cell *map = frag_addr_map_find(&state.maps, at);
 		uint64_t handle;
 
-		if (!*map)
+		if (!map)
 			continue;
-		handle = (*map)->bytes;
-		leave(map);
+		handle = map->value;
+		frag_addr_map_remove(&state.maps, map);
 		drop_ref(handle, call);
 	}
 }
@@ -173,18 +160,15 @@ static bool ends(const struct frag_rec_call *c, const struct live *l)
 
 static void on_context_end(const struct frag_rec_call *c)
 {
-	for (size_t i = 0; i < BUCKETS; i++) {
-		struct live **at = &state.blocks[i];
+	for (size_t i = 0; i <= state.blocks.mask && state.blocks.mask; i++) {
+		struct frag_addr_cell *cell = &state.blocks.cells[i];
+		struct live *l;
 
-		while (*at) {
-			if (!ends(c, *at)) {
-				at = &(*at)->next;
-				continue;
-			}
-			if (!(*at)->apart)
-				frag_rec_line("free", (*at)->id, (*at)->bytes, UINT64_MAX,
-					      (*at)->device, c->name, 0);
-			drop_block(at);
+		while (cell->value && ends(c, l = (void *)(uintptr_t)cell->value)) {
+			if (!l->apart)
+				frag_rec_line("free", l->id, l->bytes, UINT64_MAX, l->device,
+					      c->name, 0);
+			drop_block(l); /* another may come into its cell */
 		}
 	}
 }
@@ -267,7 +251,7 @@ static void failed(const struct frag_rec_call *c, int result, const struct frag_
 	if (c->shape == REC_CREATE && !on_device(c, &device))
 		return;
 	request(c, &bytes, &stream);
-	totals_of(device)->refused_count++;
+	state.totals[slot_of(device)].refused_count++;
 	if (stack->library)
 		return;
 	frag_rec_line("refused", 0, c->shape == REC_ALLOC_PITCH ? param(c, 2) * param(c, 3) : bytes,
@@ -277,9 +261,10 @@ static void failed(const struct frag_rec_call *c, int result, const struct frag_
 static void on_map(const struct frag_rec_call *c)
 {
 	uint64_t handle = param(c, 3) | HANDLE_BIT, address = param(c, 0);
-	struct live *block = *find(state.blocks, handle);
+	struct live *block = find(handle);
 
-	if (block && enter(find(state.maps, address), address, handle))
+	if (block && !frag_addr_map_reserve(&state.maps) &&
+	    frag_addr_map_add(&state.maps, address, handle))
 		block->refs++;
 }
 
@@ -294,7 +279,7 @@ static void succeeded(const struct frag_rec_call *c, const struct frag_rec_stack
 	} else if (c->shape == REC_CREATE && on_device(c, &device)) {
 		on_alloc(c, param_at(c, 0) | HANDLE_BIT, param(c, 1), UINT64_MAX, device, stack);
 	} else if (c->shape == REC_RETAIN) {
-		struct live *block = *find(state.blocks, param_at(c, 0) | HANDLE_BIT);
+		struct live *block = find(param_at(c, 0) | HANDLE_BIT);
 
 		if (block)
 			block->refs++;
@@ -328,110 +313,35 @@ void frag_rec_leave(const struct frag_rec_call *c, int result, bool also_enter)
 
 /* ---- the shared page --------------------------------------------------------------------- */
 
-struct range {
-	uint64_t from, to;
-	uint32_t device;
-};
-
-FRAG_COMPARE(by_address, struct range, FRAG_ORDER(x->device, y->device),
-	     FRAG_ORDER(x->from, y->from))
-
-static size_t copy_blocks(struct range *list, struct frag_live_device *out)
+/* Returns how many devices there are. */
+static uint32_t take_totals(struct frag_live_device *out)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i < BUCKETS; i++) {
-		for (const struct live *l = state.blocks[i]; l; l = l->next) {
-			if (l->device >= FRAG_LIVE_DEVICES)
-				continue;
-			if (l->id & HANDLE_BIT) /* whole pages without an address here */
-				out[l->device].reserved_bytes += l->bytes;
-			else
-				list[n++] = (struct range){ l->id, l->id + l->bytes, l->device };
-		}
-	}
-	return n;
-}
-
-static void take_hole(struct frag_live_device *d, uint64_t from, uint64_t to)
-{
-	if (to <= from)
-		return;
-	d->nonreleasable_bytes += to - from;
-	if (to - from > d->largest_hole_bytes)
-		d->largest_hole_bytes = to - from;
-}
-
-/* The pages that blocks touch, and what of them no block has. list: by address. */
-static void add_pages(const struct range *list, size_t n, struct frag_live_device *out)
-{
-	uint64_t begin, end = 0, used = 0; /* of the pages so far; of the blocks in them */
-
-	for (size_t i = 0; i < n; i++) {
-		const struct range *r = &list[i];
-		struct frag_live_device *d = &out[r->device];
-		bool next = !i || list[i - 1].device != r->device;
-
-		begin = r->from & ~(PAGE_BYTES - 1);
-		if (next || begin > end) { /* a run of pages begins */
-			if (i)
-				take_hole(&out[list[i - 1].device], used, end);
-			take_hole(d, begin, r->from);
-			end = begin;
-		} else {
-			take_hole(d, used, r->from);
-		}
-		used = r->to;
-		while (end < r->to) {
-			uint64_t to = (r->to + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
-
-			d->reserved_bytes += to - end;
-			end = to;
-		}
-	}
-	if (n)
-		take_hole(&out[list[n - 1].device], used, end);
-}
-
-/* The blocks; NULL: nothing changed since the last time, or host memory is out. */
-static struct range *take_blocks(struct frag_live_device *out, size_t *n)
-{
-	struct range *list;
+	uint32_t count = 0;
 	FRAG_REC_LOCKED;
 
-	if (!state.changed)
-		return NULL;
-	state.changed = false;
-	memcpy(out, state.totals, sizeof(state.totals));
-	list = malloc((state.blocks_count + 1) * sizeof(*list));
-	*n = list ? copy_blocks(list, out) : 0;
-	return list;
+	for (uint32_t d = 0; d < FRAG_LIVE_DEVICES; d++) {
+		struct frag_live_device *o = &out[d];
+
+		*o = state.totals[d];
+		o->device = d;
+		o->allocated_bytes = o->requested_bytes;
+		o->reserved_bytes = state.held[d].bytes;
+		o->nonreleasable_bytes = o->reserved_bytes - o->requested_bytes;
+		o->largest_hole_bytes = UINT64_MAX;
+		if (o->allocs_count)
+			count = d + 1;
+	}
+	return count;
 }
 
 void frag_rec_publish(void)
 {
-	static struct frag_live_device out[FRAG_LIVE_DEVICES];
-	static uint32_t count;
-	struct range *list;
-	size_t n;
+	struct frag_live_device out[FRAG_LIVE_DEVICES];
 
-	if (!state.page) {
+	if (!state.page)
 		state.page = frag_live_page_create("record");
-		if (!state.page)
-			return;
-	}
-	list = take_blocks(out, &n);
-	if (list) {
-		qsort(list, n, sizeof(*list), by_address);
-		add_pages(list, n, out);
-		free(list);
-		for (uint32_t d = 0; d < FRAG_LIVE_DEVICES; d++) {
-			out[d].device = d;
-			if (out[d].allocs_count)
-				count = d + 1;
-		}
-	}
-	frag_live_page_write(state.page, out, count);
+	if (state.page)
+		frag_live_page_write(state.page, out, take_totals(out));
 }
 
 __attribute__((destructor)) static void remove_page(void)

@@ -17,9 +17,11 @@
 #include <string.h>
 
 #include "base/library.h"
+#include "lib/addr_map.h"
+#include "lib/random.h"
 #include "recorder.h"
 
-#define TABLE_SIZE (1u << 18) /* places in Python code */
+#define PLACES_MAX (1u << 17) /* in Python code */
 #define NUMBER_BIT (1ull << 63)
 #define NAME_BYTES 400
 #define WALK_MAX 400 /* frames that are looked at, those that are no code included */
@@ -45,12 +47,6 @@ static const struct layout layouts[] = {
 	{ "3.13.", 72, NO_FIELD, 8, 0, 70, 56, 200, 68, 112, 128 },
 };
 
-struct place { /* a cell of the table; code NULL: free */
-	struct frag_rec_python_frame frame;
-	const void *file, *name; /* of the code: another may come to lie where it was */
-	uint32_t number;
-};
-
 static struct {
 	const struct layout *layout; /* NULL: no Python that is known */
 	const char *(*version)(void);
@@ -60,9 +56,8 @@ static struct {
 	int (*line)(const void *code, int at);
 	ssize_t (*length)(const void *text);
 	uint32_t (*character)(const void *text, ssize_t i);
-	uintptr_t begin, end; /* the interpreter's code in memory */
-	struct place *table;
-	uint32_t count;
+	uintptr_t begin, end;	     /* the interpreter's code in memory */
+	struct frag_addr_map places; /* hash -> number */
 } python;
 
 static const void *pointer_at(const void *base, uint8_t offset)
@@ -144,8 +139,7 @@ void frag_rec_python_begin(void)
 			python.version());
 		return;
 	}
-	python.table = calloc(TABLE_SIZE, sizeof(*python.table));
-	if (python.table && dl_iterate_phdr(find_range, NULL))
+	if (dl_iterate_phdr(find_range, NULL))
 		python.layout = layout;
 }
 
@@ -222,44 +216,38 @@ static void read_text(const void *text, char *out)
 	*at = '\0';
 }
 
-static void write_place(const struct place *p)
+static void write_place(uint64_t number, const void *code, int at, const void *of_file,
+			const void *of_name)
 {
 	char file[NAME_BYTES], name[NAME_BYTES];
-	int line = python.line(p->frame.code, p->frame.at);
+	int line = python.line(code, at);
 
 	if (line <= 0)
-		line = int_at(p->frame.code, python.layout->line);
-	read_text(p->file, file);
-	read_text(p->name, name);
-	frag_rec_remark("#frame 0x%llx\t%s\t%s\t:%d\n",
-			(unsigned long long)(NUMBER_BIT | p->number), name, file,
+		line = int_at(code, python.layout->line);
+	read_text(of_file, file);
+	read_text(of_name, name);
+	frag_rec_remark("#frame 0x%llx\t%s\t%s\t:%d\n", (unsigned long long)number, name, file,
 			line > 0 ? line : 0);
-}
-
-static bool is_free_or(const struct place *cell, const struct place *p)
-{
-	return !cell->frame.code ||
-	       (cell->frame.code == p->frame.code && cell->frame.at == p->frame.at &&
-		cell->file == p->file && cell->name == p->name);
 }
 
 uint64_t frag_rec_python_number(const struct frag_rec_python_frame *f)
 {
-	struct place p = { *f, pointer_at(f->code, python.layout->file),
-			   pointer_at(f->code, python.layout->name), python.count + 1 };
-	uint64_t hash =
-		((uintptr_t)f->code ^ (uint64_t)(uint32_t)f->at << 20) * 0x9e3779b97f4a7c15ull;
-	size_t at = hash >> 40;
+	/* with its strings, as another code may come to lie where it was */
+	const void *file = pointer_at(f->code, python.layout->file);
+	const void *name = pointer_at(f->code, python.layout->name);
+	const uint64_t place[] = { (uintptr_t)f->code, (uint32_t)f->at, (uintptr_t)file,
+				   (uintptr_t)name };
+	struct frag_addr_cell *cell;
+	uint64_t hash = 0;
 
-	while (!is_free_or(&python.table[at & (TABLE_SIZE - 1)], &p))
-		at++;
-	at &= TABLE_SIZE - 1;
-	if (!python.table[at].frame.code) {
-		if (python.count == TABLE_SIZE / 2)
-			return 0;
-		python.count++;
-		python.table[at] = p;
-		write_place(&p);
-	}
-	return NUMBER_BIT | python.table[at].number;
+	for (size_t i = 0; i < sizeof(place) / sizeof(*place); i++)
+		hash = frag_random(&(uint64_t){ hash ^ place[i] });
+	cell = frag_addr_map_find(&python.places, hash);
+	if (cell)
+		return NUMBER_BIT | cell->value;
+	if (python.places.count == PLACES_MAX || frag_addr_map_reserve(&python.places))
+		return 0;
+	frag_addr_map_add(&python.places, hash, python.places.count + 1);
+	write_place(NUMBER_BIT | python.places.count, f->code, f->at, file, name);
+	return NUMBER_BIT | python.places.count;
 }

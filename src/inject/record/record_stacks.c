@@ -18,22 +18,22 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/addr_map.h"
+#include "lib/grow.h"
+#include "lib/random.h"
 #include "recorder.h"
 
 #define ORIGIN_FRAMES 24 /* the recorder's, CUPTI's, the driver's and the runtime's are fewer */
 #define STACKS_MAX (1u << 20)
-#define TABLE_SIZE (1u << 21)
-#define FRAMES_SIZE (1u << 20)
+#define FRAMES_MAX (1u << 19)
 #define NAME_BYTES 400
 
 static struct {
-	bool on, apart; /* stacks are kept; libraries' own requests are told */
-	uint32_t count;
-	uint64_t *hashes;  /* [TABLE_SIZE] of stacks, 0 = free cell */
-	uint32_t *numbers; /* their numbers */
-	void **frames;	   /* [FRAMES_SIZE] addresses, a set */
-	void **waiting;	   /* addresses without a name so far */
-	size_t frames_count, waiting_count, waiting_cap;
+	bool on, apart;		     /* stacks are kept; libraries' own requests are told */
+	struct frag_addr_map stacks; /* hash -> number */
+	struct frag_addr_map frames; /* a set of addresses */
+	void **list;		     /* the same, in order */
+	size_t list_count, list_cap, named;
 	char *(*demangle)(const char *, char *, size_t *, int *);
 } table;
 
@@ -105,11 +105,8 @@ void frag_rec_stacks_begin(void)
 		backtrace(&frame, 1); /* loads what it needs now */
 	if (!wanted || *wanted != '1')
 		return;
-	table.hashes = calloc(TABLE_SIZE, sizeof(*table.hashes));
-	table.numbers = calloc(TABLE_SIZE, sizeof(*table.numbers));
-	table.frames = calloc(FRAMES_SIZE, sizeof(*table.frames));
 	*(void **)&table.demangle = dlsym(RTLD_DEFAULT, "__cxa_demangle"); /* C++ programs */
-	table.on = table.hashes && table.numbers && table.frames;
+	table.on = true;
 	frag_rec_python_begin();
 }
 
@@ -139,28 +136,13 @@ void frag_rec_stack_take(struct frag_rec_stack *s)
 /* Each address once. What is too much stays without a name. */
 static void note_frame(void *frame)
 {
-	size_t at = ((uintptr_t)frame * 0x9e3779b97f4a7c15ull) >> 44 & (FRAMES_SIZE - 1);
-	void **more;
-
-	while (table.frames[at] && table.frames[at] != frame)
-		at = (at + 1) & (FRAMES_SIZE - 1);
-	if (table.frames[at] || table.frames_count > FRAMES_SIZE / 2)
-		return;
-	if (table.waiting_count == table.waiting_cap) {
-		size_t cap = 2 * table.waiting_cap + 256;
-
-		more = realloc(table.waiting, cap * sizeof(*more));
-		if (!more)
-			return;
-		table.waiting = more;
-		table.waiting_cap = cap;
-	}
-	table.frames[at] = frame;
-	table.frames_count++;
-	table.waiting[table.waiting_count++] = frame;
+	if (table.list_count < FRAMES_MAX && !frag_addr_map_reserve(&table.frames) &&
+	    !FRAG_GROW(table.list, table.list_count, table.list_cap, "frames", NULL) &&
+	    frag_addr_map_add(&table.frames, (uintptr_t)frame, 1))
+		table.list[table.list_count++] = frame;
 }
 
-static void write_stack(const struct frag_rec_stack *s, const uint64_t *python)
+static void write_stack(uint64_t number, const struct frag_rec_stack *s, const uint64_t *python)
 {
 	char text[40 * REC_FRAMES + 1], *at = text;
 
@@ -172,37 +154,30 @@ static void write_stack(const struct frag_rec_stack *s, const uint64_t *python)
 	for (int i = 0; i < s->python_count; i++)
 		if (python[i])
 			at += sprintf(at, " 0x%llx", (unsigned long long)python[i]);
-	frag_rec_remark("#stack %u%s\n", table.count, text);
-}
-
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-	return (hash ^ value) * 0x9e3779b97f4a7c15ull ^ hash >> 29;
+	frag_rec_remark("#stack %llu%s\n", (unsigned long long)number, text);
 }
 
 uint32_t frag_rec_stack_number(const struct frag_rec_stack *s)
 {
-	uint64_t hash = 1469598103934665603ull, python[REC_FRAMES];
-	size_t at;
+	uint64_t hash = 0, python[REC_FRAMES];
+	struct frag_addr_cell *cell;
 
 	if (!s->count && !s->python_count)
 		return 0;
 	for (int i = 0; i < s->count; i++)
-		hash = mix(hash, (uintptr_t)s->frames[i]);
+		hash = frag_random(&(uint64_t){ hash ^ (uintptr_t)s->frames[i] });
 	for (int i = 0; i < s->python_count; i++) {
 		python[i] = frag_rec_python_number(&s->python[i]);
-		hash = mix(hash, python[i]);
+		hash = frag_random(&(uint64_t){ hash ^ python[i] });
 	}
-	hash |= 1;
-	for (at = hash >> 40; table.hashes[at & (TABLE_SIZE - 1)]; at++)
-		if (table.hashes[at & (TABLE_SIZE - 1)] == hash)
-			return table.numbers[at & (TABLE_SIZE - 1)];
-	if (table.count == STACKS_MAX)
+	cell = frag_addr_map_find(&table.stacks, hash);
+	if (cell)
+		return (uint32_t)cell->value;
+	if (table.stacks.count == STACKS_MAX || frag_addr_map_reserve(&table.stacks))
 		return 0;
-	table.hashes[at & (TABLE_SIZE - 1)] = hash;
-	table.numbers[at & (TABLE_SIZE - 1)] = ++table.count;
-	write_stack(s, python);
-	return table.count;
+	frag_addr_map_add(&table.stacks, hash, table.stacks.count + 1);
+	write_stack(table.stacks.count, s, python);
+	return (uint32_t)table.stacks.count;
 }
 
 /* Names of a program are its own: what would break the line goes. */
@@ -244,26 +219,17 @@ static void name_frame(void *frame)
 			(unsigned long long)((uintptr_t)frame - 1 - (map ? map->l_addr : 0)));
 }
 
-static void **take_waiting(size_t *count)
+static void *next_frame(void)
 {
 	FRAG_REC_LOCKED;
-	void **list = table.waiting;
 
-	*count = table.waiting_count;
-	table.waiting = NULL;
-	table.waiting_count = table.waiting_cap = 0;
-	return list;
+	return table.named < table.list_count ? table.list[table.named++] : NULL;
 }
 
 void frag_rec_stacks_name(void)
 {
-	void **list;
-	size_t count;
+	void *frame;
 
-	if (!table.on)
-		return;
-	list = take_waiting(&count);
-	for (size_t i = 0; i < count; i++)
-		name_frame(list[i]);
-	free(list);
+	while ((frame = next_frame()))
+		name_frame(frame);
 }

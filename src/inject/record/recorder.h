@@ -9,9 +9,6 @@
  *	                   (LD_PRELOAD). Used where CUPTI is missing or taken.
  *
  * Its variables are in src/pretend/protocol.def.
- *
- * This is a library of its own and uses nothing of cufrag's but live_page.h and library.h of
- * src/base.
  */
 #ifndef FRAG_RECORD_RECORDER_H
 #define FRAG_RECORD_RECORDER_H

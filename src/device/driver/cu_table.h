@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The CUDA driver as libcufrag_torch.so calls it: a table of functions, found in libcuda.so.1 at
- * run time. No header of CUDA is needed to build this; types and numbers are those of the driver's
+ * The CUDA driver: a table of functions, found in libcuda.so.1 at run time. No header of CUDA is needed to build this; types and numbers are those of the driver's
  * ABI since CUDA 11.
  *
- * The runtime is not used: a process may have any of its versions, or its own copy. Its streams and
- * primary contexts are the driver's.
+ * A running PyTorch may have any version of the runtime, or a copy of its own. Its streams and primary
+ * contexts are the driver's.
  */
-#ifndef FRAG_LIVE_DRIVER_H
-#define FRAG_LIVE_DRIVER_H
+#ifndef FRAG_DEVICE_CU_TABLE_H
+#define FRAG_DEVICE_CU_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -136,7 +135,7 @@ static inline int frag_cu_check_alloc(const struct frag_cu *cu, int rc, const ch
 }
 /* Every call goes through one of these macros, or its result is looked at where it is made.
  * FRAG_CU(cu, err, cuEventCreate, …): calls it; the name goes into the message. See FRAG_CARD_CALL,
- * too (live_card.h). */
+ * too (cu_card.h). */
 #define FRAG_CU(cu, err, call, ...) frag_cu_check((cu), (cu)->call(__VA_ARGS__), #call, (err))
 
 #endif

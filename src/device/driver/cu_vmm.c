@@ -1,41 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Virtual memory management for live policies; device/driver_memory.h counts handles and mappings.
+ * Virtual memory management; device/driver_memory.h counts handles and mappings.
  *
  * Access is granted to the card itself and to the cards of the process that can reach it: PyTorch
  * enables peer access for memory from cudaMalloc only.
  */
-#include "live_card.h"
+#include "cu_card.h"
 
 #define READ_WRITE 3
 #define AT_DEVICE 1
 
-struct frag_cu_allocation frag_live_on_card(const struct frag_live_card *c)
+struct frag_cu_allocation frag_cu_on_card(const struct frag_cu_card *c)
 {
 	return (struct frag_cu_allocation){ .type = 1, .location = { AT_DEVICE, c->device } };
 }
 
-int frag_live_card_reserve(void *priv, uint64_t bytes, frag_addr_t hint, frag_addr_t *out,
-			   uint64_t *ns, struct frag_err *err)
+int frag_cu_card_reserve(void *priv, uint64_t bytes, frag_addr_t hint, frag_addr_t *out,
+			 uint64_t *ns, struct frag_err *err)
 {
-	struct frag_live_card *c = priv;
+	struct frag_cu_card *c = priv;
 
 	return FRAG_CARD_ALLOC(c, err, cuMemAddressReserve, out, bytes, 0, hint, 0);
 }
 
-int frag_live_card_unreserve(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
-			     struct frag_err *err)
+int frag_cu_card_unreserve(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
+			   struct frag_err *err)
 {
-	struct frag_live_card *c = priv;
+	struct frag_cu_card *c = priv;
 
 	return c->dead ? 0 : FRAG_CU(c->cu, err, cuMemAddressFree, addr, bytes);
 }
 
-int frag_live_card_create(void *priv, uint64_t bytes, uint64_t *handle, uint64_t *ns,
-			  struct frag_err *err)
+int frag_cu_card_create(void *priv, uint64_t bytes, uint64_t *handle, uint64_t *ns,
+			struct frag_err *err)
 {
-	struct frag_live_card *c = priv;
-	struct frag_cu_allocation prop = frag_live_on_card(c);
+	struct frag_cu_card *c = priv;
+	struct frag_cu_allocation prop = frag_cu_on_card(c);
 	uint64_t raw = 0;
 
 	FRAG_TRY(frag_drvmem_handle_room(&c->memory, err));
@@ -44,9 +44,9 @@ int frag_live_card_create(void *priv, uint64_t bytes, uint64_t *handle, uint64_t
 	return 0;
 }
 
-int frag_live_card_release(void *priv, uint64_t handle, uint64_t *ns, struct frag_err *err)
+int frag_cu_card_release(void *priv, uint64_t handle, uint64_t *ns, struct frag_err *err)
 {
-	struct frag_live_card *c = priv;
+	struct frag_cu_card *c = priv;
 	struct frag_drvmem_handle *h;
 
 	FRAG_TRY(frag_drvmem_handle_find(&c->memory, "cuMemRelease", handle, &h, err));
@@ -56,10 +56,10 @@ int frag_live_card_release(void *priv, uint64_t handle, uint64_t *ns, struct fra
 	return 0;
 }
 
-int frag_live_card_map(void *priv, frag_addr_t addr, uint64_t handle, uint64_t *ns,
-		       struct frag_err *err)
+int frag_cu_card_map(void *priv, frag_addr_t addr, uint64_t handle, uint64_t *ns,
+		     struct frag_err *err)
 {
-	struct frag_live_card *c = priv;
+	struct frag_cu_card *c = priv;
 	struct frag_drvmem_handle *h;
 
 	FRAG_TRY(frag_drvmem_handle_find(&c->memory, "cuMemMap", handle, &h, err));
@@ -69,18 +69,18 @@ int frag_live_card_map(void *priv, frag_addr_t addr, uint64_t handle, uint64_t *
 	return 0;
 }
 
-static int give_access(const struct frag_live_card *c, frag_addr_t addr, uint64_t bytes, int device)
+static int give_access(const struct frag_cu_card *c, frag_addr_t addr, uint64_t bytes, int device)
 {
 	struct frag_cu_access access = { { AT_DEVICE, device }, READ_WRITE };
 
 	return c->cu->cuMemSetAccess(addr, bytes, &access, 1);
 }
 
-int frag_live_card_set_access(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
-			      struct frag_err *err)
+int frag_cu_card_set_access(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
+			    struct frag_err *err)
 {
-	struct frag_live_card *c = priv;
-	FRAG_LIVE_ENTERED(c);
+	struct frag_cu_card *c = priv;
+	FRAG_CU_ENTERED(c);
 	int rc = give_access(c, addr, bytes, c->device);
 
 	for (unsigned i = 0; i < c->peers_count && rc == FRAG_CU_OK; i++)
@@ -88,7 +88,7 @@ int frag_live_card_set_access(void *priv, frag_addr_t addr, uint64_t bytes, uint
 	return frag_cu_check(c->cu, rc, "cuMemSetAccess", err);
 }
 
-void frag_live_vmm_peer(struct frag_live_card *c, const struct frag_live_card *peer)
+void frag_cu_card_peer(struct frag_cu_card *c, const struct frag_cu_card *peer)
 {
 	const struct frag_addr_map *mappings = &c->memory.mappings;
 	int can = 0;
@@ -98,7 +98,7 @@ void frag_live_vmm_peer(struct frag_live_card *c, const struct frag_live_card *p
 	    c->cu->cuDeviceCanAccessPeer(&can, peer->device, c->device) != FRAG_CU_OK || !can)
 		return;
 	c->peers[c->peers_count++] = peer->device;
-	FRAG_LIVE_ENTERED(c);
+	FRAG_CU_ENTERED(c);
 	/* what has no access yet is refused, and gets it later with the peer in the list */
 	for (size_t i = 0; mappings->mask && i <= mappings->mask; i++) {
 		const struct frag_drvmem_handle *h = (void *)(uintptr_t)mappings->cells[i].value;
@@ -108,14 +108,14 @@ void frag_live_vmm_peer(struct frag_live_card *c, const struct frag_live_card *p
 	}
 }
 
-int frag_live_card_unmap(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
-			 struct frag_err *err)
+int frag_cu_card_unmap(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
+		       struct frag_err *err)
 {
-	struct frag_live_card *c = priv;
+	struct frag_cu_card *c = priv;
 
 	/* unlike cudaFree this does not wait for what still runs there */
 	if (!c->fenced && !c->idle)
-		FRAG_TRY(frag_live_card_sync(c, 0, true, ns, err));
+		FRAG_TRY(frag_cu_card_sync(c, 0, true, ns, err));
 	FRAG_TRY(FRAG_CARD_CALL(c, err, cuMemUnmap, addr, bytes));
 	return frag_drvmem_unmapped(&c->memory, addr, bytes, err);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opening the driver and finding its functions. */
-#include "live_driver.h"
+#include "cu_table.h"
 
 #include <pthread.h>
 
@@ -55,7 +55,7 @@ int frag_cu_check(const struct frag_cu *cu, int rc, const char *call, struct fra
 	if (rc == FRAG_CU_OK)
 		return 0;
 	cu->cuGetErrorName(rc, &name);
-	frag_fail(err, FRAG_EDEVICE, "%s failed: %s (%d)", call, name ? name : "unknown error", rc);
+	frag_fail(err, FRAG_EDEVICE, "%s: %s (%d)", call, name ? name : "unknown error", rc);
 	if (err)
 		err->cuda_code = rc;
 	return FRAG_EDEVICE;

@@ -1,34 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pools of the driver (cudaMallocAsync) for live policies; the driver is asked what they hold. */
-#include "live_card.h"
+/* Pools of the driver (cudaMallocAsync); the driver is asked what they hold. */
+#include "cu_card.h"
 
-struct frag_live_mempool {
-	void *pool;
-	struct frag_live_mempool *next;
-};
+#include <frag/clock.h>
 
-static struct frag_live_mempool *find(const struct frag_live_card *c, uint64_t id)
+static struct frag_cu_mempool *find(const struct frag_cu_card *c, uint64_t id)
 {
-	struct frag_live_mempool *p = c->pools;
+	struct frag_cu_mempool *p = c->pools;
 
 	while (p && (uintptr_t)p->pool != id)
 		p = p->next;
 	return p;
 }
 
-static int look_up(struct frag_live_card *c, uint64_t id, const char *call,
-		   struct frag_live_mempool **out, struct frag_err *err)
+static int look_up(struct frag_cu_card *c, uint64_t id, const char *call,
+		   struct frag_cu_mempool **out, struct frag_err *err)
 {
 	*out = find(c, id);
 	return *out ? 0 : frag_fail(err, FRAG_EDEVICE, "%s: unknown pool", call);
 }
 
-int frag_live_card_mempool_create(void *priv, const struct frag_mempool_attr *attr, uint64_t *pool,
-				  uint64_t *ns, struct frag_err *err)
+int frag_cu_card_mempool_create(void *priv, const struct frag_mempool_attr *attr, uint64_t *pool,
+				uint64_t *ns, struct frag_err *err)
 {
-	struct frag_live_card *c = priv;
+	struct frag_cu_card *c = priv;
 	struct frag_cu_pool_props props = { .type = 1, .location = { 1, c->device } };
-	struct frag_live_mempool *p = frag_host_calloc(1, sizeof(*p));
+	struct frag_cu_mempool *p = frag_host_calloc(1, sizeof(*p));
 	struct {
 		int which;
 		uint64_t value; /* the flags are ints: the low half on this machine */
@@ -38,10 +35,13 @@ int frag_live_card_mempool_create(void *priv, const struct frag_mempool_attr *at
 		{ FRAG_CU_POOL_OPPORTUNISTIC, attr->reuse_allow_opportunistic },
 		{ FRAG_CU_POOL_INTERNAL, attr->reuse_allow_internal_dependencies },
 	};
+	uint64_t start;
 	int rc;
 
 	FRAG_CHECK_ALLOC(p, "pool", err);
+	start = frag_clock_ns();
 	rc = FRAG_CU(c->cu, err, cuMemPoolCreate, &p->pool, &props);
+	*ns = frag_clock_ns() - start; /* without the attributes */
 	for (size_t i = 0; !rc && i < FRAG_ARRAY_LEN(settings); i++)
 		rc = FRAG_CU(c->cu, err, cuMemPoolSetAttribute, p->pool, settings[i].which,
 			     &settings[i].value);
@@ -57,15 +57,19 @@ int frag_live_card_mempool_create(void *priv, const struct frag_mempool_attr *at
 	return 0;
 }
 
-int frag_live_card_mempool_destroy(void *priv, uint64_t pool, uint64_t *ns, struct frag_err *err)
+int frag_cu_card_mempool_destroy(void *priv, uint64_t pool, uint64_t *ns, struct frag_err *err)
 {
-	struct frag_live_card *c = priv;
-	struct frag_live_mempool *p, **link = &c->pools;
+	struct frag_cu_card *c = priv;
+	struct frag_cu_mempool *p, **link = &c->pools;
+	uint64_t start;
 
 	FRAG_TRY(look_up(c, pool, "cuMemPoolDestroy", &p, err));
-	/* see src/device/cuda/cuda_mempool.c: not with frees still queued */
+	/* destroying a pool with queued frees crashed a later synchronise inside the driver
+	 * (580.159.04), although the documentation allows it */
 	FRAG_TRY(FRAG_CARD_CALL(c, err, cuCtxSynchronize));
+	start = frag_clock_ns();
 	FRAG_TRY(FRAG_CARD_CALL(c, err, cuMemPoolDestroy, p->pool));
+	*ns = frag_clock_ns() - start;
 	while (*link != p)
 		link = &(*link)->next;
 	*link = p->next;
@@ -73,38 +77,38 @@ int frag_live_card_mempool_destroy(void *priv, uint64_t pool, uint64_t *ns, stru
 	return 0;
 }
 
-int frag_live_card_mempool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t stream,
-				 frag_addr_t *out, uint64_t *ns, struct frag_err *err)
+int frag_cu_card_mempool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t stream,
+			       frag_addr_t *out, uint64_t *ns, struct frag_err *err)
 {
-	struct frag_live_card *c = priv;
-	struct frag_live_mempool *p;
+	struct frag_cu_card *c = priv;
+	struct frag_cu_mempool *p;
 
 	FRAG_TRY(look_up(c, pool, "cuMemAllocFromPoolAsync", &p, err));
 	return FRAG_CARD_ALLOC(c, err, cuMemAllocFromPoolAsync, out, bytes, p->pool,
 			       c->streams[stream]);
 }
 
-int frag_live_card_mempool_free(void *priv, uint64_t pool, frag_addr_t addr, uint32_t stream,
-				uint64_t *ns, struct frag_err *err)
+int frag_cu_card_mempool_free(void *priv, uint64_t pool, frag_addr_t addr, uint32_t stream,
+			      uint64_t *ns, struct frag_err *err)
 {
-	struct frag_live_card *c = priv;
-	struct frag_live_mempool *p;
+	struct frag_cu_card *c = priv;
+	struct frag_cu_mempool *p;
 
 	FRAG_TRY(look_up(c, pool, "cuMemFreeAsync", &p, err));
 	return FRAG_CARD_CALL(c, err, cuMemFreeAsync, addr, c->streams[stream]);
 }
 
-int frag_live_card_mempool_trim(void *priv, uint64_t pool, uint64_t keep_bytes, uint64_t *ns,
-				struct frag_err *err)
+int frag_cu_card_mempool_trim(void *priv, uint64_t pool, uint64_t keep_bytes, uint64_t *ns,
+			      struct frag_err *err)
 {
-	struct frag_live_card *c = priv;
-	struct frag_live_mempool *p;
+	struct frag_cu_card *c = priv;
+	struct frag_cu_mempool *p;
 
 	FRAG_TRY(look_up(c, pool, "cuMemPoolTrimTo", &p, err));
 	return c->dead ? 0 : FRAG_CU(c->cu, err, cuMemPoolTrimTo, p->pool, keep_bytes);
 }
 
-static uint64_t ask(const struct frag_live_card *c, void *pool, int which)
+static uint64_t ask(const struct frag_cu_card *c, void *pool, int which)
 {
 	uint64_t value = 0;
 
@@ -112,10 +116,10 @@ static uint64_t ask(const struct frag_live_card *c, void *pool, int which)
 											   : 0;
 }
 
-void frag_live_card_mempool_usage(void *priv, uint64_t pool, struct frag_mempool_usage *out)
+void frag_cu_card_mempool_usage(void *priv, uint64_t pool, struct frag_mempool_usage *out)
 {
-	const struct frag_live_card *c = priv;
-	const struct frag_live_mempool *p = find(c, pool);
+	const struct frag_cu_card *c = priv;
+	const struct frag_cu_mempool *p = find(c, pool);
 
 	if (!p)
 		return;
@@ -127,11 +131,11 @@ void frag_live_card_mempool_usage(void *priv, uint64_t pool, struct frag_mempool
 	};
 }
 
-uint64_t frag_live_mempool_bytes(struct frag_live_card *c)
+uint64_t frag_cu_mempool_bytes(struct frag_cu_card *c)
 {
 	uint64_t sum = 0;
 
-	for (struct frag_live_mempool *p = c->pools; p; p = p->next)
+	for (struct frag_cu_mempool *p = c->pools; p; p = p->next)
 		sum += ask(c, p->pool, FRAG_CU_POOL_RESERVED);
 	return sum;
 }

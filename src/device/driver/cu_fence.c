@@ -7,9 +7,11 @@
  * recorded there (it would become part of the graph): it is `late`, and recorded when somebody asks
  * for it after the capture.
  */
-#include "live_card.h"
+#include "cu_card.h"
 
 #include <string.h>
+
+#include <frag/clock.h>
 
 #include "lib/grow.h"
 
@@ -19,8 +21,23 @@
 
 /* ---- streams ------------------------------------------------------------------------------ */
 
-int frag_live_stream_index(struct frag_live_card *c, void *stream, uint32_t *index,
-			   struct frag_err *err)
+int frag_cu_streams_room(struct frag_cu_card *c, uint32_t count, struct frag_err *err)
+{
+	uint32_t cap = FRAG_MAX(FRAG_MAX(count, 2 * c->streams_cap), 8u);
+	void **more;
+
+	if (count <= c->streams_cap)
+		return 0;
+	more = frag_host_realloc(c->streams, cap, sizeof(*more));
+	FRAG_CHECK_ALLOC(more, "streams", err);
+	memset(more + c->streams_cap, 0, (cap - c->streams_cap) * sizeof(*more));
+	c->streams = more;
+	c->streams_cap = cap;
+	return 0;
+}
+
+int frag_cu_stream_index(struct frag_cu_card *c, void *stream, uint32_t *index,
+			 struct frag_err *err)
 {
 	/* cudaStreamLegacy is the default stream by another name */
 	if (stream == (void *)1)
@@ -30,11 +47,9 @@ int frag_live_stream_index(struct frag_live_card *c, void *stream, uint32_t *ind
 		*index = c->last_stream;
 		return 0;
 	}
-	if (!c->streams_count) {
-		FRAG_TRY_CALLOC(c->streams, 8, "streams", err);
-		c->streams_cap = 8;
+	FRAG_TRY(frag_cu_streams_room(c, c->streams_count + 2, err));
+	if (!c->streams_count)
 		c->streams_count = 1; /* the default stream, used or not */
-	}
 	for (uint32_t i = 0; i < c->streams_count; i++) {
 		if (c->streams[i] == stream) {
 			*index = c->last_stream = i;
@@ -43,14 +58,6 @@ int frag_live_stream_index(struct frag_live_card *c, void *stream, uint32_t *ind
 	}
 	if (c->streams_count == UINT16_MAX)
 		return frag_fail(err, FRAG_EDEVICE, "more than %u streams", UINT16_MAX);
-	if (c->streams_count == c->streams_cap) {
-		void **more =
-			frag_host_realloc(c->streams, 2 * c->streams_cap, sizeof(*c->streams));
-
-		FRAG_CHECK_ALLOC(more, "streams", err);
-		c->streams = more;
-		c->streams_cap *= 2;
-	}
 	c->streams[c->streams_count] = stream;
 	*index = c->last_stream = c->streams_count++;
 	return 0;
@@ -58,7 +65,7 @@ int frag_live_stream_index(struct frag_live_card *c, void *stream, uint32_t *ind
 
 /* ---- events --------------------------------------------------------------------------------- */
 
-int frag_live_event_take(struct frag_live_card *c, void **out, struct frag_err *err)
+int frag_cu_event_take(struct frag_cu_card *c, void **out, struct frag_err *err)
 {
 	if (c->events_count) {
 		*out = c->events[--c->events_count];
@@ -67,7 +74,7 @@ int frag_live_event_take(struct frag_live_card *c, void **out, struct frag_err *
 	return FRAG_CU(c->cu, err, cuEventCreate, out, FRAG_CU_EVENT_DISABLE_TIMING);
 }
 
-void frag_live_event_give(struct frag_live_card *c, void *event)
+void frag_cu_event_give(struct frag_cu_card *c, void *event)
 {
 	/* if the list cannot grow, the event leaks: only the driver has it */
 	if (!FRAG_GROW(c->events, c->events_count, c->events_cap, "events", NULL))
@@ -76,7 +83,7 @@ void frag_live_event_give(struct frag_live_card *c, void *event)
 
 /* ---- fences ----------------------------------------------------------------------------- */
 
-static bool in_use(const struct frag_live_card *c, struct frag_live_fence *f)
+static bool in_use(const struct frag_cu_card *c, struct frag_cu_fence *f)
 {
 	if (f->late)
 		return true;
@@ -85,10 +92,10 @@ static bool in_use(const struct frag_live_card *c, struct frag_live_fence *f)
 	return f->open;
 }
 
-static int more_fences(struct frag_live_card *c, struct frag_err *err)
+static int more_fences(struct frag_cu_card *c, struct frag_err *err)
 {
 	uint32_t count = c->fences_count ? 2 * c->fences_count : 64;
-	struct frag_live_fence *fences;
+	struct frag_cu_fence *fences;
 
 	if (count > FENCES_MAX)
 		return frag_fail(err, FRAG_EDEVICE, "%u fences wait for work that never ends",
@@ -103,7 +110,7 @@ static int more_fences(struct frag_live_card *c, struct frag_err *err)
 }
 
 /* pre: entered */
-static int free_place(struct frag_live_card *c, struct frag_live_fence **out, struct frag_err *err)
+static int free_place(struct frag_cu_card *c, struct frag_cu_fence **out, struct frag_err *err)
 {
 	uint32_t tries = FRAG_MIN(c->fences_count, TRIES), i = 0;
 
@@ -115,10 +122,10 @@ static int free_place(struct frag_live_card *c, struct frag_live_fence **out, st
 		FRAG_TRY(more_fences(c, err));
 	*out = &c->fences[c->fence_next];
 	c->fence_next = (c->fence_next + 1) % c->fences_count;
-	return (*out)->event ? 0 : frag_live_event_take(c, &(*out)->event, err);
+	return (*out)->event ? 0 : frag_cu_event_take(c, &(*out)->event, err);
 }
 
-static bool is_capturing(const struct frag_live_card *c, uint32_t stream)
+static bool is_capturing(const struct frag_cu_card *c, uint32_t stream)
 {
 	int status = 0;
 
@@ -126,14 +133,18 @@ static bool is_capturing(const struct frag_live_card *c, uint32_t stream)
 	       (c->cu->cuStreamIsCapturing(c->streams[stream], &status) != FRAG_CU_OK || status);
 }
 
-static int record(struct frag_live_card *c, uint32_t stream, uint64_t *fence, struct frag_err *err)
+static int record(struct frag_cu_card *c, uint32_t stream, uint64_t *fence, uint64_t *ns,
+		  struct frag_err *err)
 {
-	struct frag_live_fence *f;
+	struct frag_cu_fence *f;
+	uint64_t start;
 
 	FRAG_TRY(free_place(c, &f, err));
 	f->late = is_capturing(c, stream);
+	start = frag_clock_ns();
 	if (!f->late)
 		FRAG_TRY(FRAG_CU(c->cu, err, cuEventRecord, f->event, c->streams[stream]));
+	*ns = frag_clock_ns() - start;
 	f->stream = stream;
 	f->serial = ++c->fence_serial;
 	f->open = true;
@@ -141,19 +152,18 @@ static int record(struct frag_live_card *c, uint32_t stream, uint64_t *fence, st
 	return 0;
 }
 
-int frag_live_card_fence_record(void *priv, uint32_t stream, uint64_t *fence, uint64_t *ns,
-				struct frag_err *err)
+int frag_cu_card_fence_record(void *priv, uint32_t stream, uint64_t *fence, uint64_t *ns,
+			      struct frag_err *err)
 {
-	struct frag_live_card *c = priv;
+	struct frag_cu_card *c = priv;
 
 	if (stream >= c->streams_count)
 		return frag_fail(err, FRAG_EDEVICE, "cuEventRecord: unknown stream %u", stream);
-	FRAG_LIVE_ENTERED(c);
-	return record(c, stream, fence, err);
+	FRAG_CU_ENTERED(c);
+	return record(c, stream, fence, ns, err);
 }
 
-static int query(struct frag_live_card *c, struct frag_live_fence *f, bool *done,
-		 struct frag_err *err)
+static int query(struct frag_cu_card *c, struct frag_cu_fence *f, bool *done, struct frag_err *err)
 {
 	int rc;
 
@@ -167,10 +177,10 @@ static int query(struct frag_live_card *c, struct frag_live_fence *f, bool *done
 	return rc == FRAG_CU_NOT_READY ? 0 : frag_cu_check(c->cu, rc, "cuEventQuery", err);
 }
 
-int frag_live_card_fence_done(void *priv, uint64_t fence, uint64_t lag_ns, bool *done, uint64_t *ns,
-			      struct frag_err *err)
+int frag_cu_card_fence_done(void *priv, uint64_t fence, uint64_t lag_ns, bool *done, uint64_t *ns,
+			    struct frag_err *err)
 {
-	struct frag_live_card *c = priv;
+	struct frag_cu_card *c = priv;
 	uint64_t place = fence % FENCES_MAX;
 
 	if (place >= c->fences_count)
@@ -178,14 +188,14 @@ int frag_live_card_fence_done(void *priv, uint64_t fence, uint64_t lag_ns, bool 
 	*done = !c->fences[place].open || c->fences[place].serial != fence >> PLACE_BITS;
 	if (*done || c->captures)
 		return 0;
-	FRAG_LIVE_ENTERED(c);
+	FRAG_CU_ENTERED(c);
 	return query(c, &c->fences[place], done, err);
 }
 
-int frag_live_card_sync(void *priv, uint32_t stream, bool whole_device, uint64_t *ns,
-			struct frag_err *err)
+int frag_cu_card_sync(void *priv, uint32_t stream, bool whole_device, uint64_t *ns,
+		      struct frag_err *err)
 {
-	struct frag_live_card *c = priv;
+	struct frag_cu_card *c = priv;
 	int rc;
 
 	if (c->dead)
