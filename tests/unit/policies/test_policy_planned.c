@@ -246,7 +246,8 @@ static void plan_sees_a_part(void **state)
 
 TESTS
 {
-	test_add(plan_sees_a_part, "vision.default", "plan of a part: vision");
+	if (!test_is_quick()) /* the longest by far */
+		test_add(plan_sees_a_part, "vision.default", "plan of a part: vision");
 	test_add(plan_sees_a_part, "gnn.default", "plan of a part: gnn");
 	test_add(plan_sees_a_part, "streams.default", "plan of a part: streams");
 }
