@@ -29,8 +29,8 @@ static int fit(struct frag_cli *cli, struct options *o, struct frag_err *err)
 
 	FRAG_TRY(frag_fit_policies(&o->policies, err));
 	FRAG_TRY(frag_catalog_init(&f.catalog, cli->cards, cli->vendor, err));
-	FRAG_TRY(frag_recordings_open(&f.units, cli->operands, cli->operands_count, &cli->target, 0,
-				      err));
+	FRAG_TRY(frag_recordings_open(&f.units, cli->operands, cli->operands_count, &cli->target,
+				      FRAG_OPEN_HISTORY, err));
 	FRAG_TRY(frag_fit_cards_search(&f, &o->policies, cli->threads, err));
 	if (cli->program)
 		FRAG_TRY(frag_fit_classes_record(&classes, &best, err));

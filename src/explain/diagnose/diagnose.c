@@ -7,6 +7,8 @@
 
 #include <frag/opt.h>
 
+#include "recording/recording.h"
+
 /* Ranks are out of balance if the fullest needs this multiple of the emptiest, and so much more. */
 #define IMBALANCE_RATIO 1.25
 #define IMBALANCE_BYTES (256 * FRAG_MIB)
@@ -139,17 +141,20 @@ static int note_steady(struct frag_checkup *c, struct frag_findings *out, struct
 /* A state: what is held now, but nothing of peaks, steps, or what another setting would need. */
 static void note_state(const struct frag_checkup *c, struct frag_findings *out)
 {
-	uint64_t live = c->result.m.peak_active_bytes, reserved = c->result.m.peak_reserved_bytes;
+	uint64_t live = c->in.history.peak_live, reserved = c->in.recorded_peak_bytes;
 	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_STEADY, c->about);
 
+	frag_finding_say(f, "a state without a history: ");
+	if (reserved) /* else the file does not say it */
+		frag_finding_say(f, "%s is reserved and ", FRAG_BYTES(reserved));
 	frag_finding_say(f,
-			 "a state without a history: %s is reserved and %s of it live, which "
-			 "'cufrag explain' splits by line; what was needed before, and under "
-			 "other settings, it cannot tell (record with "
-			 "torch.cuda.memory._record_memory_history())",
-			 FRAG_BYTES(reserved), FRAG_BYTES(live));
+			 "%s%s live, which 'cufrag explain' splits by line; what was needed "
+			 "before, and under other settings, it cannot tell (record with %s)",
+			 FRAG_BYTES(live), reserved ? " of it" : " is",
+			 frag_history_hint(c->in.events.trace));
 	frag_finding_number(f, "active_bytes", (double)live);
-	frag_finding_number(f, "reserved_bytes", (double)reserved);
+	if (reserved)
+		frag_finding_number(f, "reserved_bytes", (double)reserved);
 }
 
 static int apply_rules(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)
@@ -158,7 +163,7 @@ static int apply_rules(struct frag_checkup *c, struct frag_findings *out, struct
 	size_t before = out->count;
 	bool grows;
 
-	if (td->has_evidence && !td->recorded_count) {
+	if (frag_is_state(c->in.events.trace, td)) {
 		note_state(c, out);
 		return 0;
 	}

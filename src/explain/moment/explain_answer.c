@@ -162,6 +162,11 @@ static const char *why_refused(const struct frag_explained *x)
 					 : "exceed it, as far as it is known");
 }
 
+static bool is_state(const struct frag_explained *x)
+{
+	return frag_is_state(x->in.events.trace, frag_events_dev(&x->in.events));
+}
+
 /* The other peak; where they are far apart also why as much was reserved for less. */
 static void add_other_peak(const struct frag_explained *x, struct frag_text *t)
 {
@@ -202,22 +207,28 @@ static const char *who_holds(const struct frag_explained *x)
 	const struct frag_row *live = x->rows_count ? &x->rows[0] : NULL;
 	const struct frag_row *pins = x->pinning_count ? &x->rows[x->pinning[0]] : NULL;
 	bool known = frag_sites_known(&x->in.sites);
+	bool bare = is_state(x) && !x->in.recorded_peak_bytes; /* what is reserved is not said */
 	struct frag_text t = { 0 };
 
-	frag_text_addf(&t, "%s %s is reserved. %s of that is live",
-		       when_of(x->m.at, x->m.event, x->m.time_us, "", x->texts),
-		       FRAG_BYTES(x->m.reserved_bytes), FRAG_BYTES(x->m.allocated_bytes));
+	if (bare)
+		frag_text_addf(&t, "in this state %s is live", FRAG_BYTES(x->m.allocated_bytes));
+	else
+		frag_text_addf(&t, "%s %s is reserved. %s of that is live",
+			       is_state(x)
+				       ? "in this state"
+				       : when_of(x->m.at, x->m.event, x->m.time_us, "", x->texts),
+			       FRAG_BYTES(x->m.reserved_bytes), FRAG_BYTES(x->m.allocated_bytes));
 	if (live)
 		frag_text_addf(&t, ", %.1f %% of it %s %s", 100 * live->share_ratio,
 			       known ? "allocated at" : "in blocks of", live->site);
-	if (pins)
+	if (pins && !bare)
 		frag_text_addf(&t,
 			       ". %s is free, but in segments with live blocks, %.1f %% of it "
 			       "pinned by %s%s",
 			       FRAG_BYTES(x->m.non_releasable_bytes),
 			       100 * pins->non_releasable_share_ratio, known ? "" : "blocks of ",
 			       pins->site);
-	if (x->at.what == FRAG_AT_PEAK || x->at.what == FRAG_AT_RESERVED)
+	if (!is_state(x) && (x->at.what == FRAG_AT_PEAK || x->at.what == FRAG_AT_RESERVED))
 		add_other_peak(x, &t);
 	return frag_answer_take(x->texts, &t);
 }
@@ -393,6 +404,8 @@ int frag_explained_answer(struct frag_explained *x, const char *trace, const cha
 		say_remedies(x->m.oom, a);
 	say_live(x, a);
 	say_pinning(x, a);
+	if (is_state(x))
+		return a->failed ? frag_fail_nomem(err, "explanation") : 0;
 	frag_answer_heading(a, "What the memory is for, by how it behaves over the steps");
 	frag_answer_table(a, &frag_kind_shape, x->m.kinds.rows, x->m.kinds.count)->wraps = true;
 	if (x->curves)
