@@ -350,7 +350,7 @@ static int contents(struct lab *lab, struct replay *r, struct frag_err *err)
 	struct lab_log t = { 0 };
 	int rc;
 
-	lab->run.fill = lab->o.real ? FRAG_FILL_VERIFY : FRAG_FILL_NONE;
+	lab->run.fill = lab->o.real;
 	rc = record_real(lab, r, &t, err);
 	if (!rc)
 		fprintf(lab->out, "%s,%u,%s,%s,%llu,%zu\n", r->trace->name, r->dev->ordinal,

@@ -25,9 +25,7 @@ struct life {
 
 struct frag_contents {
 	struct frag_device *dev;
-	enum frag_fill fill;
-	uint64_t work_ns;
-	bool paced;
+	bool fill, paced;
 	uint64_t start_ns; /* host time of the first event */
 	bool started;
 	uint32_t *current; /* slot -> number of its current use, 0 = none */
@@ -43,17 +41,16 @@ int frag_contents_create(const struct frag_run_options *opt, struct frag_device 
 	struct frag_contents *c;
 
 	*out = NULL;
-	if (opt->fill == FRAG_FILL_NONE && !opt->work_ns && !opt->paced)
+	if (!opt->fill && !opt->paced)
 		return 0;
-	if ((opt->fill != FRAG_FILL_NONE || opt->work_ns) && !frag_dev_has_content(dev))
+	if (opt->fill && !frag_dev_has_content(dev))
 		return frag_fail(err, FRAG_ENOTSUP,
 				 "device '%s' has no memory behind its addresses, so nothing can "
-				 "be filled, verified or kept busy; use --device cuda",
+				 "be filled and verified; use --device cuda",
 				 dev->ops->name);
 	FRAG_TRY_CALLOC(c, 1, "contents of blocks", err);
 	c->dev = dev;
 	c->fill = opt->fill;
-	c->work_ns = opt->work_ns;
 	c->paced = opt->paced;
 	*out = c;
 	return 0;
@@ -171,14 +168,9 @@ int frag_contents_alloc(struct frag_contents *c, uint32_t slot, const struct fra
 			uint64_t event, struct frag_err *err)
 {
 	struct frag_content block = content_of(b, slot, c->lives_count + 1);
-	struct frag_content work = { .bytes = c->work_ns, .stream = b->stream };
 
-	if (c->work_ns)
-		FRAG_TRY(frag_dev_content(c->dev, FRAG_CONTENT_DELAY, &work, err));
-	if (c->fill == FRAG_FILL_NONE)
+	if (!c->fill)
 		return 0;
-	if (c->fill == FRAG_FILL_TOUCH)
-		return frag_dev_content(c->dev, FRAG_CONTENT_TOUCH, &block, err);
 	FRAG_TRY(grow(c, slot, err));
 	FRAG_TRY(frag_dev_content(c->dev, FRAG_CONTENT_FILL, &block, err));
 	c->lives[++c->lives_count] = (struct life){
@@ -193,7 +185,7 @@ int frag_contents_free(struct frag_contents *c, uint32_t slot, const struct frag
 {
 	struct frag_content block;
 
-	if (c->fill != FRAG_FILL_VERIFY || slot >= c->slots_count || !c->current[slot])
+	if (!c->fill || slot >= c->slots_count || !c->current[slot])
 		return 0;
 	block = content_of(b, slot, c->current[slot]);
 	c->lives[c->current[slot]].died = event;
@@ -204,5 +196,5 @@ int frag_contents_free(struct frag_contents *c, uint32_t slot, const struct frag
 
 int frag_contents_finish(struct frag_contents *c, struct frag_err *err)
 {
-	return c->fill == FRAG_FILL_VERIFY ? look(c, true, err) : 0;
+	return c->fill ? look(c, true, err) : 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Contents of blocks during a replay on a device with real memory, for the options fill, work_ns
+ * Contents of blocks during a replay on a device with real memory, for the options fill
  * and paced of frag_run_options. Only for src/replay.
  *
  * A block's id on the card is its slot, and its generation is the number of its allocation (from

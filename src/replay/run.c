@@ -125,8 +125,7 @@ int frag_run_create_heard(const struct frag_policy_spec *spec, struct frag_devic
 	run->start_reserved = dev->reserved_bytes;
 	run->slots_count = hdr->slots_count;
 	FRAG_TRY_CALLOC(run->slots, hdr->slots_count, "replay: live table", err);
-	if (opt->fill != FRAG_FILL_NONE &&
-	    (frag_policy_spec_ops(spec)->flags & FRAG_POLICY_NO_MEMORY))
+	if (opt->fill && (frag_policy_spec_ops(spec)->flags & FRAG_POLICY_NO_MEMORY))
 		return frag_fail(err, FRAG_ENOTSUP,
 				 "policy '%s' invents its addresses: there is no memory to fill",
 				 frag_policy_spec_ops(spec)->name);

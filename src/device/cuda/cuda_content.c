@@ -168,8 +168,6 @@ int frag_cuda_content(void *priv, enum frag_content_op op, const struct frag_con
 		FRAG_TRY(frag_cuda_content_follows(c, s, err));
 	}
 	c->content.busy = true;
-	if (op == FRAG_CONTENT_TOUCH)
-		return frag_cuda_touch(c, b->addr, b->bytes, c->content.stream, err);
 	return op == FRAG_CONTENT_FILL ? fill(c, b, err) : verify(c, b, err);
 }
 

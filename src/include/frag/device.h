@@ -102,7 +102,6 @@ struct frag_managed_usage {
  * if necessary.
  */
 enum frag_content_op {
-	FRAG_CONTENT_TOUCH,  /* write the first byte of each 4 KiB */
 	FRAG_CONTENT_FILL,   /* write the pattern into all bytes */
 	FRAG_CONTENT_VERIFY, /* compare all bytes with the pattern */
 	FRAG_CONTENT_DELAY,  /* keep block.stream busy for block.bytes nanoseconds */

@@ -18,13 +18,6 @@
 
 #include <signal.h>
 
-/* What the engine does with every block on a device with real memory. */
-enum frag_fill {
-	FRAG_FILL_NONE,
-	FRAG_FILL_TOUCH,  /* write the first byte of each page after the alloc */
-	FRAG_FILL_VERIFY, /* fill all bytes with a pattern, and compare before the free */
-};
-
 struct frag_run_options {
 	uint64_t limit_bytes; /* UINT64_MAX = none */
 	uint64_t seed;
@@ -40,9 +33,9 @@ struct frag_run_options {
 	bool latency;		 /* sample host latency per call */
 	bool only_peaks;	 /* for searches: only how much was reserved, not the use of the
 			       * bytes */
-	enum frag_fill fill;	 /* FRAG_ENOTSUP at create if the device has no contents */
-	uint64_t work_ns;	 /* every alloc queues this much work on its stream; 0 = none */
-	bool paced;		 /* wait for each event's recorded time */
+	bool fill;  /* all bytes of a block with a pattern, which is compared before its
+				  * free; FRAG_ENOTSUP at create if the device has no contents */
+	bool paced; /* wait for each event's recorded time */
 	/* For whole replays (frag_replay_sim): non-zero ends it with FRAG_EINTR; NULL = never. */
 	const volatile sig_atomic_t *stop;
 	/* Called on the replaying thread with the number of further events done; may be NULL. */

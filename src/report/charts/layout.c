@@ -167,9 +167,7 @@ static int replay(struct grid *g, const struct frag_policy_spec *spec,
 	size_t done = 0;
 	int rc = 0;
 
-	plain.losses = plain.latency = plain.check = plain.paced = false;
-	plain.fill = FRAG_FILL_NONE;
-	plain.work_ns = 0;
+	plain.losses = plain.latency = plain.check = plain.paced = plain.fill = false;
 	plain.only_peaks = true;
 	plain.windows_max = 2;
 	FRAG_TRY(frag_hints_open(&hints, card, &dev, err));

@@ -17,7 +17,6 @@
 static struct {
 	uint32_t memory[ARENA / 16][4];
 	struct frag_content_fault fault;
-	unsigned touches, delays;
 	struct frag_device_ops ops;
 } card;
 
@@ -51,10 +50,6 @@ static int content(void *priv, enum frag_content_op op, const struct frag_conten
 {
 	uint64_t first = (b->addr - 4096) / 16;
 
-	card.touches += op == FRAG_CONTENT_TOUCH;
-	card.delays += op == FRAG_CONTENT_DELAY;
-	if (op != FRAG_CONTENT_FILL && op != FRAG_CONTENT_VERIFY)
-		return 0;
 	for (uint64_t i = 0; i < b->bytes / 16; i++) {
 		if (op == FRAG_CONTENT_FILL)
 			expected(b, i, card.memory[first + i]);
@@ -88,9 +83,9 @@ static struct frag_device *open_card(void)
 	return dev;
 }
 
-static struct frag_contents *open_contents(struct frag_device *dev, enum frag_fill fill)
+static struct frag_contents *open_contents(struct frag_device *dev)
 {
-	struct frag_run_options opt = { .fill = fill };
+	struct frag_run_options opt = { .fill = true };
 	struct frag_contents *c;
 
 	assert_int_equal(frag_contents_create(&opt, dev, &c, &test_err), 0);
@@ -112,14 +107,14 @@ TEST(no_memory_behind)
 	SUCCEEDS(frag_null_open(&dev, &test_err));
 	SUCCEEDS(frag_contents_create(&opt, dev, &c, &test_err));
 	assert_null(c); /* nothing is asked for */
-	opt.fill = FRAG_FILL_VERIFY;
+	opt.fill = true;
 	FAILS(FRAG_ENOTSUP, "--device cuda", frag_contents_create(&opt, dev, &c, &test_err));
 }
 
 TEST(sound)
 {
 	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = open_card();
-	CONTENTS c = open_contents(dev, FRAG_FILL_VERIFY);
+	CONTENTS c = open_contents(dev);
 	struct frag_block a = block(0, 4096), b = block(4096, 512);
 
 	for (unsigned i = 0; i < 3000; i++) {
@@ -152,7 +147,7 @@ TEST(faults)
 
 	for (unsigned k = 0; k < FRAG_ARRAY_LEN(says); k++) {
 		FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = open_card();
-		CONTENTS c = open_contents(dev, FRAG_FILL_VERIFY);
+		CONTENTS c = open_contents(dev);
 		struct frag_block a = block(0, 1024), b = block(928, 160);
 		uint32_t old[64][4];
 
@@ -168,19 +163,4 @@ TEST(faults)
 			memset(card.memory[2], 0xab, 16);
 		FAILS(FRAG_ECHECK, says[k], frag_contents_free(c, 5, &a, 300, &test_err));
 	}
-}
-
-TEST(touch_and_work)
-{
-	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = open_card();
-	struct frag_run_options opt = { .fill = FRAG_FILL_TOUCH, .work_ns = 5 };
-	struct frag_block a = block(0, 64);
-	CONTENTS c = NULL;
-
-	assert_int_equal(frag_contents_create(&opt, dev, &c, &test_err), 0);
-	assert_int_equal(frag_contents_alloc(c, 1, &a, 10, &test_err), 0);
-	assert_int_equal(frag_contents_free(c, 1, &a, 11, &test_err), 0);
-	assert_int_equal(frag_contents_finish(c, &test_err), 0);
-	assert_int_equal(card.touches, 1);
-	assert_int_equal(card.delays, 1);
 }
