@@ -513,9 +513,7 @@ docs: $(B)/cufrag
 #: tables     what an H200's cuDNN decides, from scripts/cudnn/plans.csv.zst (docs/new-cudnn.md)
 .PHONY: tables
 tables:
-	@mkdir -p $(OUT)
-	$(CC) -std=c17 -D_GNU_SOURCE -O2 -ffp-contract=off scripts/cudnn/grow.c -o $(OUT)/grow
-	python3 scripts/cudnn/tables.py make $(OUT)/grow src/pretend/python
+	python3 scripts/cudnn/tables.py make src/pretend/python
 
 # ---- lint ------------------------------------------------------------------------
 HEADERS   = $(filter-out src/pretend/values/% $(if $(filter 0,$(HAVE_CUDA)),src/device/cuda/cuda_%),$(sort $(shell find src policies tests/support -name '*.h')))

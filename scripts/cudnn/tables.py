@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """cufrag_trees.csv and cufrag_workspaces.csv, from plans.csv.zst beside this and from nothing else.
 
-    tables.py make GROW OUT            GROW: grow.c, compiled. As `make tables` does it
+    tables.py make OUT                 as `make tables` does it
     tables.py measured LIBCUDNN [STEP] how right they are about results/pretend/convolutions.csv, which no tree was grown from
 
 A leaf of a tree of bytes says how these are made up ("SPLITS:A:B:REST", see cufrag_trees.py). `make` ends with how right the trees are
@@ -23,13 +23,14 @@ import cufrag_known as known
 import cufrag_planner as planner
 import cufrag_transforms as transforms
 import cufrag_trees as trees
+import grow
 import plans as asked
 import questions as drawn
 
-# of each purpose: what grow.c does, trees, leaves of each
+# of each purpose: what grow.py does, trees, leaves of each
 GROWN = {"whether": ("sum", 50, 22), "transform": ("sum", 50, 22), "alone": ("sum", 70, 30), "bytes": ("vote", 5, 1300),
          "splits": ("vote", 5, 1000)}
-BINS = 100  # of a feature, as in grow.c
+BINS = 100  # of a feature, a byte in grow.py
 
 # aside: judges the trees; common: of the layers that most nets have
 Row = collections.namedtuple("Row", "q plans card without aside hard common")
@@ -178,18 +179,15 @@ def cuts_of(values):
     return cuts
 
 
-def grown(key, rows, grow):
+def grown(key, rows):
     """A line of cufrag_trees.csv."""
     kind, count, leaves = GROWN[key[0]]
     classes = [] if kind == "sum" else sorted({row[2] for row in rows})
-    columns = list(zip(*(row[1] for row in rows)))
-    cuts, numbers = [cuts_of(column) for column in columns], {name: at for at, name in enumerate(classes)}
-    bins = zip(*([bisect.bisect_left(some, value) for value in column] for some, column in zip(cuts, columns)))
-    lines = [(kind, count, leaves, len(rows), len(columns)), *((len(some), *some) for some in cuts),
-             *((numbers.get(row[2], row[2]) + 0, *found) for row, found in zip(rows, bins))]
-    text = "".join(" ".join(map(str, line)) + "\n" for line in lines)
-    out = subprocess.run([grow], input=text, check=True, capture_output=True, text=True).stdout
-    return ",".join((*key, *packed([[named(word, classes) for word in tree.split()] for tree in out.splitlines()])))
+    numbers, columns = {name: at for at, name in enumerate(classes)}, list(zip(*(row[1] for row in rows)))
+    cuts = [cuts_of(column) for column in columns]
+    bins = [[bisect.bisect_left(some, value) for value in column] for some, column in zip(cuts, columns)]
+    problem = grow.Problem(kind, [numbers.get(row[2], row[2]) + 0 for row in rows], bins, cuts)
+    return ",".join((*key, *packed([[named(word, classes) for word in tree] for tree in problem.grow(count, leaves)])))
 
 
 def named(word, classes):
@@ -246,9 +244,9 @@ def judged(rows, of):
         yield r, next(iter(found.values())), plain
 
 
-def make(grow, out):
+def make(out):
     head, rows = rows_of(os.path.join(HERE, "plans.csv.zst"))
-    lines = sorted(grown(*problem, grow) for problem in problems_of([r for r in rows if not r.aside]).items())
+    lines = sorted(grown(*problem) for problem in problems_of([r for r in rows if not r.aside]).items())
     for name, some in (("cufrag_trees.csv", lines), ("cufrag_workspaces.csv", ())):
         with open(os.path.join(out, name), "w", encoding="ascii") as f:
             print(head, *some, sep="\n", file=f)
