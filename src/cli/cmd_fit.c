@@ -44,7 +44,8 @@ static int fit(struct frag_cli *cli, struct options *o, struct frag_err *err)
 		frag_cli_note(cli, "interrupted: not recorded for all cards");
 	if (f.interrupted || best->partial)
 		return frag_code_exit(FRAG_EINTR);
-	return a.need_unknown || frag_fit_card(best, SIZE_MAX, true) != SIZE_MAX
+	return a.need_unknown || (frag_fit_card(best, SIZE_MAX, true) != SIZE_MAX &&
+				  !frag_fit_unreproduced(best, &a))
 		       ? FRAG_EXIT_DONE
 		       : FRAG_EXIT_CONDITION;
 }

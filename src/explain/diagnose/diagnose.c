@@ -26,7 +26,12 @@ static int advance(struct frag_checkup *c, struct frag_cursor *s, size_t step, u
 {
 	for (uint64_t i = s->next; i <= event && i < c->in.history.events; i++) {
 		FRAG_TRY(frag_cursor_to(s, i, err));
+		if (!c->in.recorded_peak_bytes && s->run->ooms > s->run->refused_again)
+			continue; /* a what-if ends there */
 		c->reserved[step] = FRAG_MAX(c->reserved[step], frag_cursor_reserved(s));
+		c->replayed_peak_bytes = FRAG_MAX(c->replayed_peak_bytes, c->reserved[step]);
+		c->peak_active_bytes =
+			FRAG_MAX(c->peak_active_bytes, s->run->allocated + s->run->waiting);
 	}
 	return 0;
 }
@@ -61,12 +66,19 @@ static int look(struct frag_checkup *c, struct frag_cursor *s, struct frag_err *
 static int replay(struct frag_checkup *c, struct frag_err *err)
 {
 	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
+	const struct frag_metrics *m = &c->result.m;
 
 	memset(c->reserved, 0, (c->in.history.count + 1) * sizeof(*c->reserved));
+	c->replayed_peak_bytes = c->peak_active_bytes = 0;
 	FRAG_TRY(frag_case_replay(&c->in, &s, err));
 	FRAG_TRY(look(c, &s, err));
 	frag_result_release(&c->result);
-	return frag_run_finish(s.run, &c->result, err);
+	FRAG_TRY(frag_run_finish(s.run, &c->result, err));
+	if (c->in.recorded_peak_bytes || m->ooms_count == m->refused_again_count) {
+		c->replayed_peak_bytes = m->peak_reserved_bytes;
+		c->peak_active_bytes = m->peak_active_bytes;
+	}
+	return 0;
 }
 
 /* Without a known limit the replay may reserve more than the recording ever did: then something
@@ -87,13 +99,10 @@ static int replay_as_recorded(struct frag_checkup *c, struct frag_err *err)
  * requested, also where the replay refused some of it. */
 static void find_peaks(struct frag_checkup *c)
 {
-	const struct frag_metrics *m = &c->result.m;
-
-	c->peak_reserved_bytes = c->in.recorded_peak_bytes ?: m->peak_reserved_bytes;
-	c->peak_active_bytes = m->peak_active_bytes;
+	c->peak_reserved_bytes = c->in.recorded_peak_bytes ?: c->replayed_peak_bytes;
 	if (c->in.recorded_peak_bytes)
 		c->peak_active_bytes = FRAG_MAX(c->peak_active_bytes, c->in.history.peak_live);
-	c->reproduced = c->peak_reserved_bytes == m->peak_reserved_bytes;
+	c->reproduced = c->peak_reserved_bytes == c->replayed_peak_bytes;
 }
 
 static void note_steps(const struct frag_checkup *c, struct frag_findings *out)

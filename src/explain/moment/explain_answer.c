@@ -8,6 +8,7 @@
 
 #include "explain.h"
 #include "explain/curve_point.h"
+#include "explain/diagnose/diagnose.h"
 #include "recording/recording.h"
 #include "report/report.h"
 
@@ -120,17 +121,18 @@ static const char *why_refused(const struct frag_explained *x)
 {
 	const struct frag_refused_request *r = &x->refused;
 	struct frag_answer *a = x->texts;
-	bool limited = x->m.limit_bytes != UINT64_MAX;
+	bool limited = x->m.limit_bytes != UINT64_MAX, leaks = r->leak_bytes_per_step != UINT64_MAX;
 	const char *what = frag_answer_print(
-		a, "a request for %s%s%s was refused%s: %s was live and %s was reserved%s%s",
+		a, "a request for %s%s%s was refused%s%s: %s was live and %s was reserved%s%s",
 		FRAG_BYTES(r->request_bytes), r->line ? " at " : "", r->line ? r->line : "",
-		r->leak_bytes_per_step != UINT64_MAX ? "; the program leaks"
-		: r->fragmentation		     ? " because of fragmentation"
-						     : "; the program needs more memory",
+		frag_oom_in_first_step(&x->in, &x->refusal->r) ? " in the first step" : "",
+		r->fragmentation ? " because of fragmentation"
+		: leaks		 ? "; the program leaks"
+				 : "; the program needs more memory",
 		FRAG_BYTES(r->live_bytes), FRAG_BYTES(r->reserved_bytes),
 		limited ? " under a limit of " : "", limited ? FRAG_BYTES(x->m.limit_bytes) : "");
 
-	if (r->leak_bytes_per_step != UINT64_MAX)
+	if (leaks && !r->fragmentation)
 		return frag_answer_print(
 			a, "%s. Memory that outlives its step grows by %s per step%s%s: end that",
 			what, FRAG_BYTES(r->leak_bytes_per_step),
@@ -139,11 +141,15 @@ static const char *why_refused(const struct frag_explained *x)
 		return frag_answer_print(a, "%s. The reason is growth inside a phase: %s", what,
 					 r->growth);
 	if (r->fragmentation)
-		return frag_answer_print(a,
-					 "%s. Live memory and the request fit, but %s is free in "
-					 "segments that live blocks pin, the largest hole %s",
-					 what, FRAG_BYTES(r->non_releasable_bytes),
-					 FRAG_BYTES(r->largest_free_bytes));
+		return frag_answer_print(
+			a,
+			"%s. Live memory and the request fit, but %s is free in "
+			"segments that live blocks pin, the largest hole %s%s",
+			what, FRAG_BYTES(r->non_releasable_bytes),
+			FRAG_BYTES(r->largest_free_bytes),
+			leaks ? frag_answer_print(a, "; beside that it leaks %s per step",
+						  FRAG_BYTES(r->leak_bytes_per_step))
+			      : "");
 	if (r->excess_bytes != UINT64_MAX)
 		return frag_answer_print(a, "%s. Live memory and the request exceed it by %s", what,
 					 FRAG_BYTES(r->excess_bytes));
