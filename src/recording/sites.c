@@ -131,14 +131,12 @@ static bool begins(const char *name, const char *const *words, size_t count)
 	return false;
 }
 
-#define NAME_MOST 1024u /* many frames may share a very long one */
 /* By a C++ name without its result: "at::native::zero" of "at::Tensor& at::native::zero<T>(…)". */
 static uint8_t kind_of_name(const char *name)
 {
-	const char *end = name + strnlen(name, NAME_MOST);
 	int depth = 0;
 
-	for (const char *p = name; p < end && (depth || *p != '('); p++) {
+	for (const char *p = name; *p && (depth || *p != '('); p++) {
 		depth += (*p == '<') - (*p == '>');
 		if (*p == ' ' && !depth)
 			name = p + 1;
@@ -152,20 +150,22 @@ static uint8_t kind_of_name(const char *name)
 static int fill_own(struct frag_sites *s, const struct frag_trace *t, struct frag_err *err)
 {
 	uint32_t names = t->strings ? frag_strings_count(t->strings) : 0;
-	FRAG_AUTO_FREE uint8_t *kinds = frag_host_calloc(names + 1, 1);
+	FRAG_AUTO_FREE uint8_t *kinds = frag_host_calloc(names + 1, 2);
 
 	FRAG_CHECK_ALLOC(kinds, "call sites", err);
 	for (size_t i = 0; i < t->stacks.frames_count; i++) {
 		const struct frag_frame *f = &t->stacks.frames[i];
 		uint8_t *kind = &kinds[FRAG_MIN(f->file, names)];
+		uint8_t *named = &kinds[names + 1 + FRAG_MIN(f->name, names)];
 
 		if (!*kind)
 			*kind = kind_of(frag_trace_string(t, f->file));
 		s->frame_own[i] = *kind - 1;
-		if (*kind == OTHER || *kind == INNER || (*kind == PROGRAM_WITH_LINE && !f->line))
-			s->frame_own[i] = FRAG_MIN(*kind == INNER ? INNER : OTHER,
-						   kind_of_name(frag_trace_string(t, f->name))) -
-					  1;
+		if (*kind != OTHER && *kind != INNER && (*kind != PROGRAM_WITH_LINE || f->line))
+			continue;
+		if (!*named)
+			*named = kind_of_name(frag_trace_string(t, f->name));
+		s->frame_own[i] = FRAG_MIN(*kind == INNER ? INNER : OTHER, *named) - 1;
 	}
 	return 0;
 }

@@ -7,7 +7,7 @@
  *
  * - A free of something that was never allocated ends a block from before the log: it is live from the
  *   beginning if the free tells its size, else left out and counted (uncertain_blocks).
- * - A block that was allocated and freed in the log is not freed again: that is an error.
+ * - In logs of lines, a block that was allocated and freed is not freed again: that is an error.
  * - Requests of 0 bytes, and frees of what they gave, are no events, whatever else lives there.
  * - A last line without its end that makes no sense is left out: the program was killed.
  * - Time never goes back: lines that several threads wrote out of order get the time of the line before.

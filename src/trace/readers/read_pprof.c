@@ -67,9 +67,6 @@ static bool varint(struct reader *r, struct span *s, uint64_t *out)
 /* The next field; false at the end. */
 static bool next(struct reader *r, struct span *s, struct field *f)
 {
-	static const uint64_t sizes[8] = {
-		0, 8, 0, UINT64_MAX, UINT64_MAX, 4, UINT64_MAX, UINT64_MAX
-	}; /* by kind; 0: a number, 2: told */
 	const unsigned char *from = s->at;
 	uint64_t key, n;
 
@@ -78,14 +75,15 @@ static bool next(struct reader *r, struct span *s, struct field *f)
 	if (r->bad || !varint(r, s, &key))
 		return false;
 	f->number = key >> 3;
+	key &= 7; /* 0: a number; 2: so many bytes; 1, 5: 8, 4 bytes */
 	f->bytes.at = s->at;
-	n = sizes[key & 7];
-	if (!n && !varint(r, s, &n))
+	n = key == 1 ? 8 : key == 5 ? 4 : UINT64_MAX;
+	if ((key == 0 || key == 2) && !varint(r, s, &n))
 		return bad(r, from);
-	if (!(key & 7))
-		n = 0;
-	else
+	if (key)
 		f->bytes.at = s->at;
+	else
+		n = 0;
 	if (n > (uint64_t)(s->end - s->at))
 		return bad(r, from);
 	f->bytes.end = s->at += n;

@@ -1,7 +1,10 @@
 # What people have in hand beside recordings is read, and says no more than it can.
 exec 2>&1
-try() { echo "== $*"; "$CUFRAG" "$@" -q | grep -vE '^$|^#' | head -${lines:-2} | cut -c1-330 || true; }
-status() { "$CUFRAG" "$@" -q > /dev/null || echo "exit $?"; }
+try() {
+	echo "== $*"
+	"$CUFRAG" "$@" -q > said || echo "exit $?"
+	grep -vE '^$|^#' said | head -${lines:-2} | cut -c1-330
+}
 # PyTorch's export_memory_timeline: times in us and sizes by category, or events in ns
 python3 - <<'END'
 import json
@@ -17,13 +20,12 @@ END
 gzip -k timeline.json
 for f in timeline.json timeline.json.gz timeline.raw.json; do try diagnose $f; done
 printf '[[1, 2, x' > bad.json
-for f in cut.json bad.json; do try summary $f; status summary $f; done
+for f in cut.json bad.json; do try summary $f; done
 # JAX's memory.prof, with two devices; what explain writes for pprof comes back
 gzip -c "$ROOT/tests/conformance/samples/pprof" > memory.prof
 try summary memory.prof
 try explain memory.prof
 try fit memory.prof
-status fit memory.prof
 "$CUFRAG" explain "$TRACES/leak.frames.cft" -q --stacks live.pb --json a.json > /dev/null
 "$CUFRAG" explain live.pb -q --json b.json > /dev/null
 for f in a b; do grep -m1 allocated_bytes $f.json; grep -m3 '"site"' $f.json; done
@@ -49,7 +51,6 @@ printf 'time,action,size,addr\n10:00:00.5,malloc,1048576,0x7f00\n10:00:01.5,free
 echo '10:00:02,free,,0x7f00' >> words.csv
 echo '10:00:03,malloc,1,0x7f00' >> words.csv
 try info words.csv
-status info words.csv
 # what the driver was asked is answered under the driver's allocator
 printf '%s\n' action,id,size,stream,time_us,device,call,stack alloc,1,1048576,0,1,0,cuMemAlloc,0 alloc,2,3145728,0,2,0,cuMemAlloc,0 free,1,,0,3,0,cuMemFree,0 > calls.csv
 for c in fit compare tune explain; do "$CUFRAG" $c calls.csv -q | grep -iE '^answer|torch' | cut -c1-120; done

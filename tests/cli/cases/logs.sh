@@ -10,10 +10,6 @@ echo "exit $?"
 "$CUFRAG" replay "$TRACES/gnn.default.cft" --policy 'log:file=rmm.csv/native' > replay.txt
 "$CUFRAG" info "$TRACES/gnn.default.cft" | grep -E 'events|peak'
 "$CUFRAG" info rmm.csv | grep -E 'format|not in it|events|streams|peak'
-# hostile
-printf 'alloc,7,100\nalloc,7,100\n' > twice.csv
-"$CUFRAG" info twice.csv
-echo "exit $?"
 # cut off: by a line that makes no sense without its end, of any log in lines
 for cut in 'free,8' 'fr' 'alloc,9,x'; do
 	printf 'alloc,7,1048576\nalloc,8,512\n%s' "$cut" > cut.csv
@@ -23,6 +19,3 @@ printf '{"action":"alloc","id":7,"size":512}\n{"action":"fr' > cut.jsonl
 "$CUFRAG" info cut.jsonl | grep -E 'not in it|^  events '
 printf 'Thread,Time,Action,Pointer,Size,Stream\n7,10:00:00.1,allocate,0x7f00,512,0\n7,10:00:00.0005' > cut.rmm
 "$CUFRAG" info cut.rmm | grep -E 'not in it|^  events '
-printf 'alloc,7,100\nfr\nalloc,8,100\n' > amid.csv
-"$CUFRAG" info amid.csv
-echo "exit $?"
