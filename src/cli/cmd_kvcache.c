@@ -24,6 +24,10 @@ static int set_size(struct options *o, struct frag_err *err)
 				 "give the size of the cache: --cache-tokens N, or --log FILE");
 	if (o->log)
 		FRAG_TRY(frag_engine_log_read(o->log, &said, err));
+	if (said.tokens && !said.hundredths && k->groups_count)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "the log lacks 'Maximum concurrency for N tokens per request', "
+				 "which the size of groups of layers follows from");
 	if (o->log && !o->arrivals && !o->lengths && !k->request_tokens && !k->requests)
 		k->request_tokens = said.hundredths ? said.request_tokens : USUAL_TOKENS;
 	frag_kvcache_take(k, &said);
@@ -74,7 +78,8 @@ static const struct frag_arg options[] = {
 		  "'max_total_num_tokens=N' of SGLang; the smallest of several" },
 	{ FRAG_ARG_OWN, "block", AT(cache), .set = frag_kvcache_layers, .value = "N[,GROUP...]",
 	  .help = "tokens of a block (default: the log's, or 16); of a hybrid, its groups of "
-		  "layers, too: 16,full,window=1024*5 (Gemma 3), 544,full,state*3 (Qwen3-Next); "
+		  "layers, too: 16,full,window=1024*5 (Gemma 3 12B), 544,full,state*3 "
+		  "(Qwen3-Next); "
 		  "draft=2: "
 		  "speculative tokens" },
 	{ FRAG_ARG_UINT, "prefix", AT(cache.prefix), .value = "N", .min = 1,

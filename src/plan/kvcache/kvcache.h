@@ -76,7 +76,7 @@ struct frag_kvcache {
 	struct frag_kvcache_group groups[FRAG_KVCACHE_GROUPS];
 	size_t groups_count;
 	uint64_t full; /* groups that keep all tokens */
-	bool uniform;  /* one kind of layers, as far as one knows */
+	bool uniform;  /* no groups were given */
 	struct frag_engine_log engine;
 	uint64_t
 		held; /* requests of that length at a time; of the engine's longest, what it says */

@@ -105,11 +105,9 @@ void frag_kvcache_take(struct frag_kvcache *k, const struct frag_engine_log *sai
 				    ? FRAG_MIN(said->blocks, FRAG_KVCACHE_TOKENS_MAX / k->block) *
 					      k->block
 				    : said->tokens;
-	k->uniform = !k->groups_count || (said->tokens && !said->hundredths);
-	if (k->uniform) {
-		k->groups[0] = (struct frag_kvcache_group){ UINT64_MAX, 1 };
-		k->groups_count = 1;
-	}
+	k->uniform = !k->groups_count;
+	if (k->uniform)
+		k->groups[k->groups_count++] = (struct frag_kvcache_group){ UINT64_MAX, 1 };
 	if (!k->batched_tokens)
 		k->batched_tokens =
 			said->batched_tokens || k->uniform ? said->batched_tokens : USUAL_STEP;
