@@ -159,22 +159,17 @@ static bool is_script(const char *path)
 	return n > 3 && !strcmp(path + n - 3, ".py");
 }
 
-/* cufrag train.py --batch 8: cufrag fit --brief -- python3 train.py --batch 8 */
-static int run_script(int argc, char **argv)
+/* The words, of which the first is a command, before those that were given. */
+static int run_with(char *const *words, int count, int argc, char **argv)
 {
-	static char words[][10] = { "fit", "--brief", "--", "python3" };
-	FRAG_AUTO_FREE char **line =
-		frag_host_calloc((size_t)argc + FRAG_ARRAY_LEN(words) + 2, sizeof(*line));
+	FRAG_AUTO_FREE char **line = frag_host_calloc((size_t)(argc + count), sizeof(*line));
 	struct frag_err err = { 0 };
-	int n = 0;
 
 	if (!line)
 		return print_failure((frag_fail_nomem(&err, "command line"), &err));
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(words); i++)
-		line[n++] = words[i];
-	for (int i = 1; i < argc; i++)
-		line[n++] = argv[i];
-	return run_command(frag_commands_find("fit"), n, line);
+	memcpy(line, words, (size_t)count * sizeof(*line));
+	memcpy(line + count, argv + 1, (size_t)(argc - 1) * sizeof(*line));
+	return run_command(frag_commands_find(words[0]), argc + count - 1, line);
 }
 
 /* Is it the log of a serving engine that says the size of its cache? */
@@ -188,28 +183,14 @@ static bool is_engine_log(const char *path)
 
 	if (f)
 		fclose(f);
-	return text && !frag_engine_log_read(path, 16, &said, NULL) && said.tokens;
-}
-
-/* cufrag server.log: cufrag kvcache --log server.log */
-static int run_engine_log(int argc, char **argv)
-{
-	static char kvcache[] = "kvcache", log[] = "--log";
-	FRAG_AUTO_FREE char **line = frag_host_calloc((size_t)argc + 2, sizeof(*line));
-	struct frag_err err = { 0 };
-
-	if (!line)
-		return print_failure((frag_fail_nomem(&err, "command line"), &err));
-	line[0] = kvcache;
-	line[1] = log;
-	memcpy(line + 2, argv + 1, (size_t)(argc - 1) * sizeof(*line));
-	return run_command(frag_commands_find(kvcache), argc + 1, line);
+	return text && !frag_engine_log_read(path, &said, NULL) && said.tokens;
 }
 
 /* What stands where a command should: a file, an option of the program, or a typing error. */
 static int run_other(int argc, char **argv)
 {
-	static char help[] = "help", summary[] = "summary";
+	static char help[] = "help", summary[] = "summary", fit[] = "fit", brief[] = "--brief",
+		    rest[] = "--", python[] = "python3", kvcache[] = "kvcache", log[] = "--log";
 	char *const word = argv[1];
 	struct frag_err err = { 0 };
 
@@ -221,9 +202,9 @@ static int run_other(int argc, char **argv)
 		return run_command(frag_commands_find("help"), 1, (char *[]){ help, NULL });
 	if (word[0] != '-' && !access(word, F_OK)) {
 		if (frag_pretend_rows->name && is_script(word))
-			return run_script(argc, argv);
+			return run_with((char *[]){ fit, brief, rest, python }, 4, argc, argv);
 		if (is_engine_log(word))
-			return run_engine_log(argc, argv);
+			return run_with((char *[]){ kvcache, log }, 2, argc, argv);
 		argv[0] = summary;
 		return run_command(frag_commands_find(summary), argc, argv);
 	}

@@ -17,14 +17,20 @@ struct options {
 static int set_size(struct options *o, struct frag_err *err)
 {
 	struct frag_kvcache *k = &o->cache;
-	struct frag_engine_log said = { .tokens = k->tokens };
+	struct frag_engine_log said = { 0 };
 
 	if (!o->log == !k->tokens)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "give the size of the cache: --cache-tokens N, or --log FILE");
 	if (o->log)
-		FRAG_TRY(frag_engine_log_read(o->log, k->block, &said, err));
-	k->tokens = said.tokens;
+		FRAG_TRY(frag_engine_log_read(o->log, &said, err));
+	if (said.tokens && !said.hundredths && k->groups_count)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "the log lacks 'Maximum concurrency for N tokens per request', "
+				 "which the size of groups of layers follows from");
+	if (o->log && !o->arrivals && !o->lengths && !k->request_tokens && !k->requests)
+		k->request_tokens = said.hundredths ? said.request_tokens : USUAL_TOKENS;
+	frag_kvcache_take(k, &said);
 	if (!k->tokens)
 		return frag_fail(err, FRAG_EINPUT,
 				 "'%.200s' has no line with the size of a cache ('GPU KV cache "
@@ -43,10 +49,9 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 
 	const bool replays = o->arrivals || o->lengths;
 
-	if (o->log && !replays && !k->request_tokens && !k->requests)
-		k->request_tokens = USUAL_TOKENS;
-	if ((!k->request_tokens && (k->requests || !replays)) || replays != (k->step_us != 0) ||
-	    (o->arrivals && o->lengths) || !o->lengths != !(o->rate > 0))
+	if ((!k->request_tokens && (k->requests || (!replays && !o->log))) ||
+	    replays != (k->step_us != 0) || (o->arrivals && o->lengths) ||
+	    !o->lengths != !(o->rate > 0))
 		return frag_fail(err, FRAG_EUSAGE,
 				 "give --tokens (and --requests), or --step with --arrivals or "
 				 "--lengths and --rate, or both");
@@ -60,9 +65,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 		FRAG_TRY(frag_kvcache_replay(k, err));
 	FRAG_TRY(frag_kvcache_answer(k, &a, err));
 	FRAG_TRY(frag_cli_show_answer(cli, &a, err));
-	return k->requests && frag_kvcache_holds(k, k->request_tokens) < k->requests
-		       ? FRAG_EXIT_CONDITION
-		       : FRAG_EXIT_DONE;
+	return k->held < k->requests ? FRAG_EXIT_CONDITION : FRAG_EXIT_DONE;
 }
 
 #define AT(field) FRAG_ARG_AT(struct options, field)
@@ -73,14 +76,20 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_TEXT, "log", AT(log), .value = "FILE",
 	  .help = "read the size from the engine's log: 'GPU KV cache size: N tokens' of vLLM, "
 		  "'max_total_num_tokens=N' of SGLang; the smallest of several" },
-	{ FRAG_ARG_UINT, "block", AT(cache.block), .value = "N", .min = 1, .max = 1u << 20,
-	  .def = "16", .rare = true, .help = "tokens of a block" },
+	{ FRAG_ARG_OWN, "block", AT(cache), .set = frag_kvcache_layers, .value = "N[,GROUP...]",
+	  .help = "tokens of a block (default: the log's, or 16); of a hybrid, its groups of "
+		  "layers, too: 16,full,window=1024*5 (Gemma 3 12B), 544,full,state*3 "
+		  "(Qwen3-Next); "
+		  "draft=2: "
+		  "speculative tokens" },
+	{ FRAG_ARG_UINT, "prefix", AT(cache.prefix), .value = "N", .min = 1,
+	  .max = FRAG_KVCACHE_REQUEST_MAX, .help = "first tokens that all prompts share" },
 	{ FRAG_ARG_UINT, "requests", AT(cache.requests), .value = "N", .min = 1,
 	  .max = FRAG_KVCACHE_TOKENS_MAX,
 	  .help = "exit with 1 unless it holds N requests of --tokens at a time" },
 	{ FRAG_ARG_UINT, "tokens", AT(cache.request_tokens), .value = "N", .min = 1,
 	  .max = FRAG_KVCACHE_TOKENS_MAX,
-	  .help = "of a request, prompt and output (default, of a --log: 8192)" },
+	  .help = "of a request, prompt and output (default: the log's longest, or 8192)" },
 	{ FRAG_ARG_TEXT, "arrivals", AT(arrivals), .value = "FILE",
 	  .help = "replay these requests over time: lines of seconds, prompt tokens, output "
 		  "tokens, or columns of these by the names in the first line (Azure's, BurstGPT's "
@@ -96,8 +105,7 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_UINT, "batched-tokens", AT(cache.batched_tokens), .value = "N", .min = 1,
 	  .max = 1u << 26, .rare = true,
 	  .help = "most tokens that a step processes; longer prompts are processed in parts "
-		  "(vLLM's "
-		  "--max-num-batched-tokens; default: any number)" },
+		  "(vLLM's --max-num-batched-tokens; default: the log's, or any number)" },
 	{ FRAG_ARG_UINT, "step", AT(cache.step_us), .value = "MICROSECONDS", .min = 1,
 	  .max = 1000000000, .rare = true,
 	  .help = "with --arrivals or --lengths: time of a step, as 25000" },
@@ -122,8 +130,8 @@ const struct frag_cmd frag_cmd_kvcache = {
 		 "engine with recomputation: each step makes one token for each running "
 		 "request; a request has whole blocks; if none is free, the request that "
 		 "began last is preempted and waits in front of all others. A step processes "
-		 "at most --batched-tokens, and longer prompts in parts. Requests share no "
-		 "prefixes, and every step takes --step.",
+		 "at most --batched-tokens, and longer prompts in parts. Groups of layers share "
+		 "the blocks; every step takes --step.",
 	.examples =
 		"  cufrag kvcache --log vllm.log --requests 256 --tokens 8192\n"
 		"  cufrag kvcache --cache-tokens 444864 --arrivals requests.csv --step 25000\n"

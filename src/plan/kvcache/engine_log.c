@@ -9,11 +9,10 @@
 #include <string.h>
 
 #define LINE_MAX_BYTES 4096u
-#define GIB_MOST 1e6
+#define NUMBER_MOST 1e6
 
-/* What follows: a count of tokens or blocks; bytes, of which the most, the least, those of a half;
- * nothing. */
-enum kind { TOKENS, BLOCKS, MOST, LEAST, HALF, IS };
+/* What follows: a count; bytes, of which the most, the least, those of a half; a factor; nothing. */
+enum kind { COUNT, MOST, LEAST, HALF, TIMES, IS };
 #define AT(member) offsetof(struct frag_engine_log, member)
 
 /* A line with `line` (NULL: any), then `before`, then the number. Both call GiB GB, too. */
@@ -22,12 +21,18 @@ static const struct row {
 	enum kind kind;
 	size_t at; /* of the member that takes it */
 } rows[] = {
-	{ NULL, "GPU KV cache size:", TOKENS, AT(tokens) },
-	{ NULL, "max_total_num_tokens=", TOKENS, AT(tokens) },
-	{ "KV Cache is allocated", "#tokens:", TOKENS, AT(tokens) },
-	{ NULL, "# GPU blocks:", BLOCKS, AT(tokens) },
-	{ NULL, "# cuda blocks:", BLOCKS, AT(tokens) },
-	{ NULL, "# CUDA blocks:", BLOCKS, AT(tokens) },
+	{ NULL, "GPU KV cache size:", COUNT, AT(tokens) },
+	{ NULL, "max_total_num_tokens=", COUNT, AT(tokens) },
+	{ "KV Cache is allocated", "#tokens:", COUNT, AT(tokens) },
+	{ NULL, "full_layer_tokens=", COUNT, AT(full_tokens) },
+	{ NULL, "max_mamba_cache_size: ", COUNT, AT(slots) },
+	{ NULL, "Setting attention block size to ", COUNT, AT(block) },
+	{ "Chunked prefill is enabled", "max_num_batched_tokens=", COUNT, AT(batched_tokens) },
+	{ NULL, "Maximum concurrency for ", COUNT, AT(request_tokens) },
+	{ "Maximum concurrency for ", " tokens per request: ", TIMES, AT(hundredths) },
+	{ NULL, "# GPU blocks:", COUNT, AT(blocks) },
+	{ NULL, "# cuda blocks:", COUNT, AT(blocks) },
+	{ NULL, "# CUDA blocks:", COUNT, AT(blocks) },
 	{ NULL, "Model loading took ", MOST, AT(weights_bytes) },
 	{ NULL, "Loading model weights took ", MOST, AT(weights_bytes) },
 	{ "Load weight end", "mem usage=", MOST, AT(weights_bytes) },
@@ -67,34 +72,32 @@ static uint64_t count_at(const char *at)
 	return n;
 }
 
-/* "14.96 GiB", "14.9595 GB"; 0: none, or negative. */
-static uint64_t bytes_at(const char *at)
+/* "14.96 GiB", "14.9595 GB", "5.23x", in units of 1/scale; 0: none, or negative. */
+static uint64_t number_at(const char *at, double scale)
 {
-	double gib = strtod(at, NULL);
+	double n = strtod(at, NULL);
 
-	return gib > 0 && gib < GIB_MOST ? (uint64_t)(gib * (double)FRAG_GIB) : 0;
+	return n > 0 && n < NUMBER_MOST ? (uint64_t)(n * scale + 0.001) : 0;
 }
 
-static void take(struct frag_engine_log *out, const struct row *r, const char *at, uint64_t block)
+static void take(struct frag_engine_log *out, const struct row *r, const char *at)
 {
 	void *member = (char *)out + r->at;
 	uint64_t *to;
-	uint64_t n = r->kind <= BLOCKS ? count_at(at) : bytes_at(at);
+	uint64_t n = r->kind == COUNT ? count_at(at)
+				      : number_at(at, r->kind == TIMES ? 100 : (double)FRAG_GIB);
 
 	if (r->kind == IS) {
 		*(bool *)member = true;
 		return;
 	}
 	to = member;
-	if (r->kind == BLOCKS)
-		n = n <= FRAG_KVCACHE_TOKENS_MAX / block ? n * block : 0;
 	n *= r->kind == HALF ? 2 : 1;
 	if (n && (!*to || (r->kind == MOST ? n > *to : n < *to)))
 		*to = n;
 }
 
-int frag_engine_log_read(const char *path, uint64_t block, struct frag_engine_log *out,
-			 struct frag_err *err)
+int frag_engine_log_read(const char *path, struct frag_engine_log *out, struct frag_err *err)
 {
 	char line[LINE_MAX_BYTES]; /* of longer lines, pieces */
 	FILE *f = fopen(path, "re");
@@ -110,8 +113,14 @@ int frag_engine_log_read(const char *path, uint64_t block, struct frag_engine_lo
 
 			at = at ? strstr(at, rows[r].before) : NULL;
 			if (at)
-				take(out, &rows[r], at + strlen(rows[r].before), block);
+				take(out, &rows[r], at + strlen(rows[r].before));
 		}
+	if (out->full_tokens) /* "#tokens:" may be those of the others */
+		out->tokens = out->full_tokens;
+	if (!out->request_tokens)
+		out->hundredths = 0;
+	if (!out->tokens)
+		out->tokens = out->blocks * FRAG_KVCACHE_BLOCK;
 	failed = !feof(f);
 	fclose(f);
 	return failed ? frag_fail(err, FRAG_EINPUT, "cannot read '%.200s' as text", path) : 0;

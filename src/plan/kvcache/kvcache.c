@@ -2,23 +2,20 @@
 /*
  * The cache over time; the model is in kvcache.h.
  *
- * Every step makes at least one token (a request that the whole cache does not hold is left out),
- * and preemption keeps the tokens that were made, so there are at most as many steps as tokens.
+ * The first that runs goes on in every step (a request that the whole cache does not hold is left
+ * out) and is never preempted, so there are at most as many steps as tokens.
  */
 #include "kvcache.h"
 
 #include "base/interrupt.h"
 
-#define NONE UINT32_MAX
-
 struct replay {
 	struct frag_kvcache *k;
 	uint64_t free_blocks, now_us, budget; /* of tokens in this step */
-	uint32_t *running;		      /* in the order in which they began */
-	size_t running_count;
-	uint32_t first, last; /* that wait; NONE = none */
-	uint64_t waiting;
-	size_t arrived;
+	/* in the order in which they began; from its end on, the preempted ones: the last is first */
+	uint32_t *running;
+	size_t running_count, preempted_count;
+	size_t count, arrived, begun;	    /* of those that fit, by arrival */
 	uint64_t preempted_now, least_free; /* in this step */
 };
 
@@ -27,35 +24,18 @@ void frag_kvcache_release(struct frag_kvcache *k)
 	FRAG_FREE(k->list);
 }
 
-/* Tokens of a request to process in this step. */
-static uint64_t share_of(const struct frag_kvcache_request *q, uint64_t budget)
+/* Blocks of the prefix in each group. */
+static uint64_t shared_by(const struct frag_kvcache *k, const struct frag_kvcache_request *q)
 {
-	return FRAG_MIN((uint64_t)q->prompt + q->made - q->done, budget);
+	return FRAG_MIN(k->prefix, FRAG_MIN(q->prompt, q->prompt + q->made - 1)) / k->block;
 }
 
-/* ---- those that wait ------------------------------------------------------------------ */
-
-static void arrive(struct replay *r)
+static void give_back(struct replay *r, struct frag_kvcache_request *q)
 {
-	struct frag_kvcache *k = r->k;
-
-	for (; r->arrived < k->count && k->list[r->arrived].arrival_us <= r->now_us; r->arrived++) {
-		uint32_t i = (uint32_t)r->arrived;
-		struct frag_kvcache_request *q = &k->list[i];
-
-		if (frag_kvcache_blocks(k, (uint64_t)q->prompt + q->output - 1) >
-		    k->tokens / k->block) {
-			k->too_long++;
-			continue;
-		}
-		q->next = NONE;
-		if (r->first == NONE)
-			r->first = i;
-		else
-			k->list[r->last].next = i;
-		r->last = i;
-		r->waiting++;
-	}
+	r->free_blocks += q->blocks;
+	q->blocks = 0;
+	q->done = q->slots = 0;
+	q->drafts = false;
 }
 
 /* The one that began last goes in front of those that wait. */
@@ -65,15 +45,9 @@ static void preempt(struct replay *r)
 	uint32_t i = r->running[--r->running_count];
 	struct frag_kvcache_request *q = &k->list[i];
 
-	r->least_free = 0;
-	r->free_blocks += q->blocks;
-	q->blocks = 0;
-	q->done = 0;
-	q->next = r->first;
-	if (r->first == NONE)
-		r->last = i;
-	r->first = i;
-	r->waiting++;
+	r->least_free = FRAG_MIN(r->least_free, r->free_blocks);
+	give_back(r, q);
+	r->running[k->count - ++r->preempted_count] = i;
 	r->preempted_now++;
 	k->preempted_requests += !q->preempted;
 	q->preempted = true;
@@ -81,44 +55,57 @@ static void preempt(struct replay *r)
 		k->first_preemption_us = r->now_us;
 }
 
+/* While there is room for all of the first that waits, and for what it processes now. */
 static void begin(struct replay *r)
 {
 	struct frag_kvcache *k = r->k;
 
-	while (r->first != NONE && r->running_count < k->max_running && r->budget) {
-		struct frag_kvcache_request *q = &k->list[r->first];
-		uint64_t tokens = share_of(q, r->budget), need = frag_kvcache_blocks(k, tokens);
+	while ((r->preempted_count || r->begun < r->arrived) && r->running_count < k->max_running &&
+	       r->budget) {
+		uint32_t i = r->preempted_count ? r->running[k->count - r->preempted_count]
+						: (uint32_t)r->begun;
+		struct frag_kvcache_request *q = &k->list[i];
+		uint64_t all = (uint64_t)q->prompt + q->made, shared = shared_by(k, q),
+			 done = shared * k->block, tokens = FRAG_MIN(all - done, r->budget),
+			 need = frag_kvcache_needs(k, shared, done, done + tokens, 0);
 
-		if (need > r->free_blocks)
+		if (FRAG_MAX(need, frag_kvcache_needs(k, shared, done, all, k->batched_tokens)) >
+		    r->free_blocks)
 			break;
+		if (r->preempted_count)
+			r->preempted_count--;
+		else
+			r->begun++;
 		r->free_blocks -= need;
 		r->budget -= tokens;
-		q->blocks = (uint32_t)need;
-		q->done = (uint32_t)tokens;
-		k->recomputed_tokens += q->preempted ? (uint64_t)q->prompt + q->made : 0;
-		r->running[r->running_count++] = r->first;
-		r->first = q->next;
-		r->waiting--;
+		q->blocks = need;
+		q->shared = (uint32_t)shared;
+		q->done = q->slots = (uint32_t)(done + tokens);
+		k->recomputed_tokens += q->preempted ? all - done : 0;
+		r->running[r->running_count++] = i;
 	}
 }
 
-/* ---- a step ------------------------------------------------------------------------------- */
-
-/* Blocks for what each running request processes now: a token, or a part of its prompt. */
+/* Blocks for what each running request processes now: a token and drafts, or a part of its prompt. */
 static void grow(struct replay *r)
 {
-	for (size_t n = 0; n < r->running_count && r->budget; n++) {
-		struct frag_kvcache_request *q = &r->k->list[r->running[n]];
-		uint64_t tokens = share_of(q, r->budget),
-			 need = frag_kvcache_blocks(r->k, q->done + tokens) - q->blocks;
+	struct frag_kvcache *k = r->k;
 
-		while (need > r->free_blocks && n < r->running_count)
+	for (size_t n = 0; n < r->running_count && r->budget; n++) {
+		struct frag_kvcache_request *q = &k->list[r->running[n]];
+		uint64_t left = (uint64_t)q->prompt + q->made - q->done,
+			 tokens = FRAG_MIN(left + (q->drafts ? k->draft : 0), r->budget),
+			 slots = FRAG_MAX((uint64_t)q->slots, q->done + tokens + k->draft),
+			 need = frag_kvcache_needs(k, q->shared, q->done, slots, 0);
+
+		while (need > q->blocks + r->free_blocks && n < r->running_count)
 			preempt(r);
 		if (n == r->running_count) /* it was the last itself */
 			break;
-		r->free_blocks -= need;
+		r->free_blocks = r->free_blocks + q->blocks - need;
 		r->budget -= tokens;
-		q->blocks += (uint32_t)need;
+		q->blocks = need;
+		q->slots = (uint32_t)slots;
 		q->done += (uint32_t)tokens;
 	}
 }
@@ -131,28 +118,32 @@ static void make_tokens(struct replay *r)
 	for (size_t n = 0; n < r->running_count; n++) {
 		struct frag_kvcache_request *q = &r->k->list[r->running[n]];
 
-		if (q->done == q->prompt + q->made)
-			q->made++;
+		q->drafts |= q->done >= q->prompt + q->made;
+		if (q->done >= q->prompt + q->made) /* drafts are refused */
+			q->done = q->prompt + q->made++;
 		if (q->made < q->output)
 			r->running[left++] = r->running[n];
 		else
-			r->free_blocks += q->blocks;
+			give_back(r, q);
 	}
 	r->running_count = left;
+}
+
+static void fold(struct frag_kvcache_sample *to, struct frag_kvcache_sample s)
+{
+	to->blocks = FRAG_MAX(to->blocks, s.blocks);
+	to->running = FRAG_MAX(to->running, s.running);
+	to->waiting = FRAG_MAX(to->waiting, s.waiting);
+	to->preemptions += s.preemptions;
 }
 
 static void merge(struct frag_kvcache *k)
 {
 	for (size_t i = 0; i < FRAG_KVCACHE_SAMPLES; i++) {
-		struct frag_kvcache_sample s = k->samples[i], *to = &k->samples[i / 2];
+		struct frag_kvcache_sample s = k->samples[i];
 
 		k->samples[i] = (struct frag_kvcache_sample){ 0 };
-		if (i % 2 == 0)
-			*to = (struct frag_kvcache_sample){ 0 };
-		to->blocks = FRAG_MAX(to->blocks, s.blocks);
-		to->running = FRAG_MAX(to->running, s.running);
-		to->waiting = FRAG_MAX(to->waiting, s.waiting);
-		to->preemptions += s.preemptions;
+		fold(&k->samples[i / 2], s);
 	}
 	k->samples_count = (k->samples_count + 1) / 2;
 	k->span_us *= 2;
@@ -161,42 +152,61 @@ static void merge(struct frag_kvcache *k)
 static void note(struct replay *r)
 {
 	struct frag_kvcache *k = r->k;
-	uint64_t blocks = k->tokens / k->block - FRAG_MIN(r->least_free, r->free_blocks);
-	struct frag_kvcache_sample *s;
+	struct frag_kvcache_sample now = {
+		.blocks = k->tokens / k->block - FRAG_MIN(r->least_free, r->free_blocks),
+		.running = r->running_count,
+		.waiting = r->preempted_count + r->arrived - r->begun,
+		.preemptions = r->preempted_now,
+	};
 
 	while (r->now_us / k->span_us >= FRAG_KVCACHE_SAMPLES)
 		merge(k);
-	s = &k->samples[r->now_us / k->span_us];
 	k->samples_count = FRAG_MAX(k->samples_count, (size_t)(r->now_us / k->span_us + 1));
-	s->blocks = FRAG_MAX(s->blocks, blocks);
-	s->running = FRAG_MAX(s->running, r->running_count);
-	s->waiting = FRAG_MAX(s->waiting, r->waiting);
-	s->preemptions += r->preempted_now;
-	if (blocks > k->peak_blocks)
+	if (now.blocks > k->peak.blocks)
 		k->peak_us = r->now_us;
-	k->peak_blocks = FRAG_MAX(k->peak_blocks, blocks);
-	k->peak_running = FRAG_MAX(k->peak_running, r->running_count);
-	k->peak_waiting = FRAG_MAX(k->peak_waiting, r->waiting);
-	k->preemptions += r->preempted_now;
+	fold(&k->samples[r->now_us / k->span_us], now);
+	fold(&k->peak, now);
+}
+
+/* Keeps the blocks of the prefix; those that fit beside it come first. */
+static void prepare(struct replay *r)
+{
+	struct frag_kvcache *k = r->k;
+	uint64_t step = k->batched_tokens ? k->batched_tokens + k->draft : 0,
+		 prefix = k->prefix / k->block, tokens = prefix * k->block,
+		 kept = frag_kvcache_needs(k, 0, tokens, tokens, 0) -
+			frag_kvcache_needs(k, prefix, tokens, tokens, 0);
+
+	r->free_blocks = k->tokens / k->block;
+	r->free_blocks -= FRAG_MIN(kept, r->free_blocks);
+	for (size_t i = 0; i < k->count; i++) {
+		struct frag_kvcache_request *q = &k->list[i];
+		uint64_t most = (uint64_t)q->prompt + q->output - 1 + 2 * k->draft;
+
+		if (frag_kvcache_needs(k, 0, 0, most, step) <=
+		    r->free_blocks + shared_by(k, q) * k->full)
+			k->list[r->count++] = *q;
+	}
+	k->too_long = k->count - r->count;
 }
 
 int frag_kvcache_replay(struct frag_kvcache *k, struct frag_err *err)
 {
-	struct replay r = {
-		.k = k, .free_blocks = k->tokens / k->block, .first = NONE, .last = NONE
-	};
+	struct replay r = { .k = k };
 	FRAG_AUTO_FREE uint32_t *running = NULL;
 
 	k->span_us = k->step_us;
 	k->first_preemption_us = UINT64_MAX;
 	FRAG_TRY_CALLOC(running, k->count, "requests", err);
 	r.running = running;
+	prepare(&r);
 	for (uint64_t steps = 0;; steps++) {
 		if (!(steps & 1023) && frag_interrupted())
 			return frag_fail(err, FRAG_EINTR, "interrupted");
-		arrive(&r);
-		if (!r.running_count && r.first == NONE) {
-			if (r.arrived == k->count)
+		while (r.arrived < r.count && k->list[r.arrived].arrival_us <= r.now_us)
+			r.arrived++;
+		if (!r.running_count && !r.preempted_count && r.begun == r.arrived) {
+			if (r.arrived == r.count)
 				break;
 			r.now_us = k->list[r.arrived].arrival_us;
 			continue;

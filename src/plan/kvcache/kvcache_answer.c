@@ -2,6 +2,8 @@
 /* The cache of a serving engine as an answer: what it holds, how full it gets, preemption. */
 #include "kvcache.h"
 
+#include <math.h>
+
 #include "answer/row.h"
 
 #define SAMPLE_ROW(F, P, S) \
@@ -14,16 +16,19 @@
 FRAG_VALUED_ROW(sample_row, "sample", SAMPLE_ROW, "how full the cache is in a span of time");
 
 #define KVCACHE_ROW(F, P, S) \
-	F(S, COUNT, cache_tokens_count, k->tokens, NULL, "that the cache holds") \
+	F(S, COUNT, cache_tokens_count, k->tokens, NULL, \
+	  "that the cache holds, each in one group of layers") \
 	F(S, COUNT, block_tokens_count, k->block, NULL, "of a block") \
 	F(S, COUNT, blocks_count, blocks, NULL, "of the cache, whole ones") \
 	F(S, COUNT, asked_requests_count, k->requests ? k->requests : UINT64_MAX, NULL, \
 	  "of --requests; null: not asked") \
 	F(S, COUNT, request_tokens_count, k->request_tokens ? k->request_tokens : UINT64_MAX, \
 	  NULL, "of --tokens; null: not asked") \
-	F(S, COUNT, held_requests_count, \
-	  k->request_tokens ? frag_kvcache_holds(k, k->request_tokens) : UINT64_MAX, NULL, \
+	F(S, COUNT, held_requests_count, k->request_tokens ? k->held : UINT64_MAX, NULL, \
 	  "of that length at a time; null: not asked") \
+	F(S, REAL, engine_requests, said(k) ? said(k) : NAN, NULL, \
+	  "of its longest length at a time, as the engine printed; null: not printed") \
+	F(S, COUNT, prefix_tokens_count, k->prefix, NULL, "of --prefix") \
 	F(S, COUNT, requests_count, of_replay(k, k->count), NULL, \
 	  "of --arrivals or --lengths; null: none were given") \
 	F(S, COUNT, too_long_count, k->too_long, NULL, \
@@ -35,16 +40,16 @@ FRAG_VALUED_ROW(sample_row, "sample", SAMPLE_ROW, "how full the cache is in a sp
 	  "of --step, each a token for every running request") \
 	F(S, US, end_us, of_replay(k, k->end_us), NULL, \
 	  "when the last request ends, since the first") \
-	F(S, RATIO, peak_ratio, k->count ? (double)k->peak_blocks / (double)blocks : 0, NULL, \
+	F(S, RATIO, peak_ratio, k->count ? (double)k->peak.blocks / (double)blocks : 0, NULL, \
 	  "of the blocks") \
 	F(S, US, peak_us, of_replay(k, k->peak_us), NULL, "when it was first so full") \
-	F(S, COUNT, peak_running_count, k->peak_running, NULL, \
+	F(S, COUNT, peak_running_count, k->peak.running, NULL, \
 	  "requests that run at a time, at most") \
-	F(S, COUNT, peak_waiting_count, k->peak_waiting, NULL, \
+	F(S, COUNT, peak_waiting_count, k->peak.waiting, NULL, \
 	  "requests that wait at a time, at most") \
 	F(S, US, first_preemption_us, of_replay(k, k->first_preemption_us), NULL, \
 	  "null: there is none") \
-	F(S, COUNT, preemptions_count, k->preemptions, NULL, \
+	F(S, COUNT, preemptions_count, k->peak.preemptions, NULL, \
 	  "one request may be preempted more than once") \
 	F(S, COUNT, preempted_requests_count, k->preempted_requests, NULL, "each once") \
 	F(S, COUNT, recomputed_tokens_count, k->recomputed_tokens, NULL, \
@@ -59,18 +64,26 @@ static uint64_t of_replay(const struct frag_kvcache *k, uint64_t n)
 	return k->count ? n : UINT64_MAX;
 }
 
+static double said(const struct frag_kvcache *k)
+{
+	return (double)k->engine.hundredths / 100;
+}
+
 static const char *seconds(struct frag_answer *a, uint64_t us)
 {
 	return frag_answer_print(a, "%.3f s", (double)us / 1e6);
 }
 
-static void conclude_held(const struct kvcache *x, struct frag_answer *a)
+static void conclude_held(const struct frag_kvcache *k, const struct kvcache *x,
+			  struct frag_answer *a)
 {
 	const char *held = frag_answer_print(
-		a, "%s of %s at a time",
+		a, "%s%s of %s at a time", k->at_least ? "at least " : "",
 		frag_answer_count(a, x->held_requests_count, "request", "requests"),
 		frag_answer_count(a, x->request_tokens_count, "token", "tokens"));
 
+	if (said(k) && k->request_tokens == k->engine.request_tokens && !k->prefix)
+		held = frag_answer_print(a, "%s (%.2f as the engine counts)", held, said(k));
 	if (x->asked_requests_count == UINT64_MAX)
 		frag_answer_conclude(a, "the cache holds %s", held);
 	else
@@ -79,6 +92,12 @@ static void conclude_held(const struct kvcache *x, struct frag_answer *a)
 			x->held_requests_count >= x->asked_requests_count ? "holds"
 									  : "does not hold",
 			frag_answer_count(a, x->asked_requests_count, "request", "requests"), held);
+	if (k->at_least)
+		frag_answer_warn(
+			a,
+			"the engine counts %.2f requests of %s, so its layers differ in what "
+			"they keep: name their groups after --block",
+			said(k), frag_answer_count(a, k->engine.request_tokens, "token", "tokens"));
 }
 
 static void conclude_replay(const struct kvcache *x, struct frag_answer *a)
@@ -143,11 +162,12 @@ int frag_kvcache_answer(const struct frag_kvcache *k, struct frag_answer *a, str
 		frag_answer_remark(a,
 				   "%s over %s, steps of %s; modelled: a token for each running "
 				   "request and step, preemption of the last with recomputation, "
-				   "no shared prefixes",
+				   "%s",
 				   frag_answer_count(a, k->count, "request", "requests"),
-				   seconds(a, k->end_us), seconds(a, k->step_us));
+				   seconds(a, k->end_us), seconds(a, k->step_us),
+				   k->prefix ? "one shared prefix" : "no shared prefixes");
 	if (k->request_tokens)
-		conclude_held(x, a);
+		conclude_held(k, x, a);
 	if (k->count) {
 		conclude_replay(x, a);
 		draw(x, a);

@@ -20,11 +20,7 @@
 
 struct reader {
 	struct frag_log_lines lines;
-	struct seconds {
-		double s;
-		struct frag_kvcache_request request;
-	} * list;
-	size_t count, cap;
+	struct frag_kvcache *k;
 	uint64_t tokens;	  /* of all */
 	char *fields[FIELDS_MAX]; /* of the line */
 	unsigned fields_count;
@@ -73,11 +69,11 @@ static int read_tokens(const struct reader *r, unsigned column, uint32_t *out, s
 }
 
 /* A number, or "2023-11-16 18:15:46.6805900", as Azure's trace has it. */
-static int read_seconds(const struct reader *r, double *out, struct frag_err *err)
+static int read_seconds(const struct reader *r, uint64_t *us, struct frag_err *err)
 {
 	const char *text = r->fields[r->columns[0]];
 	struct tm t = { 0 };
-	double s;
+	double s, all;
 	char *end;
 	int n = 0;
 
@@ -86,19 +82,23 @@ static int read_seconds(const struct reader *r, double *out, struct frag_err *er
 	    n && !text[n] && s >= 0 && s < 61) {
 		t.tm_year -= 1900;
 		t.tm_mon--;
-		*out = (double)timegm(&t) + s;
+		all = (double)timegm(&t) + s;
 	} else {
-		*out = strtod(text, &end);
+		all = strtod(text, &end);
 		/* no "nan", "inf" or 0x… */
 		if (end == text || *end || text[strspn(text, "0123456789.eE+-")])
-			*out = -1;
+			all = -1;
 	}
-	return *out >= 0 && *out <= SECONDS_MOST ? 0 : fail(r, "seconds from 0 on", err);
+	if (!(all >= 0 && all <= SECONDS_MOST))
+		return fail(r, "seconds from 0 on", err);
+	*us = (uint64_t)llround(all * 1e6);
+	return 0;
 }
 
 static int read_request(struct reader *r, struct frag_err *err)
 {
-	struct seconds q = { .request.next = (uint32_t)r->count };
+	struct frag_kvcache *k = r->k;
+	struct frag_kvcache_request q = { .made = (uint32_t)k->count };
 	char *at = r->lines.text, *field;
 
 	r->fields_count = 0;
@@ -112,46 +112,46 @@ static int read_request(struct reader *r, struct frag_err *err)
 			       FRAG_MAX(r->columns[0], FRAG_MAX(r->columns[1], r->columns[2]))
 		     : r->fields_count != 3)
 		return fail(r, "seconds, prompt tokens, output tokens", err);
-	FRAG_TRY(read_seconds(r, &q.s, err));
-	FRAG_TRY(read_tokens(r, 1, &q.request.prompt, err));
-	FRAG_TRY(read_tokens(r, 2, &q.request.output, err));
-	r->tokens += (uint64_t)q.request.prompt + q.request.output;
+	FRAG_TRY(read_seconds(r, &q.arrival_us, err));
+	FRAG_TRY(read_tokens(r, 1, &q.prompt, err));
+	FRAG_TRY(read_tokens(r, 2, &q.output, err));
+	r->tokens += (uint64_t)q.prompt + q.output;
 	if (r->tokens > FRAG_KVCACHE_ALL_MAX)
 		return fail(r, "at most 4294967296 tokens in all", err);
-	if (r->count == FRAG_KVCACHE_REQUESTS_MAX)
+	if (k->count == FRAG_KVCACHE_REQUESTS_MAX)
 		return fail(r, "at most 16777216 requests", err);
-	FRAG_TRY(FRAG_GROW(r->list, r->count, r->cap, "requests", err));
-	r->list[r->count++] = q;
+	FRAG_TRY(FRAG_GROW(k->list, k->count, k->cap, "requests", err));
+	k->list[k->count++] = q;
 	return 0;
 }
 
 /* By time, then in the order of the file. */
-FRAG_COMPARE(by_time, struct seconds, FRAG_ORDER(x->s, y->s),
-	     FRAG_ORDER(x->request.next, y->request.next))
+FRAG_COMPARE(by_time, struct frag_kvcache_request, FRAG_ORDER(x->arrival_us, y->arrival_us),
+	     FRAG_ORDER(x->made, y->made))
 
 static int read_all(struct reader *r, struct frag_kvcache *k, struct frag_err *err)
 {
+	uint64_t first;
 	int rc;
 
 	while ((rc = frag_log_next_line(&r->lines, LINE_MAX_BYTES, err)) > 0)
 		FRAG_TRY(read_request(r, err));
 	if (rc)
 		return rc;
-	if (!r->count)
+	if (!k->count)
 		return frag_fail(err, FRAG_EINPUT, "it has no requests");
-	qsort(r->list, r->count, sizeof(*r->list), by_time);
-	FRAG_TRY_CALLOC(k->list, r->count, "requests", err);
-	k->count = r->count;
-	for (size_t i = 0; i < r->count; i++) {
-		k->list[i] = r->list[i].request;
-		k->list[i].arrival_us = (uint64_t)llround((r->list[i].s - r->list[0].s) * 1e6);
+	qsort(k->list, k->count, sizeof(*k->list), by_time);
+	first = k->list[0].arrival_us;
+	for (size_t i = 0; i < k->count; i++) {
+		k->list[i].arrival_us -= first;
+		k->list[i].made = 0;
 	}
 	return 0;
 }
 
 int frag_kvcache_read(struct frag_kvcache *k, const char *path, struct frag_err *err)
 {
-	struct reader r = { .columns = { 0, 1, 2 } };
+	struct reader r = { .k = k, .columns = { 0, 1, 2 } };
 	int rc;
 
 	FRAG_TRY(frag_input_open(path, &r.lines.in, err));
@@ -160,6 +160,5 @@ int frag_kvcache_read(struct frag_kvcache *k, const char *path, struct frag_err 
 		frag_err_prefix(err, "'%s'", path);
 	frag_log_lines_release(&r.lines);
 	frag_input_close(r.lines.in);
-	frag_host_free(r.list);
 	return rc;
 }

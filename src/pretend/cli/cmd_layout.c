@@ -198,8 +198,6 @@ static const struct frag_arg options[] = {
 		  "SGLang): a layout fits if the cache holds N requests of --tokens" },
 	{ FRAG_ARG_UINT, "tokens", AT(all.request_tokens), .value = "N", .min = 1,
 	  .max = FRAG_KVCACHE_TOKENS_MAX, .rare = true, .help = "of a request, prompt and output" },
-	{ FRAG_ARG_UINT, "block", AT(all.block_tokens), .value = "N", .min = 1, .max = 1u << 20,
-	  .def = "16", .rare = true, .help = "tokens of a block of the cache" },
 	FRAG_HOLD_ROWS(struct options, all.pretend.hold, rare),
 	{ FRAG_ARG_TEXT, "values", AT(all.pretend.values), .value = "FILE", .def = "rules",
 	  .rare = true, .help = "the values that no kernel computes, as for record" },

@@ -51,9 +51,10 @@ uint64_t frag_layout_engines(const struct frag_layouts *x, size_t layout)
 
 uint64_t frag_layout_held(const struct frag_layouts *x, const struct frag_layout_result *r)
 {
-	const struct frag_kvcache k = { .tokens = r->engine.tokens, .block = x->block_tokens };
+	struct frag_kvcache k = { .request_tokens = x->request_tokens };
 
-	return r->engines * frag_kvcache_holds(&k, x->request_tokens);
+	frag_kvcache_take(&k, &r->engine);
+	return r->engines * k.held;
 }
 
 size_t frag_layout_card(const struct frag_layouts *x, size_t i)

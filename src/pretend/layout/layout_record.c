@@ -93,19 +93,14 @@ static int find_kinds(const struct frag_unit *u, const struct frag_target *targe
 
 /* ---- a serving engine ------------------------------------------------------------------------ */
 
-struct engine {
-	const char *log;
-	uint64_t block;
-};
-
 /* Its cache is there, and it waits for requests. */
 static bool is_ready(void *ctx)
 {
-	const struct engine *e = ctx;
+	const char *const *log = ctx;
 	struct frag_engine_log said;
 	struct frag_err err;
 
-	return !frag_engine_log_read(e->log, e->block, &said, &err) && said.tokens && said.listens;
+	return !frag_engine_log_read(*log, &said, &err) && said.tokens && said.listens;
 }
 
 /*
@@ -315,7 +310,6 @@ static int record(const struct frag_layouts *x, size_t i, size_t on, const char 
 {
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
 	FRAG_AUTO(frag_words_release) char **words = NULL;
-	struct engine engine = { log, x->block_tokens };
 	struct frag_pretend pretend;
 	struct frag_program p;
 	char path[4200], roles[4200];
@@ -335,11 +329,11 @@ static int record(const struct frag_layouts *x, size_t i, size_t on, const char 
 		*out = nothing; /* a damaged file: it is recorded again */
 	}
 	if (x->requests)
-		frag_launch_end_when(is_ready, &engine);
+		frag_launch_end_when(is_ready, &log);
 	rc = frag_program_record(&p, &trace, &status, err);
 	out->engines = frag_layout_engines(x, frag_layout_of(x, i));
 	if (x->requests)
-		said = frag_engine_log_read(log, x->block_tokens, &out->engine, rc ? &unread : err);
+		said = frag_engine_log_read(log, &out->engine, rc ? &unread : err);
 	if (out->engine.too_small) { /* it may have ended before it took any memory */
 		say(out, FRAG_LAYOUT_MEMORY, log, "");
 		return 0;

@@ -110,7 +110,7 @@ struct frag_layouts {
 	bool fresh; /* each on the card itself, in a Python of its own, whatever was recorded before: programs that adapt to its memory */
 	/* that the cache of a serving engine has to hold; 0: no engine. Engines are always recorded on the card itself, and never reused */
 	uint64_t requests;
-	uint64_t request_tokens, block_tokens;
+	uint64_t request_tokens;
 	const char *keep;	   /* folder for the recordings; NULL = none */
 	bool resume;		   /* recordings in `keep` are reused */
 	unsigned shard_i, shard_n; /* every n-th group from the i-th on; n 0: all */

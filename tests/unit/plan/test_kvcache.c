@@ -36,17 +36,20 @@ static void answer_file(char *call, FILE *out)
 
 CASES_IN_LINES("tests/unit/plan/kvcache_files.cases", answer_file)
 
-/* What a log says: sizes in bytes. */
-static void answer_log(char *input, FILE *out)
+static void answer_log(char *call, FILE *out)
 {
-	struct frag_engine_log said;
+	struct frag_engine_log x;
+	size_t n;
+	FRAG_AUTO(free_at) char *text = cases_unescape(call, &n);
 
-	put(input, strlen(input));
-	SUCCEEDS(frag_engine_log_read(path, 16, &said, &test_err));
-	fprintf(out, "%llu tokens, weights %llu, profile run %llu, graphs %llu, cache %llu%s%s\n",
-		(ull)said.tokens, (ull)said.weights_bytes, (ull)said.profile_bytes,
-		(ull)said.graphs_bytes, (ull)said.cache_bytes, said.listens ? ", listens" : "",
-		said.too_small ? ", too small" : "");
+	put(text, n);
+	SUCCEEDS(frag_engine_log_read(path, &x, &test_err));
+	fputs(x.too_small ? "too small" : x.listens ? "listens" : "said", out);
+#define SAY(name, value) ((value) ? fprintf(out, " %s %llu", name, (ull)(value)) : 0)
+	SAY("tokens", x.tokens), SAY("longest", x.request_tokens), SAY("x", x.hundredths);
+	SAY("block", x.block), SAY("step", x.batched_tokens), SAY("slots", x.slots);
+	SAY("weights", x.weights_bytes), SAY("profile", x.profile_bytes);
+	SAY("graphs", x.graphs_bytes), SAY("cache", x.cache_bytes);
 }
 
-CASES_IN_PARTS("tests/unit/plan/engine_log.cases", answer_log)
+CASES_IN_LINES("tests/unit/plan/engine_log.cases", answer_log)

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Groups of layers: what a request holds in them, and how many of one length the cache holds. */
+#include "kvcache.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BLOCK_MOST (1u << 20)
+#define COUNT_MOST 1024u /* of groups, of drafts */
+#define USUAL_STEP 8192u /* tokens, vLLM's on large cards */
+
+/* The length of a comma and a group at `at`; 0: neither. */
+static int read_group(struct frag_kvcache *k, const char *at)
+{
+	struct frag_kvcache_group g = { .window = UINT64_MAX, .count = 1 };
+	int n = 5, more = 0;
+
+	if (sscanf(at, ",draft=%" SCNu64 "%n", &k->draft, &n) == 1)
+		return k->draft <= COUNT_MOST ? n : 0;
+	if (!strncmp(at, ",state", 6))
+		g.window = 0, n = 6;
+	else if (strncmp(at, ",full", 5) != 0 &&
+		 (sscanf(at, ",window=%" SCNu64 "%n", &g.window, &n) != 1 || !g.window ||
+		  g.window > FRAG_KVCACHE_TOKENS_MAX))
+		return 0;
+	sscanf(at + n, "*%" SCNu64 "%n", &g.count, &more);
+	if (!g.count || g.count > COUNT_MOST || k->groups_count == FRAG_KVCACHE_GROUPS)
+		return 0;
+	k->groups[k->groups_count++] = g;
+	return n + more;
+}
+
+int frag_kvcache_layers(void *cache, const char *text, struct frag_err *err)
+{
+	struct frag_kvcache *k = cache;
+	int n = 0;
+	bool ok = sscanf(text, "%" SCNu64 "%n", &k->block, &n) == 1 && k->block &&
+		  k->block <= BLOCK_MOST;
+
+	k->groups_count = k->draft = 0;
+	for (const char *at = text + n; ok && *at; at += n)
+		ok = (n = read_group(k, at)) != 0;
+	if (ok)
+		return 0;
+	return frag_fail(err, FRAG_EUSAGE,
+			 "unknown layers '%.60s': expected 16 tokens, or groups, too: "
+			 "16,full,window=1024*5 or 544,full,state*3,draft=2",
+			 text);
+}
+
+uint64_t frag_kvcache_needs(const struct frag_kvcache *k, uint64_t shared, uint64_t done,
+			    uint64_t slots, uint64_t step)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < k->groups_count; i++) {
+		const struct frag_kvcache_group *g = &k->groups[i];
+		uint64_t last = frag_kvcache_blocks(k, slots),
+			 first = done >= g->window ? (done - g->window + 1) / k->block : 0;
+
+		first = FRAG_MAX(first, shared);
+		if (g->window && step && g->window < slots)
+			last = FRAG_MIN(last, frag_kvcache_blocks(k, g->window - 1 + step) + 1);
+		sum += g->count * (g->window ? last - FRAG_MIN(first, last) : 1 + k->draft);
+	}
+	return sum;
+}
+
+static void hold(struct frag_kvcache *k, bool agree)
+{
+	const struct frag_engine_log *e = &k->engine;
+	double most = (double)e->hundredths / 100 * (double)e->request_tokens;
+	uint64_t tokens = k->request_tokens, blocks = k->tokens / k->block,
+		 shared = FRAG_MIN(k->prefix, tokens - 1) / k->block * k->full;
+
+	k->held = (blocks - FRAG_MIN(shared, blocks)) /
+		  (frag_kvcache_needs(k, 0, 0, tokens, k->batched_tokens) - shared);
+	if (e->slots)
+		k->held = FRAG_MIN(k->held, e->slots);
+	if (!e->hundredths || k->prefix)
+		return;
+	k->at_least = k->uniform && !agree && tokens != e->request_tokens;
+	if (k->at_least)
+		k->held = (uint64_t)fmin((double)k->held, most / (double)tokens);
+	if (k->at_least && tokens < e->request_tokens)
+		k->held = FRAG_MAX(k->held, e->hundredths / 100);
+	if (tokens == e->request_tokens)
+		k->held = e->hundredths / 100;
+}
+
+void frag_kvcache_take(struct frag_kvcache *k, const struct frag_engine_log *said)
+{
+	double most = (double)said->hundredths / 100,
+	       requests = (double)said->tokens / (double)said->request_tokens, blocks;
+	/* since 0.21 vLLM prints its requests times their length as tokens */
+	bool agree = said->hundredths && fabs(requests - most) <= 0.01 + requests / 100;
+
+	k->engine = *said;
+	if (!k->block)
+		k->block = said->block ? FRAG_MIN(said->block, BLOCK_MOST) : FRAG_KVCACHE_BLOCK;
+	if (said->tokens)
+		k->tokens = said->blocks
+				    ? FRAG_MIN(said->blocks, FRAG_KVCACHE_TOKENS_MAX / k->block) *
+					      k->block
+				    : said->tokens;
+	k->uniform = !k->groups_count;
+	if (k->uniform)
+		k->groups[k->groups_count++] = (struct frag_kvcache_group){ UINT64_MAX, 1 };
+	if (!k->batched_tokens)
+		k->batched_tokens =
+			said->batched_tokens || k->uniform ? said->batched_tokens : USUAL_STEP;
+	for (size_t i = 0; i < k->groups_count; i++)
+		k->full += k->groups[i].window == UINT64_MAX ? k->groups[i].count : 0;
+	if (!k->uniform && said->tokens) {
+		blocks = (double)frag_kvcache_needs(k, 0, 0, said->request_tokens,
+						    k->batched_tokens);
+		blocks = ceil((agree ? requests : most) * blocks);
+		k->tokens = (uint64_t)fmin(blocks, (double)(FRAG_KVCACHE_TOKENS_MAX / k->block)) *
+			    k->block;
+	}
+	if (k->request_tokens)
+		hold(k, agree);
+}

@@ -1,0 +1,18 @@
+# 500 requests, as vLLM 0.22.1's own scheduler treats them: blocks in use, requests that run and that
+# wait in all steps together; groups of layers, prompts in parts, drafts, a shared prefix
+awk 'function next_() { return x = x * 16807 % 2147483647 }
+	BEGIN { for (x = 1; i < 500; i++) print int(i / 4) "," 280 + next_() % 320 "," 1 + next_() % 70 }' > r.csv
+while read -r layers blocks step prefix; do
+	"$CUFRAG" kvcache --block "$layers" --cache-tokens $((blocks * ${layers%%,*})) --csv - \
+		--batched-tokens "$step" --arrivals r.csv --step 1000000 ${prefix:+"$prefix"} |
+		awk -F, -v b="$blocks" 'NR > 1 { u += int($2 * b + 0.5); r += $3; w += $4; p += $5 }
+			END { print NR - 1, "steps:", u, "blocks,", r, "run,", w, "wait,", p, "preemptions" }'
+done << END
+16 1500 67108864
+16 1500 700
+16,full,window=128 2000 2048
+16,full,window=300*5 6000 2048
+64,full,state*3 700 2000
+64,full*2,state*3,draft=2 1100 4096
+16 1200 2048 --prefix=256
+END
