@@ -56,22 +56,22 @@ def compared(cufrag, trace, policy, limit):
     return served(cufrag.json("compare", trace, "--policies", policy, "--limit", limit, "--no-host", "--optimum", "off"))
 
 
-def explained(cufrag, trace, policy, limit):
+def explained(cufrag, trace, *words):
     """The answer; None: there is no refusal to explain."""
-    done = cufrag.run("explain", trace, "--policy", policy, "--limit", limit, "--at", "oom", "--json", "-")
+    done = cufrag.run("explain", trace, *words, "--at", "oom", "--json", "-")
     text = done.stderr.decode(errors="replace")
     if done.returncode == 0:
         found = json.loads(done.stdout)
         return found if found["oom"] else None
     if "no request was refused" in text or "was served" in text or "no refus" in text:
         return None
-    raise RuntimeError(f"explain {trace} {policy} {limit}: {text.strip()}")
+    raise RuntimeError(f"explain {trace} {words}: {text.strip()}")
 
 
-def diagnosed(cufrag, trace, policy, limit):
+def diagnosed(cufrag, trace, *words):
     """({verdict: its numbers}, whether its gate is passed)"""
-    found = cufrag.json("diagnose", trace, "--policy", policy, "--limit", limit)
-    gates = cufrag.run("diagnose", trace, "--policy", policy, "--limit", limit, "--fail-on", "oom-needed,oom-fragmentation")
+    found = cufrag.json("diagnose", trace, *words)
+    gates = cufrag.run("diagnose", trace, *words, "--fail-on", "oom-needed,oom-fragmentation")
     return {one["verdict"]: one["numbers"] for one in found["findings"]}, gates.returncode == 0
 
 
@@ -97,12 +97,15 @@ def cells_of_limit(cufrag, trace, policy, limit):
     completed = all(one for one, _, _ in truth)
     for said, true in zip(compared(cufrag, trace, policy, limit), truth):
         yield "compare", said, true
-    refusal, (found, passed) = (what(cufrag, trace, policy, limit) for what in (explained, diagnosed))
+    refusal, (found, passed) = (what(cufrag, trace, "--policy", policy, "--limit", limit) for what in (explained, diagnosed))
     ooms = [numbers for verdict, numbers in found.items() if verdict.startswith("oom")]
     yield "explain", refusal is None, completed
     yield "diagnose", (not ooms, passed), (completed, completed)
     if refusal and ooms and len(truth) == 1:
         yield "explain", same_refusal(refusal, found, ooms[0]), True
+    for one in refusal["oom"]["remedies"] if refusal and policy != "vmm" else []:
+        if one["text"].startswith("a limit of "):
+            yield "explain", True, all(ended for _, _, ended in replayed(cufrag, trace, policy, "--limit", one["bytes"]))
     said, peak = tuned(cufrag, trace, policy, limit)
     yield "tune", said, all(ended for _, _, ended in truth)
     if completed:
@@ -135,6 +138,21 @@ def numbers_of(document, key):
     return [v for one in document for v in numbers_of(one, key)] if isinstance(document, list) else []
 
 
+def cells_of_remedies(cufrag, trace):
+    """explain's setting is the one that tune takes, its card the one that fit names, and what it takes to the end gets there."""
+    refusal, tune, fit = explained(cufrag, trace), cufrag.json("tune", trace), cufrag.run("fit", trace).stdout.decode()
+    pick = None if tune["pick"] == tune["baseline"] else tune["pick"]
+    for one in refusal["oom"]["remedies"] if refusal else []:
+        export = (one["line"] or "").rpartition("PYTORCH_CUDA_ALLOC_CONF=")
+        if export[1] and tune["reproduced"]:
+            yield "explain", export[2], pick and pick["conf"]
+        if export[1] and one["served"] and one["events_count"] is None:
+            yield "explain", True, all(ended for _, _, ended in replayed(cufrag, trace, pick["policy"], "--limit", refusal["limit_bytes"]))
+        if one["text"].startswith("a larger card: "):
+            name = one["text"].split(": ")[1].split(" or more")[0].replace("no known card has", "no card of the list has")
+            yield "explain", name if name in fit.split("answer: ")[1].split("\n")[0] else fit, name
+
+
 def cells_of_recorded(cufrag, trace):
     """The recorded peak is that of the recorder where its figures lie beside the file, and the same in all commands."""
     info = cufrag.json("info", trace)
@@ -148,6 +166,8 @@ def cells_of_recorded(cufrag, trace):
     yield "summary", (summary["peak_reserved_bytes"], summary["peak_simulated"]), (truth, False)
     yield "summary", summary["peak_active_bytes"] >= explained_["peak_live_bytes"], True
     yield "explain", explained_["peak_reserved_bytes"], truth
+    lost = summary["peak_reserved_bytes"] - summary["peak_active_bytes"]
+    yield "summary", summary["healthy"] and lost > max(64 << 20, summary["peak_reserved_bytes"] / 10), False
     for peak in numbers_of(cufrag.json("diagnose", trace), "peak_reserved_bytes"):
         yield "diagnose", peak in peaks, True
     yield "diff", numbers_of(cufrag.json("diff", trace, trace), "peak_reserved_bytes"), [truth, truth]
@@ -170,7 +190,7 @@ def cells_of(cufrag, task):
     """[what to print, or None] of one recording under one policy and limit; limit None: the cards."""
     trace, policy, limit, peaks = task
     if policy is None:
-        cells = cells_of_recorded(cufrag, trace)
+        cells = [*([] if "/diagnose/" in trace else cells_of_recorded(cufrag, trace)), *cells_of_remedies(cufrag, trace)]
     elif limit is None:
         cells = cells_of_cards(cufrag, trace, policy, peaks)
     else:
@@ -189,8 +209,8 @@ def main(program, *traces):
         for policy in POLICIES:
             peaks = [peak for _, peak, _ in replayed(cufrag, trace, policy)]
             tasks += [(trace, policy, limit, peaks) for limit in limits_of(max(peaks)) + [None]]
-    shared = sorted(glob.glob(f"{SHARED}/versions/*.pickle.xz") + glob.glob(f"{SHARED}/torch/*.pickle.xz"))
-    shared = [one for one in shared if NIGHTLY or re.search(r"2\.1\.2\.(mix\.(split128|pow2list)|oom\.gc)\.", one)]
+    shared = sorted(path for folder in ("versions", "torch", "diagnose") for path in glob.glob(f"{SHARED}/{folder}/*.pickle.xz"))
+    shared = [one for one in shared if NIGHTLY or re.search(r"2\.1\.2\.(mix\.(split128|pow2list)|oom\.gc)\.|2\.11\.0\.oom\.|oom_", one)]
     tasks += [(trace, None, None, None) for trace in sorted(glob.glob(f"{ROOT}/traces/*.cft")) + shared]
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         for some in pool.map(lambda task: cells_of(cufrag, task), tasks):
