@@ -232,7 +232,9 @@ static int setting(const struct trial *t, struct frag_err *err)
 	if (strcmp(frag_policy_spec_ops(c->spec)->name, "pytorch") != 0)
 		return 0;
 	frag_plan_env_init(&env, &c->target, c->threads);
-	env.run.limit_bytes = c->limit_bytes;
+	env.run.limit_bytes = strstr(opt.baseline, "memory_fraction") && c->limit_guessed
+				      ? UINT64_MAX /* the setting is the limit */
+				      : c->limit_bytes;
 	FRAG_TRY(frag_tune_settings(&env, frag_events_dev(&c->events), opt, &tune, err));
 	best = tune.baseline ? &tune.tries[frag_tune_pick(&tune)] : NULL;
 	if (best && best->conf) {
@@ -248,8 +250,8 @@ static int setting(const struct trial *t, struct frag_err *err)
 				: "unset PYTORCH_CUDA_ALLOC_CONF";
 	else
 		add(t, &change, "another allocator setting: %s of %zu %s",
-		    best ? "the best" : "none", tune.tries_count,
-		    best ? "does not serve it" : "is better")
+		    best ? best->params : "none", tune.tries_count,
+		    best ? "tried is best, and does not serve it" : "is better")
 			->tried_count = tune.tries_count;
 	return 0;
 }

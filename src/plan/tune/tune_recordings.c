@@ -11,7 +11,7 @@
 /* Driver calls of all replays; recordings have a few thousand each. */
 #define CALLS_MAX (1ull << 22)
 /* frag_tune_settings: events replayed, at most, but at least so many tries */
-#define SETTINGS_EVENTS 40000000ull
+#define SETTINGS_EVENTS 20000000ull
 #define SETTINGS_MIN 12ull
 
 /* The recorded settings if all traces agree on them, else PyTorch's defaults. New memory. */
