@@ -69,6 +69,10 @@ static int find_peaks(struct frag_explained *x, struct frag_err *err)
 	FRAG_TRY(frag_case_replay(&x->in, &s, err));
 	for (uint64_t i = 0; i < x->in.history.events; i++) {
 		FRAG_TRY(frag_cursor_to(&s, i, err));
+		if (!x->in.recorded_peak_bytes && s.run->ooms > s.run->refused_again) {
+			m->peak_live_bytes = most; /* a what-if ends there */
+			break;
+		}
 		if (s.run->allocated > most) {
 			most = s.run->allocated;
 			m->peak_live_event = i;
@@ -174,7 +178,7 @@ static void fill(struct frag_explained *x)
 	m->oom = o;
 }
 
-/* A leak is the reason, whatever the free bytes looked like when it ended. */
+/* A leak is the reason, unless free bytes would have held the request. */
 static int find_leak(struct frag_explained *x, double *per_step, struct frag_err *err)
 {
 	struct frag_refused_request *o = &x->refused;
@@ -193,14 +197,16 @@ static int find_leak(struct frag_explained *x, double *per_step, struct frag_err
 	if (found.list[0].kind == FRAG_FOUND_GROWTH) {
 		*per_step = frag_finding_value(&found.list[0], "grown_bytes") /
 			    frag_finding_value(&found.list[0], "repeats_count");
-		o->growth = frag_answer_take(x->texts, &found.list[0].words);
+		if (!frag_oom_is_in_holes(x->refusal))
+			o->growth = frag_answer_take(x->texts, &found.list[0].words);
 		return 0;
 	}
 	*per_step = frag_finding_value(&found.list[0], "bytes_per_step");
 	o->leak_bytes_per_step = (uint64_t)(*per_step + 0.5);
 	o->leak_line = found.list[0].line;
-	o->fragmentation = false;
-	o->verdict = frag_finding_text(FRAG_FOUND_LEAK);
+	o->fragmentation &= frag_oom_is_in_holes(x->refusal);
+	if (!o->fragmentation)
+		o->verdict = frag_finding_text(FRAG_FOUND_LEAK);
 	return 0;
 }
 
