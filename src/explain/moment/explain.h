@@ -95,7 +95,6 @@ struct frag_row {
 	F(S, COUNT, steps_count, "buys steps", \
 	  "or passes, until what grows fills the rest; null: nothing does", .if_any = true) \
 	F(S, BYTES, bytes, NULL, "that the change frees or unpins, or the limit that it needs") \
-	F(S, COUNT, tried_count, NULL, "settings that were tried, if none served it") \
 	F(S, RATIO, ratio, NULL, "by which the batch is smaller")
 struct frag_remedy {
 	FRAG_ROW_MEMBERS(FRAG_REMEDY_ROW)

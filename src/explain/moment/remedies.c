@@ -178,7 +178,6 @@ add(const struct trial *t, const struct change *c, const char *fmt, ...)
 		.steps_count = steps,
 		.spare_bytes = c->out ? c->spare : UINT64_MAX,
 		.bytes = UINT64_MAX,
-		.tried_count = UINT64_MAX,
 		.ratio = NAN,
 	};
 	va_end(ap);
@@ -189,8 +188,6 @@ add(const struct trial *t, const struct change *c, const char *fmt, ...)
 /* What the library of a log has in place of its allocator, the first that serves the request. */
 static int other_allocator(const struct trial *t, struct frag_err *err)
 {
-	const char *names = "";
-
 	for (size_t i = 1; i < t->own_count; i++) {
 		FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 		const struct frag_own_allocator *own = &t->own[i];
@@ -204,10 +201,8 @@ static int other_allocator(const struct trial *t, struct frag_err *err)
 				own->line;
 			return 0;
 		}
-		names = frag_answer_print(t->x->texts, "%s%s%s", names, i > 1 ? ", " : "",
-					  own->policy);
 	}
-	add(t, &(struct change){ 0 }, "another allocator of its library: not %s", names);
+	add(t, &(struct change){ 0 }, "another allocator of its library: none serves it");
 	return 0;
 }
 
@@ -251,8 +246,7 @@ static int setting(const struct trial *t, struct frag_err *err)
 	else
 		add(t, &change, "another allocator setting: %s of %zu %s",
 		    best ? best->params : "none", tune.tries_count,
-		    best ? "tried is best, and does not serve it" : "is better")
-			->tried_count = tune.tries_count;
+		    best ? "tried is best, and does not serve it" : "is better");
 	return 0;
 }
 
@@ -388,10 +382,7 @@ static int next_card(const struct trial *t, struct frag_err *err)
 		if (!p.completed || p.peak_reserved_bytes >= need)
 			continue;
 		need = p.peak_reserved_bytes;
-		under = strcmp(frag_policy_spec_echo(spec), frag_policy_spec_echo(in->spec))
-				? frag_answer_print(t->x->texts, " (under %s)",
-						    frag_policy_spec_echo(spec))
-				: "";
+		under = frag_answer_print(t->x->texts, "%s", frag_policy_spec_echo(spec));
 	}
 	if (need != UINT64_MAX)
 		gpu = frag_fit_gpu(&cards, &kept, frag_recorded_chip(trace, dev),
@@ -399,7 +390,8 @@ static int next_card(const struct trial *t, struct frag_err *err)
 	c.out = gpu ? SERVED : REFUSED;
 	c.spare = gpu ? gpu->total_bytes - gpu->context_bytes - need : 0;
 	if (gpu)
-		add(t, &c, "a larger card: %s or more%s", gpu->label, under)->card = gpu->name;
+		add(t, &c, "a larger card: %s or more, under %s", gpu->label, under)->card =
+			gpu->name;
 	else
 		add(t, &c, "a larger card: no known card has room");
 	return 0;

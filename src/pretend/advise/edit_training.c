@@ -28,22 +28,16 @@ static bool is_gradient(const struct frag_story *s, const struct frag_life *l)
 	       l->died >= s->spans[i].end;
 }
 
-/* Bytes of DistributedDataParallel's buckets, which its reducer makes in the constructor, and again before the second pass. */
+/* Bytes of the buckets of DistributedDataParallel, which its constructor makes first. */
 static uint64_t buckets(const struct frag_story *s)
 {
-	static const char *const makers[] = { "_ddp_init_helper", "_pre_forward" };
-	uint64_t most = 0;
+	uint64_t bytes = 0;
 
-	for (size_t k = 0; k < FRAG_ARRAY_LEN(makers); k++) {
-		uint64_t bytes = 0;
-
-		for (size_t i = 0; i < s->count; i++)
-			if (frag_stack_has(s->trace, s->lives[i].stack,
-					   "nn/parallel/distributed.py", makers[k]))
-				bytes += s->lives[i].bytes;
-		most = FRAG_MAX(most, bytes);
-	}
-	return most;
+	for (size_t i = 0; i < s->count; i++)
+		if (frag_stack_has(s->trace, s->lives[i].stack, "nn/parallel/distributed.py",
+				   "_ddp_init_helper"))
+			bytes += s->lives[i].bytes;
+	return bytes;
 }
 
 /* Each gradient goes at the next request: its parameter is updated at once, so the optimizer step has no temporaries; or it is copied
