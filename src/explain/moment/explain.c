@@ -54,8 +54,7 @@ int frag_at_parse(const char *text, struct frag_at *out, struct frag_err *err)
 	}
 	return frag_fail(err, FRAG_EUSAGE,
 			 "unknown moment '%.60s'; use peak, reserved, oom, oom:N, event:N or "
-			 "time:T "
-			 "(1.5s, 300ms)",
+			 "time:T (1.5s, 300ms)",
 			 text);
 }
 

@@ -88,14 +88,12 @@ struct frag_row {
 	P(S, TEXT, reach, "then", "how far the recording goes on") \
 	F(S, COUNT, events_count, NULL, \
 	  "after the request until another one is refused; null: none is, or it is not served") \
-	F(S, BYTES, spare_bytes, NULL, "of the limit, right after the request") \
 	F(S, TEXT, text, "change", "what to do") \
 	F(S, TEXT, card, NULL, "the larger card, as --gpu takes it") \
 	F(S, TEXT, line, NULL, "to paste; null if there is none") \
 	F(S, COUNT, steps_count, "buys steps", \
 	  "or passes, until what grows fills the rest; null: nothing does", .if_any = true) \
-	F(S, BYTES, bytes, NULL, "that the change frees or unpins, or the limit that it needs") \
-	F(S, RATIO, ratio, NULL, "by which the batch is smaller")
+	F(S, BYTES, bytes, NULL, "that the change frees, or the limit that it needs")
 struct frag_remedy {
 	FRAG_ROW_MEMBERS(FRAG_REMEDY_ROW)
 	unsigned order; /* what gets far comes first, then what can be done at once */

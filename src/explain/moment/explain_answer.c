@@ -247,9 +247,8 @@ static void say_remedy(const struct frag_refused_request *r, struct frag_answer 
 			     best->served ? "serves" : "serves, or does not serve,",
 			     best->served ? "then " : "as the limit is not known exactly",
 			     best->served ? best->reach : "",
-			     best->steps_count == UINT64_MAX ? ""
-			     : !best->steps_count
-				     ? ", for less than a step of the leak"
+			     best->steps_count == UINT64_MAX
+				     ? ""
 				     : frag_answer_print(a, ", which buys %s",
 							 frag_answer_count(a, best->steps_count,
 									   "step", "steps")),

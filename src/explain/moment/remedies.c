@@ -176,9 +176,7 @@ add(const struct trial *t, const struct change *c, const char *fmt, ...)
 				   : "on to the end",
 		.text = frag_answer_vprint(t->x->texts, fmt, ap),
 		.steps_count = steps,
-		.spare_bytes = c->out ? c->spare : UINT64_MAX,
 		.bytes = UINT64_MAX,
-		.ratio = NAN,
 	};
 	va_end(ap);
 	o->remedies.count++;
@@ -321,7 +319,7 @@ static int checkpointing(const struct trial *t, struct frag_err *err)
 static int smaller_batch(const struct trial *t, struct frag_err *err)
 {
 	const struct frag_history *h = &t->x->in.history;
-	double low = SMALLEST_BATCH, high = 1, less; /* low serves all, high does not */
+	double low = SMALLEST_BATCH, high = 1; /* low serves all, high does not */
 	struct change c = { .edit.smaller = low, .least = true }, found;
 
 	if (h->from == FRAG_STEPS_NONE || h->from == FRAG_STEPS_WINDOWS ||
@@ -336,12 +334,10 @@ static int smaller_batch(const struct trial *t, struct frag_err *err)
 			found = c;
 		*(c.out == SERVED && c.further >= found.further ? &low : &high) = c.edit.smaller;
 	}
-	less = ceil(100 * (1 - low)) / 100; /* whole percent: that much is enough */
 	add(t, &found,
 	    found.out ? "a batch smaller by %.0f %% from this step on"
 		      : "a smaller batch: %.0f %% less is not enough",
-	    100 * less)
-		->ratio = less;
+	    ceil(100 * (1 - low))); /* whole percent: that much is enough */
 	return 0;
 }
 

@@ -132,9 +132,7 @@ int frag_tune_settings(const struct frag_plan_env *env, const struct frag_trace_
 	opt.spaces_count = 1;
 	opt.budget = FRAG_MIN(FRAG_MAX(tries, SETTINGS_MIN), (uint64_t)BUDGET);
 	opt.calls_max = CALLS_MAX;
-	opt.release = opt.release		? opt.release
-		      : env->run.source_release ? env->run.source_release
-						: dev->source_release;
+	opt.release = opt.release ?: env->run.source_release ?: dev->source_release;
 	return frag_tune_run(env, &dev, 1, &opt, out, err);
 }
 

@@ -197,8 +197,7 @@ const struct frag_proposal frag_edit_training[] = {
 	  .edit = leak,
 	  .what = "nothing kept from step to step here: .item() or .detach() of what is "
 		  "remembered, collected outputs to the host; assumed: all that grows is dropped "
-		  "at "
-		  "the end of its step" },
+		  "at the end of its step" },
 	{ .change = "8-bit states",
 	  .edit = states,
 	  .way = EIGHT_BITS,
