@@ -28,18 +28,6 @@ static bool is_gradient(const struct frag_story *s, const struct frag_life *l)
 	       l->died >= s->spans[i].end;
 }
 
-/* Bytes of the buckets of DistributedDataParallel, which its constructor makes first. */
-static uint64_t buckets(const struct frag_story *s)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < s->count; i++)
-		if (frag_stack_has(s->trace, s->lives[i].stack, "nn/parallel/distributed.py",
-				   "_ddp_init_helper"))
-			bytes += s->lives[i].bytes;
-	return bytes;
-}
-
 /* Each gradient goes at the next request: its parameter is updated at once, so the optimizer step has no temporaries; or it is copied
  * to its bucket, where it stays. */
 static int gradients(const struct frag_advice_plan *p, struct frag_edit *e, struct frag_proposal *o,
@@ -47,12 +35,15 @@ static int gradients(const struct frag_advice_plan *p, struct frag_edit *e, stru
 {
 	const struct frag_story *s = p->story;
 	bool view = o->way == BUCKETS;
-	uint64_t room = view ? buckets(s) : 0, n = 0;
+	uint64_t room = 0, n = 0; /* room: in the buckets, which the constructor makes first */
 
-	for (size_t i = 0; i < s->count && (!view || room); i++) {
+	for (size_t i = 0; i < s->count; i++) {
 		const struct frag_life *l = &s->lives[i];
 		const struct frag_span *sp = frag_life_span(s, l);
 
+		if (view && frag_stack_has(s->trace, l->stack, "nn/parallel/distributed.py",
+					   "_ddp_init_helper"))
+			room += l->bytes;
 		if (is_gradient(s, l) && (!view || l->bytes <= room)) {
 			uint64_t at = i + 1 < s->count ? s->lives[i + 1].born : sp->end;
 
