@@ -5,7 +5,7 @@ from support.ranks import begin, dist, torch
 from support.small import blocks, cuda, nn, step, sys
 
 # needs: torch>=2.6
-# python: by_hand("fsdp,fsdp_zero2,gradient_as_bucket_view,zero_states", options="--ranks 0,1")
+# python: by_hand("fsdp,fsdp_zero2,zero_states", options="--ranks 0,1")
 # run: advise --changes reshard_after_forward --ranks 0,1 -- sharded
 # match: tried without effect: reshard_after_forward
 # run: advise --changes fsdp --ranks 0
@@ -17,7 +17,7 @@ if {"fsdp", "fsdp_zero2", "sharded"} & set(by_hand):
     for b in [*m, m]:
         fully_shard(b, reshard_after_forward="fsdp_zero2" not in by_hand)
 else:
-    m = nn.parallel.DistributedDataParallel(m, gradient_as_bucket_view="gradient_as_bucket_view" in by_hand)
+    m = nn.parallel.DistributedDataParallel(m)
 if "zero_states" in by_hand:
     o = ZeroRedundancyOptimizer(m.parameters(), torch.optim.AdamW, lr=0.1)
 else:
