@@ -80,8 +80,7 @@ static int choose_device(const struct options *o, const struct frag_recording *i
 static const struct frag_arg options[] = {
 	{ FRAG_ARG_OWN, "at", .set = set_at, .value = "MOMENT",
 	  .help = "peak (of live memory), reserved (the peak of reserved memory), oom or oom:N "
-		  "(the "
-		  "N-th refused request; oom is the last), event:N, or time:T as in 1.5s "
+		  "(the N-th refused request; oom is the last), event:N, or time:T as in 1.5s "
 		  "(default: oom if a request was refused, else peak)" },
 	{ FRAG_ARG_TEXT, "policy", FRAG_ARG_AT(struct options, policy), .value = "POLICY",
 	  .help = "replay under this policy (default: recorded)" },

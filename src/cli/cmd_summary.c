@@ -21,7 +21,8 @@
 	F(S, TEXT, torch, torch, NULL, "release of PyTorch that --torch names; null: its own") \
 	F(S, BYTES, peak_active_bytes, device ? device->peak_active_bytes : UINT64_MAX, NULL, \
 	  "most that it had in use") \
-	F(S, BOOL, healthy, worst->kind == FRAG_FOUND_STEADY, NULL, "nothing is wrong") \
+	F(S, BOOL, healthy, worst->kind == FRAG_FOUND_STEADY && !state && !lost, NULL, \
+	  "nothing is wrong, and at most a tenth of what is reserved is lost") \
 	F(S, TEXT, verdict, worst->verdict, NULL, "the problem, or steady") \
 	F(S, TEXT, text, worst->text, NULL, "the problem, in a sentence") \
 	F(S, MAP, numbers, worst->numbers, NULL, "the figures behind it", \
@@ -93,12 +94,16 @@ static int answer(const struct frag_findings *f, const char *files, const char *
 	const struct frag_checked_device *device = largest(f);
 	const bool state = worst->kind == FRAG_FOUND_STEADY && /* without a history */
 			   frag_finding_value(worst, "active_bytes") > 0;
+	bool lost;
 	struct summary *s = frag_answer_new(a, 1, sizeof(*s));
 
+	for (size_t i = 1; i < f->count && worst->kind == FRAG_FOUND_STEADY; i++)
+		worst = frag_finding_value(&f->list[i], "lost_ratio") ? &f->list[i] : worst;
+	lost = frag_finding_value(worst, "lost_ratio") > 0;
 	FRAG_CHECK_ALLOC(s, "summary", err);
 	*s = FRAG_ROW_VALUES(summary, SUMMARY);
-	if (state)
-		s->next = frag_answer_print(a, "cufrag explain %s", files);
+	if (state || lost)
+		s->next = frag_answer_print(a, "cufrag %s %s", state ? "explain" : "tune", files);
 	frag_answer_data(a, &summary_shape, s);
 	a->title = frag_answer_print(a, "Summary of %s", s->name);
 	a->question = "Is it healthy, what is wrong, and what comes next?";

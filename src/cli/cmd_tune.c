@@ -17,8 +17,8 @@ static const char *const objectives[] = { "peak", "card", "time", NULL };
 static const struct frag_arg options[] = {
 	FRAG_CLI_POLICIES("space", struct options, spaces,
 			  "policies whose options are searched, separated by ';'; options given "
-			  "there stay "
-			  "as they are (default: pytorch, or those of the log's library)"),
+			  "there stay as they are (default: pytorch, or those of the log's "
+			  "library)"),
 	{ FRAG_ARG_WORD, "objective", AT(objective), .words = objectives, .def = "peak",
 	  .help = "peak: least reserved; card: smallest card; time: least driver time under the "
 		  "--cap" },

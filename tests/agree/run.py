@@ -103,6 +103,9 @@ def cells_of_limit(cufrag, trace, policy, limit):
     yield "diagnose", (not ooms, passed), (completed, completed)
     if refusal and ooms and len(truth) == 1:
         yield "explain", same_refusal(refusal, found, ooms[0]), True
+    for one in refusal["oom"]["remedies"] if refusal and policy != "vmm" else []:
+        if one["text"].startswith("a limit of "):
+            yield "explain", True, all(ended for _, _, ended in replayed(cufrag, trace, policy, "--limit", one["bytes"]))
     said, peak = tuned(cufrag, trace, policy, limit)
     yield "tune", said, all(ended for _, _, ended in truth)
     if completed:
@@ -203,11 +206,28 @@ def remedies_agree(said, peaks):
     yield "tune", (tune["reproduced"], tune["pick"]["against_baseline_ratio"] is not None), (same, same)
     yield "fit", fit["advice"] is None or same or said["verify"]["verdict"] == "identical", True
     yield "diagnose", worst["numbers"].get("cured_peak_reserved_bytes") is None or same, True
+    peak, live = said["summary"]["peak_reserved_bytes"], said["summary"]["peak_active_bytes"]
+    yield "summary", said["summary"]["healthy"] and peak - live > max(64 << 20, peak / 10), False
     need = {one["policy"]: one["peak_reserved_bytes"] for one in fit["results"]}
     if len(peaks) == 1:
         for one in said["compare"]["results"]:
             if one["completed"] and one["policy"] in need and not any(numbers_of(said["info"], "refused_count") + numbers_of(said["info"], "limit_bytes")):
                 yield "compare", one["peak_reserved_bytes"], need[one["policy"]]
+
+
+def settings_agree(cufrag, trace, refusal):
+    """explain's setting is the one that tune takes, its card the one that fit names, and what it takes to the end gets there."""
+    tune, fit = cufrag.json("tune", trace), cufrag.run("fit", trace).stdout.decode().split("answer: ")[1].split("\n")[0]
+    pick = None if tune["pick"] == tune["baseline"] else tune["pick"]
+    for one in refusal["oom"]["remedies"]:
+        conf = (one["line"] or "").rpartition("PYTORCH_CUDA_ALLOC_CONF=")[2] if one["text"] == "another allocator setting" else ""
+        if conf and tune["reproduced"]:
+            yield "explain", conf, pick and pick["conf"]
+        if conf and one["served"] and one["events_count"] is None:
+            yield "explain", True, all(ended for _, _, ended in replayed(cufrag, trace, pick["policy"], "--limit", refusal["limit_bytes"]))
+        if one["text"].startswith("a larger card: "):
+            name = one["text"].split(": ")[1].split(" or more")[0].replace("no known card has", "no card of the list has")
+            yield "explain", name if name in fit else fit, name
 
 
 def table_of(cufrag, trace):
@@ -218,6 +238,8 @@ def table_of(cufrag, trace):
     yield from limits_agree(said)
     yield from verdicts_agree(said)
     yield from remedies_agree(said, peaks)
+    if said["explain"]["oom"]:
+        yield from settings_agree(cufrag, trace, said["explain"])
     summary, limits = said["summary"], numbers_of(said["info"], "limit_bytes")
     ROWS.append((os.path.basename(trace), max(peaks), next(filter(None, limits), None), summary["verdict"], summary["line"], said["tune"]["pick"]["params"]))
 

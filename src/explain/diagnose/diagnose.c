@@ -128,8 +128,13 @@ static int note_steady(struct frag_checkup *c, struct frag_findings *out, struct
 	uint64_t live = c->peak_active_bytes, reserved = c->peak_reserved_bytes;
 	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_STEADY, c->about);
 
-	frag_finding_say(f, "nothing is wrong: peak live %s, peak reserved %s", FRAG_BYTES(live),
-			 FRAG_BYTES(reserved));
+	if (c->lost_text) {
+		frag_finding_say(f, "%s", c->lost_text);
+		frag_finding_number(f, "lost_ratio", 1 - (double)live / (double)reserved);
+	} else {
+		frag_finding_say(f, "nothing is wrong: peak live %s, peak reserved %s",
+				 FRAG_BYTES(live), FRAG_BYTES(reserved));
+	}
 	frag_finding_number(f, "peak_active_bytes", (double)live);
 	frag_finding_number(f, "peak_reserved_bytes", (double)reserved);
 	if (!frag_sites_known(&c->in.sites) || h->from == FRAG_STEPS_MARKS ||
@@ -178,6 +183,8 @@ static int apply_rules(struct frag_checkup *c, struct frag_findings *out, struct
 	frag_find_cache(c, out);
 	if (out->count == before)
 		return note_steady(c, out, err);
+	if (c->lost_text)
+		frag_findings_note(out, "%s: %s", c->about, c->lost_text);
 	return 0;
 }
 

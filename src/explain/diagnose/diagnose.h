@@ -24,10 +24,10 @@
 	X(LEAK, "leak", "leak") \
 	X(GROWTH, "growth inside a phase", "growth") \
 	X(SPIKE, "spike", "spike") \
+	X(IMBALANCE, "imbalance", "imbalance") \
 	X(FRAGMENTATION, "fragmentation", "fragmentation") \
 	X(CACHE, "cache too eager", "cache") \
 	X(RELEASED, "released", "released") \
-	X(IMBALANCE, "imbalance", "imbalance") \
 	X(STEADY, "steady", "steady")
 enum frag_finding_kind {
 #define FRAG_X_(name, text, word) FRAG_FOUND_##name,
@@ -113,6 +113,7 @@ struct frag_checkup {
 	/* the recorded peak, where that is known, and most in use; does the replay reserve that? */
 	uint64_t peak_reserved_bytes, peak_active_bytes, replayed_peak_bytes;
 	bool reproduced;
+	const char *lost_text; /* what no common setting saves; NULL: at most a tenth */
 	/* the replay: most reserved in each step, non-releasable at its end and around each trim */
 	uint64_t *reserved, *non_releasable; /* [history.count + 1] */
 	uint64_t trim_before[FRAG_REFUSALS_KEPT], trim_after[FRAG_REFUSALS_KEPT];

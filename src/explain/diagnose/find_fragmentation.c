@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fragmentation: far more is reserved at the peak than was ever live, and a setting needs less,
+ * Fragmentation: a tenth more is reserved at the peak than was ever live, and a setting needs less,
  * which is checked by replay. The lines to blame are those that pin most at the step end where most
  * bytes are non-releasable.
  */
@@ -11,8 +11,7 @@
 #include "recording/recording.h"
 #include "recording/settled_shape.h"
 
-#define LOSS_PART 0.25 /* of peak reserved, that was never live */
-#define LOSS_MIN (128 * FRAG_MIB)
+#define LOSS_MIN (64 * FRAG_MIB)
 #define CURE_PART 0.10 /* less reserved under another setting */
 
 static const struct frag_own_allocator torch_cures[] = {
@@ -113,17 +112,23 @@ int frag_find_fragmentation(struct frag_checkup *c, struct frag_findings *out, s
 	struct frag_finding *f;
 	const struct frag_own_allocator *which = NULL;
 
-	if ((double)loss < LOSS_PART * (double)reserved || loss < LOSS_MIN)
+	if (10 * loss <= reserved || loss < LOSS_MIN)
 		return 0;
 	if (c->reproduced)
 		FRAG_TRY(best_cure(c, &which, &cure, err));
 	if (c->reproduced &&
 	    (cure == UINT64_MAX || (double)cure > (1 - CURE_PART) * (double)reserved)) {
-		frag_findings_note(out,
-				   "%s: %s is reserved at the peak for at most %s live; no common "
-				   "setting of its allocator needs clearly less (cufrag tune tries "
-				   "more)",
-				   c->about, FRAG_BYTES(reserved), FRAG_BYTES(live));
+		c->lost_text = frag_answer_print(
+			out->texts,
+			"%s is reserved at the peak for at most %s live: %.0f %% is lost, but no "
+			"common setting of its allocator needs clearly less (cufrag tune tries "
+			"more)%s",
+			FRAG_BYTES(reserved), FRAG_BYTES(live),
+			100 * (double)loss / (double)reserved,
+			frag_events_dev(&c->in.events)->pools_count > 1
+				? "; private pools share nothing: graphs that take turns can use "
+				  "one (pool=)"
+				: "");
 		return 0;
 	}
 	f = frag_findings_add(out, FRAG_FOUND_FRAGMENTATION, c->about);
@@ -131,7 +136,8 @@ int frag_find_fragmentation(struct frag_checkup *c, struct frag_findings *out, s
 			 FRAG_BYTES(reserved), FRAG_BYTES(live),
 			 100 * (double)loss / (double)reserved);
 	if (c->reproduced)
-		frag_finding_say(f, "with %s the same program needs %s",
+		frag_finding_say(f, "%.0f %% could be saved: with %s the same program needs %s",
+				 100 - 100 * (double)cure / (double)reserved,
 				 which->line ? which->line : which->policy, FRAG_BYTES(cure));
 	else
 		frag_finding_say(

@@ -136,6 +136,8 @@ static double loss_of(const struct frag_finding *f)
 			return 0;
 		return frag_finding_value(f, "peak_reserved_bytes") -
 		       frag_finding_value(f, "peak_active_bytes");
+	case FRAG_FOUND_IMBALANCE:
+		return frag_finding_value(f, "most_bytes") - frag_finding_value(f, "least_bytes");
 	default:
 		return 0;
 	}
@@ -145,9 +147,10 @@ static double loss_of(const struct frag_finding *f)
 static bool comes_before(const struct frag_finding *a, const struct frag_finding *b)
 {
 	double x = loss_of(a), y = loss_of(b);
+	bool same = !strcmp(a->about, b->about) ||
+		    a->kind + b->kind == FRAG_FOUND_IMBALANCE + FRAG_FOUND_FRAGMENTATION;
 
-	if (x > 0 && y > 0 && !strcmp(a->about, b->about) &&
-	    (x > FAR_LARGER * y || y > FAR_LARGER * x))
+	if (x > 0 && y > 0 && same && (x > FAR_LARGER * y || y > FAR_LARGER * x))
 		return x > y;
 	return a->kind < b->kind;
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "explain/diagnose/diagnose.h"
+
 /* ---- the moment --------------------------------------------------------------------- */
 
 static bool parse_time(const char *text, uint64_t *us)
@@ -52,8 +54,7 @@ int frag_at_parse(const char *text, struct frag_at *out, struct frag_err *err)
 	}
 	return frag_fail(err, FRAG_EUSAGE,
 			 "unknown moment '%.60s'; use peak, reserved, oom, oom:N, event:N or "
-			 "time:T "
-			 "(1.5s, 300ms)",
+			 "time:T (1.5s, 300ms)",
 			 text);
 }
 
@@ -147,6 +148,67 @@ static int find_moment(struct frag_explained *x, struct frag_err *err)
 	}
 }
 
+/* ---- why it was refused ------------------------------------------------------------------- */
+
+static void fill(struct frag_explained *x)
+{
+	const struct frag_refusal *request = &x->refusal->r;
+	FRAG_AUTO_FREE char *line = frag_sites_line(&x->in.sites, request->stack);
+	struct frag_refused_request *o = &x->refused;
+	struct frag_moment *m = &x->m;
+	uint64_t live = m->allocated_bytes + m->waiting_bytes, limit = m->limit_bytes;
+
+	*o = (struct frag_refused_request){
+		.request_bytes = request->bytes,
+		.line = line ? frag_answer_print(x->texts, "%s", line) : NULL,
+		.live_bytes = live,
+		.reserved_bytes = m->reserved_bytes,
+		.non_releasable_bytes = m->non_releasable_bytes,
+		.largest_free_bytes = m->largest_free_bytes,
+		.excess_bytes = live + request->bytes > limit && m->limit_high_bytes == UINT64_MAX
+					? live + request->bytes - limit
+					: UINT64_MAX,
+		.remedies.rows = o->list,
+		.leak_bytes_per_step = UINT64_MAX,
+		.fragmentation = frag_oom_is_fragmentation(x->refusal),
+	};
+	o->verdict = frag_finding_text(o->fragmentation ? FRAG_FOUND_OOM_FRAGMENTATION
+							: FRAG_FOUND_OOM_NEEDED);
+	m->oom = o;
+}
+
+/* A leak is the reason, unless free bytes would have held the request. */
+static int find_leak(struct frag_explained *x, double *per_step, struct frag_err *err)
+{
+	struct frag_refused_request *o = &x->refused;
+	FRAG_AUTO(frag_findings_release) struct frag_findings found = { .texts = x->texts };
+	FRAG_AUTO_FREE struct frag_checkup *c = NULL;
+
+	FRAG_TRY_CALLOC(c, 1, "diagnosis", err);
+	c->in = x->in;
+	c->about = "";
+	FRAG_TRY(frag_find_leak(c, &found, err));
+	if (!found.count)
+		FRAG_TRY(frag_find_growth(c, &found, err));
+	if (!found.count ||
+	    !frag_growth_is_held(c, &found.list[0], x->refusal->r.event, o->live_bytes))
+		return 0;
+	if (found.list[0].kind == FRAG_FOUND_GROWTH) {
+		*per_step = frag_finding_value(&found.list[0], "grown_bytes") /
+			    frag_finding_value(&found.list[0], "repeats_count");
+		if (!frag_oom_is_in_holes(x->refusal))
+			o->growth = frag_answer_take(x->texts, &found.list[0].words);
+		return 0;
+	}
+	*per_step = frag_finding_value(&found.list[0], "bytes_per_step");
+	o->leak_bytes_per_step = (uint64_t)(*per_step + 0.5);
+	o->leak_line = found.list[0].line;
+	o->fragmentation &= frag_oom_is_in_holes(x->refusal);
+	if (!o->fragmentation)
+		o->verdict = frag_finding_text(FRAG_FOUND_LEAK);
+	return 0;
+}
+
 /* ---- all of it ------------------------------------------------------------------------- */
 
 static int look(struct frag_explained *x, struct frag_err *err)
@@ -181,7 +243,9 @@ static int sum_kinds(struct frag_explained *x, struct frag_err *err)
 	FRAG_TRY_CALLOC(x->kinds, x->view.count + 1, "explanation", err);
 	FRAG_TRY(frag_kinds_find(&x->in.events, &x->in.history, &x->view, x->kinds, err));
 	for (size_t i = 0; i < x->view.count; i++) {
-		struct frag_kind_row *row = &rows[x->kinds[i].kind];
+		const struct frag_kind_of *k = &x->kinds[i];
+		struct frag_kind_row *row =
+			&rows[k->confidence < FRAG_KIND_SURE ? FRAG_KIND_UNKNOWN : k->kind];
 
 		if (x->view.list[i].waiting)
 			continue;
@@ -204,6 +268,7 @@ static int explain(struct frag_explained *x, struct frag_err *err)
 {
 	const struct frag_case *c = &x->in;
 	struct frag_moment *m = &x->m;
+	double per_step = 0;
 
 	if (!c->history.events)
 		return frag_fail(err, FRAG_EINPUT, "there are no events to explain");
@@ -222,8 +287,11 @@ static int explain(struct frag_explained *x, struct frag_err *err)
 	m->sites = (struct frag_rows){ x->rows, x->rows_count };
 	m->sites_count = x->rows_count;
 	FRAG_TRY(frag_explain_regained(x, err));
-	if (x->at.what == FRAG_AT_OOM)
-		FRAG_TRY(frag_explain_oom(x, err));
+	if (x->at.what == FRAG_AT_OOM) {
+		fill(x);
+		FRAG_TRY(find_leak(x, &per_step, err));
+		FRAG_TRY(frag_explain_oom(x, per_step, err));
+	}
 	if (!x->opt.series)
 		return 0;
 	FRAG_TRY(frag_explain_curves(x, err));
@@ -249,7 +317,7 @@ int frag_explain(const struct frag_case *in, const struct frag_explain_options *
 
 void frag_explained_release(struct frag_explained *x)
 {
-	FRAG_FREE(x->curves, x->rows, x->pinning, x->kinds);
+	FRAG_FREE(x->curves, x->rows, x->pinning, x->kinds, x->fixed);
 	frag_heap_view_release(&x->view);
 	frag_case_close(&x->in);
 	*x = (struct frag_explained){ 0 };

@@ -54,7 +54,7 @@ struct frag_explain_options {
 	F(S, US, oldest_us, NULL, "time of the oldest block") \
 	F(S, US, newest_us, NULL, "time of the newest block") \
 	F(S, US, oldest_age_us, "age", "of the oldest block", .spare = 2) \
-	F(S, TEXT, kind, "kind", "use of most of its bytes", .spare = 5) \
+	F(S, TEXT, kind, "kind", "use of most of its bytes; null: below 50 % sure", .spare = 5) \
 	F(S, RATIO, kind_confidence_ratio, "confidence", \
 	  "that the kind is right: the part of the stack's blocks that behaved the same, times " \
 	  "the part of the bytes that are of this kind", \
@@ -85,14 +85,19 @@ struct frag_row {
 	  "the request, in a replay under every limit that it may have been") \
 	F(S, BOOL, uncertain, NULL, "served under some of these limits, not under all") \
 	P(S, TEXT, served_text, "served", "the request, in a replay") \
+	P(S, TEXT, reach, "then", "how far the recording goes on") \
+	F(S, COUNT, events_count, NULL, \
+	  "after the request until another one is refused; null: none is, or it is not served") \
 	F(S, TEXT, text, "change", "what to do") \
+	F(S, TEXT, card, NULL, "the larger card, as --gpu takes it") \
 	F(S, TEXT, line, NULL, "to paste; null if there is none") \
 	F(S, COUNT, steps_count, "buys steps", \
-	  "more steps until the leak fills the rest; null without a leak", .if_any = true) \
-	F(S, BYTES, bytes, NULL, "that the change frees or unpins, or the limit that it needs") \
-	F(S, COUNT, tried_count, NULL, "settings that were tried, if none served it") \
-	F(S, RATIO, ratio, NULL, "by which the batch is smaller")
-FRAG_ROW_STRUCT(frag_remedy, FRAG_REMEDY_ROW);
+	  "or passes, until what grows fills the rest; null: nothing does", .if_any = true) \
+	F(S, BYTES, bytes, NULL, "that the change frees, or the limit that it needs")
+struct frag_remedy {
+	FRAG_ROW_MEMBERS(FRAG_REMEDY_ROW)
+	unsigned order; /* what gets far comes first, then what can be done at once */
+};
 
 #define FRAG_REFUSAL_ROW(F, P, S) \
 	F(S, TEXT, verdict, NULL, "leak if memory accumulates, else the verdict of diagnose") \
@@ -108,7 +113,7 @@ FRAG_ROW_STRUCT(frag_remedy, FRAG_REMEDY_ROW);
 	F(S, BYTES, leak_bytes_per_step, NULL, "that diagnose finds; null: no leak") \
 	F(S, TEXT, leak_line, NULL, "to blame for it") \
 	F(S, LIST, remedies, NULL, "changes that would have served it", .of = &frag_remedy_shape)
-#define FRAG_REMEDIES_MAX 9u
+#define FRAG_REMEDIES_MAX 6u
 struct frag_refused_request {
 	FRAG_ROW_MEMBERS(FRAG_REFUSAL_ROW)
 	bool fragmentation; /* else the program needs more */
@@ -213,6 +218,8 @@ struct frag_explained {
 	size_t rows_count;
 	size_t *pinning; /* [pinning_count] rows with non-releasable bytes, the most first */
 	size_t pinning_count;
+	uint64_t *fixed; /* [fixed_count] sizes that no batch changes, ascending */
+	size_t fixed_count;
 	struct frag_refusals refusals;
 	const struct frag_refused_at *refusal; /* the one that is explained, or NULL */
 	struct frag_refused_request refused;
@@ -235,7 +242,8 @@ int frag_explained_answer(struct frag_explained *x, const char *trace, const cha
 /* Parts of it, one file each. */
 int frag_explain_rows(struct frag_explained *x, struct frag_err *err);
 int frag_explain_regained(struct frag_explained *x, struct frag_err *err);
-int frag_explain_oom(struct frag_explained *x, struct frag_err *err);
+/* The remedies. per_step: bytes that grow each step or pass, 0 = none. */
+int frag_explain_oom(struct frag_explained *x, double per_step, struct frag_err *err);
 int frag_explain_curves(struct frag_explained *x, struct frag_err *err);
 
 /* What is otherwise than recorded up to a moment. */

@@ -17,7 +17,7 @@ FRAG_ROW_SHAPE(static, frag_site_shape, frag_row, "call site", FRAG_SITE_ROW,
 FRAG_ROW_SHAPE(static, frag_kind_shape, frag_kind_row, "kind", FRAG_KIND_ROW,
 	       "live bytes of a kind, by its name");
 FRAG_ROW_SHAPE(static, frag_remedy_shape, frag_remedy, "remedy", FRAG_REMEDY_ROW,
-	       "one change, replayed up to the request");
+	       "one change, replayed to the end");
 FRAG_ROW_SHAPE(static, frag_refusal_shape, frag_refused_request, "refused request",
 	       FRAG_REFUSAL_ROW, "why it was refused");
 FRAG_ROW_SHAPE(static, frag_highest_shape, frag_highest, "highest", FRAG_HIGHEST_ROW,
@@ -243,12 +243,12 @@ static void say_remedy(const struct frag_refused_request *r, struct frag_answer 
 			best = &r->list[i];
 	if (!best)
 		return;
-	frag_answer_conclude(a, "%s %s it in a replay%s%s%s%s", best->text,
+	frag_answer_conclude(a, "%s %s it in a replay, %s%s%s%s%s", best->text,
 			     best->served ? "serves" : "serves, or does not serve,",
-			     best->served ? "" : ", as the limit is not known exactly",
-			     best->steps_count == UINT64_MAX ? ""
-			     : !best->steps_count
-				     ? ", for less than a step of the leak"
+			     best->served ? "then " : "as the limit is not known exactly",
+			     best->served ? best->reach : "",
+			     best->steps_count == UINT64_MAX
+				     ? ""
 				     : frag_answer_print(a, ", which buys %s",
 							 frag_answer_count(a, best->steps_count,
 									   "step", "steps")),
@@ -271,7 +271,7 @@ static void say_why(const struct frag_explained *x, struct frag_answer *a)
 
 static void say_remedies(const struct frag_refused_request *r, struct frag_answer *a)
 {
-	frag_answer_heading(a, "What would have served the request (each replayed up to it)");
+	frag_answer_heading(a, "What would have served the request (each replayed to the end)");
 	frag_answer_table(a, &frag_remedy_shape, r->list, r->remedies.count)->wraps = true;
 	for (size_t i = 0; i < r->remedies.count; i++)
 		if (r->list[i].line)

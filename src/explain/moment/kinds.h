@@ -22,7 +22,8 @@
 	X(CARRIED, "carried over", "allocated in one step, freed in the next: a batch, a loss") \
 	X(KEPT, "kept", "allocated after the first step, live for two steps or more") \
 	X(WITHIN, "within a step", "allocated and freed within one step") \
-	X(UNKNOWN, "unknown", "the recording has no steps to tell by")
+	X(UNKNOWN, "unknown", "no steps to tell by, or the same stacks do otherwise, too")
+#define FRAG_KIND_SURE 0.5f /* confidence below which no kind is shown */
 enum frag_kind {
 #define FRAG_X_(name, text, rule) FRAG_KIND_##name,
 	FRAG_KIND_LIST(FRAG_X_)

@@ -103,11 +103,12 @@ static void end_row(const struct frag_explained *x, struct frag_row *row)
 	for (int k = 1; k < FRAG_KINDS; k++)
 		if (row->kind_bytes[k] > row->kind_bytes[kind])
 			kind = k;
-	row->kind = frag_kind_name(kind);
 	/* of the bytes: those of the row's kind, as sure as their stacks are */
 	row->kind_confidence_ratio =
 		all ? row->kind_confidence_ratio / (double)all * part_of(row->kind_bytes[kind], all)
 		    : 0;
+	row->kind =
+		row->kind_confidence_ratio < (double)FRAG_KIND_SURE ? NULL : frag_kind_name(kind);
 	row->share_ratio = part_of(row->allocated_bytes, x->m.allocated_bytes);
 	row->non_releasable_share_ratio =
 		part_of(row->non_releasable_bytes, x->m.non_releasable_bytes);
@@ -159,8 +160,15 @@ int frag_explain_rows(struct frag_explained *x, struct frag_err *err)
 	FRAG_TRY_CALLOC(refs, n + 1, "explanation", err);
 	FRAG_TRY_CALLOC(x->rows, n + 1, "explanation", err);
 	FRAG_TRY_CALLOC(x->pinning, n + 1, "explanation", err);
-	for (size_t i = 0; i < n; i++)
+	FRAG_TRY_CALLOC(x->fixed, n + 1, "explanation", err);
+	for (size_t i = 0; i < n; i++) {
+		uint8_t k = x->kinds[i].kind;
+
 		refs[i] = (struct ref){ key_of(x, &x->view.list[i]), i };
+		if (k == FRAG_KIND_PERMANENT || k == FRAG_KIND_OPTIMIZER || k == FRAG_KIND_KEPT)
+			x->fixed[x->fixed_count++] = x->view.list[i].requested;
+	}
+	qsort(x->fixed, x->fixed_count, sizeof(*x->fixed), frag_compare_u64);
 	qsort(refs, n, sizeof(*refs), by_key);
 	fill_rows(x, refs, n);
 	qsort(x->rows, x->rows_count, sizeof(*x->rows), by_bytes);
@@ -178,13 +186,8 @@ uint64_t frag_explain_scaled(const struct frag_explained *x, uint64_t bytes, dou
 {
 	if (!(by > 0) || bytes < 64 * FRAG_KIB)
 		return bytes;
-	for (size_t i = 0; i < x->view.count; i++) {
-		uint8_t k = x->kinds[i].kind;
-
-		if ((k == FRAG_KIND_PERMANENT || k == FRAG_KIND_OPTIMIZER || k == FRAG_KIND_KEPT) &&
-		    x->view.list[i].requested == bytes)
-			return bytes;
-	}
+	if (bsearch(&bytes, x->fixed, x->fixed_count, sizeof(bytes), frag_compare_u64))
+		return bytes;
 	return FRAG_MAX((uint64_t)((double)bytes * by), (uint64_t)1);
 }
 

@@ -146,10 +146,13 @@ struct frag_tune {
 int frag_tune_run(const struct frag_plan_env *env, const struct frag_trace_dev *const *units,
 		  size_t units_count, const struct frag_tune_options *opt, struct frag_tune *out,
 		  struct frag_err *err);
-/* The settings of PyTorch for one unit, as many tries as its length allows: what explain and advise
- * offer. */
+/* The settings of PyTorch for one unit, as tune searches them, or as far as its length allows: what
+ * explain and advise offer. opt: baseline, restores, release (0 = the last) and seed. */
 int frag_tune_settings(const struct frag_plan_env *env, const struct frag_trace_dev *dev,
-		       uint64_t seed, struct frag_tune *out, struct frag_err *err);
+		       struct frag_tune_options opt, struct frag_tune *out, struct frag_err *err);
+/* The try to take: the fewest options within 1 % of the best, as they depend least on this one
+ * trace; or the baseline. pre: there are tries, ordered by FRAG_TUNE_PEAK. */
+size_t frag_tune_pick(const struct frag_tune *t);
 void frag_tune_release(struct frag_tune *t);
 
 /* ---- the optimum: bound and offline placement ----------------------------- */

@@ -252,13 +252,17 @@ FRAG_ROW(advice, "advice", ADVICE, "the card to take");
 static void say_none(const struct frag_fit_cards *f, const char *kept, struct frag_answer *a)
 {
 	const struct frag_gpu *larger = NULL;
-	uint64_t least = UINT64_MAX;
+	uint64_t least = UINT64_MAX, peak = UINT64_MAX;
 
-	for (size_t g = 0; g < f->catalog.count; g++)
-		larger = frag_fit_open(f, g) ? f->catalog.cards[g] : larger;
 	for (size_t r = 0; r < f->rows_count; r++)
-		if (f->rows[r].possible)
+		if (f->rows[r].possible) {
 			least = FRAG_MIN(least, f->rows[r].min_bytes);
+			peak = FRAG_MIN(peak, frag_fit_peak(f, &f->rows[r]));
+		}
+	for (size_t g = f->catalog.count; g-- > 0 && !larger;)
+		if (frag_fit_open(f, g))
+			larger = frag_fit_gpu(&f->catalog, &f->headroom, f->chip, peak)
+					 ?: f->catalog.cards[g];
 	a->need_unknown = larger;
 	if (larger)
 		frag_answer_conclude(a,

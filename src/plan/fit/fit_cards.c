@@ -261,6 +261,20 @@ size_t frag_fit_card(const struct frag_fit_cards *f, size_t row, bool others)
 	return best;
 }
 
+const struct frag_gpu *frag_fit_gpu(const struct frag_catalog *cards,
+				    const struct frag_headroom *headroom,
+				    const struct frag_gpu_chip *chip, uint64_t peak_bytes)
+{
+	struct frag_catalog same = { 0 };
+	const struct frag_gpu *gpu;
+
+	for (size_t g = 0; g < cards->count; g++)
+		if (!frag_other_kernels(chip, cards->cards[g]))
+			same.cards[same.count++] = cards->cards[g];
+	gpu = frag_catalog_pick(&same, peak_bytes, headroom);
+	return gpu ? gpu : frag_catalog_pick(cards, peak_bytes, headroom);
+}
+
 double frag_fit_job_price(const struct frag_fit_cards *f, const struct frag_gpu *gpu)
 {
 	double hours = 0;

@@ -85,6 +85,11 @@ size_t frag_fit_best_row(const struct frag_fit_cards *f, size_t g);
 /* The smallest card, or where all have a price the cheapest, on which `row` (SIZE_MAX = the best
  * policy of each card) has room; others: also those with other kernels. SIZE_MAX = none. */
 size_t frag_fit_card(const struct frag_fit_cards *f, size_t row, bool others);
+/* The same card for a peak that is known: of the recorded kernels (chip; NULL = not known), else of
+ * others; NULL = none. */
+const struct frag_gpu *frag_fit_gpu(const struct frag_catalog *cards,
+				    const struct frag_headroom *headroom,
+				    const struct frag_gpu_chip *chip, uint64_t peak_bytes);
 /* For the time that was recorded, a card for each device; NaN = not known. */
 double frag_fit_job_price(const struct frag_fit_cards *f, const struct frag_gpu *gpu);
 

@@ -8,6 +8,7 @@
  */
 #include <frag/plan.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -248,7 +249,10 @@ static int climb(struct tune *t, const struct frag_tune_space *s, struct frag_er
 
 static int search(struct tune *t, struct frag_tune *out, struct frag_err *err)
 {
-	bool limited = t->env->run.limit_bytes != UINT64_MAX || t->env->limit_fraction > 0;
+	/* a limit among the settings is kept */
+	const char *own = strstr(t->opt->baseline, "per_process_memory_fraction:");
+	bool limited = t->env->run.limit_bytes != UINT64_MAX || t->env->limit_fraction > 0 || own;
+	char text[1024];
 
 	for (size_t u = 0; t->opt->limits && u < t->units_count; u++)
 		limited |= t->opt->limits[u] != UINT64_MAX;
@@ -269,7 +273,11 @@ static int search(struct tune *t, struct frag_tune *out, struct frag_err *err)
 	for (size_t i = 0; !rc && i < t->opt->spaces_count && !t->stopped; i++) {
 		struct frag_tune_space s;
 
-		rc = frag_tune_space_init(&s, t->opt->spaces[i], limited, t->opt->release, err);
+		snprintf(text, sizeof(text), "%s%s%.*s", t->opt->spaces[i], own ? ":" : "",
+			 own ? (int)strcspn(own, ",") : 0, own ? own : "");
+		rc = frag_tune_space_init(
+			&s, strcmp(t->opt->spaces[i], "pytorch") ? t->opt->spaces[i] : text,
+			limited, t->opt->release, err);
 		out->space_count += s.size;
 		out->exhaustive &= s.size <= out->budget;
 		t->budget_left = out->budget;

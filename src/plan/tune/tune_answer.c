@@ -64,11 +64,11 @@ FRAG_VALUED_ROW(setting, "setting", SETTING, "one setting that was tried");
 	F(S, COUNT, space_count, f->space_count, NULL, "settings in the search space") \
 	F(S, COUNT, tried_count, f->tries_count, NULL, "settings tried") \
 	F(S, OBJECT, best, any ? &rows[0] : NULL, NULL, "the best setting", .of = &setting_shape) \
-	F(S, OBJECT, pick, simpler == SIZE_MAX ? (any ? &rows[0] : NULL) : &rows[simpler], NULL, \
+	F(S, OBJECT, pick, any ? &rows[simpler] : NULL, NULL, \
 	  "the one to take: `simpler`, else `best`", .of = &setting_shape) \
 	F(S, OBJECT, baseline, any ? &rows[f->baseline] : NULL, NULL, \
 	  "the setting that it is compared with", .of = &setting_shape) \
-	F(S, OBJECT, simpler, simpler == SIZE_MAX ? NULL : &rows[simpler], NULL, \
+	F(S, OBJECT, simpler, simpler ? &rows[simpler] : NULL, NULL, \
 	  "the fewest options within 1 % of the best; null: the best itself", \
 	  .of = &setting_shape) \
 	F(S, LIST, front, FRAG_ROWS(fronts, f->front_count), NULL, \
@@ -79,27 +79,6 @@ FRAG_VALUED_ROW(setting, "setting", SETTING, "one setting that was tried");
 FRAG_VALUED_ROW_AS(, frag_tune_shape, tune, "tune", TUNE_ROW,
 		   "the settings that serve a trace best");
 
-/* The simplest setting that comes within 1 % of the best: fewer options to explain, and less that
- * depends on this one trace. SIZE_MAX: the best is. */
-static size_t find_simpler(const struct frag_tuning *t)
-{
-	const struct frag_tune *f = &t->found;
-	const struct frag_tune_try *best = &f->tries[0];
-	size_t found = 0;
-
-	if (t->options.objective != FRAG_TUNE_PEAK || !f->baseline)
-		return SIZE_MAX;
-	for (size_t i = 1; i < f->tries_count; i++) {
-		const struct frag_tune_try *x = &f->tries[i];
-
-		if (x->completed && x->refused_count <= best->refused_count && i != f->baseline &&
-		    x->changed_count < f->tries[found].changed_count &&
-		    (double)x->peak_reserved_bytes < 1.01 * (double)best->peak_reserved_bytes)
-			found = i;
-	}
-	return found ? found : SIZE_MAX;
-}
-
 static int fill(const struct frag_tuning *t, struct tune *out, struct frag_answer *a,
 		struct frag_err *err)
 {
@@ -108,7 +87,7 @@ static int fill(const struct frag_tuning *t, struct tune *out, struct frag_answe
 	struct setting *rows = frag_answer_new(a, f->tries_count, sizeof(*rows));
 	struct setting *fronts = frag_answer_new(a, f->front_count, sizeof(*fronts));
 	bool any = f->tries_count > 0;
-	size_t simpler = any ? find_simpler(t) : SIZE_MAX;
+	size_t simpler = any && t->options.objective == FRAG_TUNE_PEAK ? frag_tune_pick(f) : 0;
 
 	FRAG_CHECK_ALLOC(rows && fronts, "answer", err);
 	for (size_t i = 0; i < f->tries_count; i++) {

@@ -10,10 +10,9 @@
 #define BUDGET 800u /* settings */
 /* Driver calls of all replays; recordings have a few thousand each. */
 #define CALLS_MAX (1ull << 22)
-/* frag_tune_settings: events replayed, at most, but at least so many tries, and at most */
-#define SETTINGS_EVENTS 12000000ull
+/* frag_tune_settings: events replayed, at most, but at least so many tries */
+#define SETTINGS_EVENTS 20000000ull
 #define SETTINGS_MIN 12ull
-#define SETTINGS_MAX 60ull
 
 /* The recorded settings if all traces agree on them, else PyTorch's defaults. New memory. */
 static int find_baseline(const struct frag_recordings *u, char **out, bool *agree,
@@ -124,20 +123,30 @@ int frag_tuning_search(struct frag_tuning *t, unsigned threads, struct frag_err 
 }
 
 int frag_tune_settings(const struct frag_plan_env *env, const struct frag_trace_dev *dev,
-		       uint64_t seed, struct frag_tune *out, struct frag_err *err)
+		       struct frag_tune_options opt, struct frag_tune *out, struct frag_err *err)
 {
 	const char *const space = "pytorch";
 	uint64_t tries = SETTINGS_EVENTS / (dev->events_count + 1);
-	const struct frag_tune_options opt = {
-		.spaces = &space,
-		.spaces_count = 1,
-		.baseline = "pytorch",
-		.budget = FRAG_MIN(FRAG_MAX(tries, SETTINGS_MIN), SETTINGS_MAX),
-		.release = env->run.source_release ? env->run.source_release : dev->source_release,
-		.seed = seed,
-	};
 
+	opt.spaces = &space;
+	opt.spaces_count = 1;
+	opt.budget = FRAG_MIN(FRAG_MAX(tries, SETTINGS_MIN), (uint64_t)BUDGET);
+	opt.calls_max = CALLS_MAX;
+	opt.release = opt.release ?: env->run.source_release ?: dev->source_release;
 	return frag_tune_run(env, &dev, 1, &opt, out, err);
+}
+
+size_t frag_tune_pick(const struct frag_tune *t)
+{
+	const struct frag_tune_try *x = t->tries, *best = x;
+	size_t found = 0;
+
+	for (size_t i = 1; t->baseline && i < t->tries_count; i++)
+		if (x[i].completed && x[i].refused_count <= best->refused_count &&
+		    i != t->baseline && x[i].changed_count < x[found].changed_count &&
+		    (double)x[i].peak_reserved_bytes < 1.01 * (double)best->peak_reserved_bytes)
+			found = i;
+	return found;
 }
 
 void frag_tuning_release(struct frag_tuning *t)

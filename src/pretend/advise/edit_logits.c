@@ -17,8 +17,8 @@ static bool is_loss(const struct frag_trace *t, uint32_t stack)
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(names); i++)
 		if (frag_stack_has(t, stack, NULL, names[i]))
-			return true;
-	return frag_stack_has(t, stack, "loss.py", NULL);
+			return !frag_stack_has(t, stack, NULL, "binary_cross_entropy");
+	return false;
 }
 
 static bool alike(uint64_t bytes, uint64_t logits)

@@ -13,7 +13,7 @@
 #define BLOCK 64u	   /* one scale of 4 bytes for 256 of 8 bits */
 #define AS_MUCH 0.75
 
-enum way { EIGHT_BITS, HOST, NONE };
+enum way { EIGHT_BITS, HOST, NONE, BUCKETS };
 
 /* Is it used by an optimizer step before another backward pass accumulates into it? */
 static bool is_gradient(const struct frag_story *s, const struct frag_life *l)
@@ -28,28 +28,35 @@ static bool is_gradient(const struct frag_story *s, const struct frag_life *l)
 	       l->died >= s->spans[i].end;
 }
 
-/* Each parameter is updated at once and its gradient freed at the next request, so the optimizer step has no temporaries. */
+/* Each gradient goes at the next request: its parameter is updated at once, so the optimizer step has no temporaries; or it is copied
+ * to its bucket, where it stays. */
 static int gradients(const struct frag_advice_plan *p, struct frag_edit *e, struct frag_proposal *o,
 		     struct frag_err *err)
 {
 	const struct frag_story *s = p->story;
+	bool view = o->way == BUCKETS;
+	uint64_t room = 0, n = 0; /* room: in the buckets, which the constructor makes first */
 
 	for (size_t i = 0; i < s->count; i++) {
 		const struct frag_life *l = &s->lives[i];
 		const struct frag_span *sp = frag_life_span(s, l);
 
-		if (is_gradient(s, l)) {
+		if (view && frag_stack_has(s->trace, l->stack, "nn/parallel/distributed.py",
+					   "_ddp_init_helper"))
+			room += l->bytes;
+		if (is_gradient(s, l) && (!view || l->bytes <= room)) {
 			uint64_t at = i + 1 < s->count ? s->lives[i + 1].born : sp->end;
 
-			o->cost.calls++;
-			/* the temporary of its update */
-			FRAG_TRY(frag_edit_add(e, l->born, at, at, err));
+			n++;
+			if (!view) /* the temporary of its update */
+				FRAG_TRY(frag_edit_add(e, l->born, at, at, err));
 			FRAG_TRY(frag_edit_end(e, l->born, l->died, at, err));
-		} else if (sp->phase == FRAG_PHASE_OPTIMIZER && l->died < sp->end) {
+		} else if (!view && sp->phase == FRAG_PHASE_OPTIMIZER && l->died < sp->end) {
 			FRAG_TRY(frag_edit_resize(e, l->born, 0, err));
 		}
 	}
-	e->edited = o->cost.calls;
+	e->edited = n;
+	o->cost.calls = view ? 0 : n;
 	return 0;
 }
 
@@ -172,12 +179,16 @@ const struct frag_proposal frag_edit_training[] = {
 	  .what = "each parameter updated as soon as its gradient is there, which then goes "
 		  "(register_post_accumulate_grad_hook, an optimizer per parameter); not with "
 		  "gradient clipping" },
+	{ .change = "gradients in buckets",
+	  .edit = gradients,
+	  .way = BUCKETS,
+	  .what = "DistributedDataParallel(…, gradient_as_bucket_view=True): gradients lie in its "
+		  "buckets, not beside them" },
 	{ .change = "no tensors kept",
 	  .edit = leak,
 	  .what = "nothing kept from step to step here: .item() or .detach() of what is "
 		  "remembered, collected outputs to the host; assumed: all that grows is dropped "
-		  "at "
-		  "the end of its step" },
+		  "at the end of its step" },
 	{ .change = "8-bit states",
 	  .edit = states,
 	  .way = EIGHT_BITS,

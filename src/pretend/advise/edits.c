@@ -138,8 +138,10 @@ static int try_settings(struct frag_advice_plan *p, struct frag_err *err)
 	FRAG_AUTO(frag_tune_release) struct frag_tune tune = { 0 };
 	const struct frag_tune_try *best;
 
-	FRAG_TRY(frag_tune_settings(&p->env, p->story->dev, 0, &tune, err));
-	best = tune.tries_count ? &tune.tries[0] : NULL;
+	FRAG_TRY(frag_tune_settings(&p->env, p->story->dev,
+				    (struct frag_tune_options){ .baseline = "pytorch" }, &tune,
+				    err));
+	best = tune.tries_count ? &tune.tries[frag_tune_pick(&tune)] : NULL;
 	if (best && best->conf && best->completed)
 		FRAG_TRY(try_policy(
 			p, best->text, "settings",

@@ -12,11 +12,12 @@ class Model(nn.Module):
         super().__init__()
         self.config, self.e, self.head = Config(), nn.Embedding(8000, 128), nn.Linear(128, 8000, bias=False)
         self.layers = nn.ModuleList(nn.Linear(128, 128) for _ in range(8))
+        self.low, self.up = nn.Linear(128, 16), nn.Linear(16, 128)  # far wider than what it is made of, but no head
 
     def forward(self, x):
         h, all = self.e(x), []
         for layer in self.layers:
-            h = h + layer(h)
+            h = h + self.up(self.low(F.layer_norm(layer(h).float(), (128,)).to(h.dtype)))  # a copy that is no logits
             all.append(h * 2)
         logits = self.head(h)
         logits = logits if "logits_not_float" in sys.argv else logits.float()  # <1>

@@ -143,9 +143,10 @@ class logits_not_float:
     NUMERICS = "the loss is computed of logits in 16 bits"
 
     def applies(seen):
-        if not seen.floated or not seen.backwards:
+        found = [x for x in seen.floated if x[2] in seen.scored - seen.inner]
+        if not found or not seen.backwards:
             return None
-        size, place = max(seen.floated, key=lambda x: x[0])
+        size, place, _ = max(found)
         return "no .float() of %.0f MiB of logits" % (size / 2**20), seen.relative(place)
 
     def install(torch, seen):

@@ -86,6 +86,7 @@ class Call:
         self.dtype = p.dtype if p is not None else None
         self.trains = any(p.requires_grad for p in module.parameters())
         self.size = sum(p.numel() for p in module.parameters())
+        self.copies = getattr(module, "gradient_as_bucket_view", None) is False  # gradients lie beside DDP's buckets
         self.batch = next((t.shape[0] for t in (*args, *kwargs.values()) if isinstance(t, torch.Tensor) and t.dim()), 0)
         self.loss = False  # it gives the loss itself
         self.outputs = [name for name in ("output_hidden_states", "output_attentions")
@@ -108,8 +109,8 @@ class Seen:
         self.zeroed = ""  # where gradients are set to zero and kept
         self.backward_place = ""
         self.losses = []  # (bytes of the logits, place, did a Linear give them, rows or 0)
-        self.widths = set()  # of what wide Linears gave
-        self.floated = []  # (bytes, place) of logits that were copied to float32
+        self.widths, self.inner, self.scored = set(), set(), set()  # of what wide Linears gave, what Linears take, what losses take
+        self.floated = []  # (bytes, place, width) of what may be logits and was copied to float32
         self.cache, self.prompt = ("", ""), 0  # (class of cached keys, place), most tokens
         self.captures = []  # places of CUDA graphs with a pool of their own
         self.graphs = {}  # variable -> (file, bytes left by a call, calls)
@@ -268,6 +269,7 @@ class Seen:
     def on_loss(self, original, logits, *args, **kwargs):
         if isinstance(logits, self.torch.Tensor) and len(self.losses) < 1000 and logits.is_cuda:
             width = logits.shape[-1] if logits.dim() == 2 else 0
+            self.scored.add(logits.shape[1] if logits.dim() > 1 else 0)
             self.losses.append((logits.numel() * 4, self.place(), width in self.widths, logits.numel() // width if width else 0))
         return original(logits, *args, **kwargs)
 
@@ -276,18 +278,20 @@ class Seen:
         return w.shape[0] > 4 * w.shape[1] and h.dim() > 1
 
     def on_linear(self, original, h, w, *args, **kwargs):
+        self.inner.add(w.shape[-1])
         if self.wide(h, w):
             self.widths.add(w.shape[0])
         return original(h, w, *args, **kwargs)
 
     def is_logits(self, t, to, args, kwargs):
-        """Does that make a copy of logits in float32?"""
-        return (t.is_cuda and t.dtype in (self.torch.bfloat16, self.torch.float16) and t.dim() > 1 and t.shape[-1] in self.widths and
+        """Does that make a copy of logits in float32? A loss takes them, and no other Linear does."""
+        return (t.is_cuda and t.dtype in (self.torch.bfloat16, self.torch.float16) and t.dim() > 1 and
+                t.shape[-1] in self.widths - self.inner and (not self.scored or t.shape[-1] in self.scored) and
                 (to.__name__ == "float" or self.torch.float32 in args or kwargs.get("dtype") is self.torch.float32))
 
     def on_float(self, original, t, *args, **kwargs):
         if self.looks and len(self.floated) < 1000 and self.is_logits(t, original, args, kwargs):
-            self.floated.append((t.numel() * 4, self.place()))
+            self.floated.append((t.numel() * 4, self.place(), t.shape[-1]))
         return original(t, *args, **kwargs)
 
     def on_capture(self, original, graph, *args, **kwargs):

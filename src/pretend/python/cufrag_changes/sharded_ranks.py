@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes of what each rank keeps."""
-from .help import ddp, partial, repeated
+from .help import ddp, partial, repeated, wrap
 
 
 def shard_instead(torch, seen, reshard):
@@ -43,6 +43,19 @@ class fsdp_zero2:
     applies = partial(ddp, parts="gradients and states",
                       sentence="fully_shard(…, reshard_after_forward=False) in place of DistributedDataParallel")
     install = partial(shard_instead, reshard=False)
+
+
+class gradient_as_bucket_view:
+    """Gradients lie in the buckets of DistributedDataParallel, not beside them."""
+    GROUP = "ranks"
+
+    def applies(seen):
+        call = next((c for c in seen.calls if c.copies and c.training), None)
+        return call and ("DistributedDataParallel(…, gradient_as_bucket_view=True): gradients lie in its buckets, not beside them", call.place)
+
+    def install(torch, seen):
+        wrap(torch.nn.parallel.DistributedDataParallel, "__init__",
+             lambda original, *args, **kwargs: original(*args, **{**kwargs, "gradient_as_bucket_view": True}))
 
 
 def sharded(module):
