@@ -99,14 +99,17 @@ scripts_of() {
 	case $1 in
 	threads | sanitize) echo cli ;;
 	gpu) echo gpu ;;
-	quick) echo cli fleet golden json report scripts view ;;
-	full) echo agree cli fleet golden gpu json report scripts "$([ "${PRETEND:-1}" = 0 ] || echo pretend)" view ;;
+	quick) echo cli golden fleet json report scripts view ;;
+	full) echo cli golden report scripts agree json fleet view gpu "$([ "${PRETEND:-1}" = 0 ] || echo pretend)" ;;
 	esac
 }
 
-# A line for each test: kind, name, command. $1: build folder, $2: mode
+# A line for each test: kind, name, command, the longest first. $1: build folder, $2: mode
 list_tests() {
 	local b=$1 mode=$2 source name command how file card=
+	for name in $(scripts_of "$mode"); do
+		printf 'script\t%s\t%s\n' "$name" "$(echo "tests/$name"/run.*) $b/cufrag$(cases_of "$mode" "$name")"
+	done
 	program_sources "$mode" | while read -r source; do
 		name=${source#tests/} name=${name%.c}
 		if grep -q '^TEST' "$source" || ! grep -q '^CASES_IN' "$source"; then
@@ -125,9 +128,6 @@ list_tests() {
 			printf 'tap\t%s\t%s\n' "${name%.*}" "$command"
 		done ;;
 	esac
-	for name in $(scripts_of "$mode"); do
-		printf 'script\t%s\t%s\n' "$name" "$(echo "tests/$name"/run.*) $b/cufrag$(cases_of "$mode" "$name")"
-	done
 	case $mode in quick | full | sanitize)
 		for name in tests/fuzz/corpus/*/; do
 			[ -d "$name" ] || continue

@@ -78,6 +78,7 @@ TEST(adds_up)
 					      "mempool.default", "cudagraph.default" };
 	const char *names[64];
 	size_t count = policies(names, FRAG_ARRAY_LEN(names)), checked = 0;
+	size_t step = test_is_quick() ? MOMENTS : 1; /* a sanitizer: one each */
 	FRAG_AUTO(frag_answer_release) struct frag_answer texts = { 0 };
 	struct frag_explained x;
 
@@ -85,7 +86,7 @@ TEST(adds_up)
 		AUTO_TRACE t = must_read_bundled(traces[i]);
 
 		for (size_t p = 0; p < count; p++) {
-			for (size_t m = 0; m < MOMENTS; m++) {
+			for (size_t m = (p + i) % step; m < MOMENTS; m += step) {
 				char at[40] = "peak";
 				int rc;
 
@@ -105,5 +106,5 @@ TEST(adds_up)
 			}
 		}
 	}
-	assert_true(checked > 5 * MOMENTS * 25);
+	assert_true(checked > 5 * MOMENTS * 25 / step);
 }

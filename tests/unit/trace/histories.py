@@ -75,8 +75,8 @@ SAMPLE = {
 QUICK, NIGHTLY = (bool(os.environ.get("FRAG_TEST_" + kind)) for kind in ("QUICK", "NIGHTLY"))
 
 
-def rounds(quick, usual, nightly):
-    return quick if QUICK else nightly if NIGHTLY else usual
+def rounds(usual, nightly):
+    return nightly if NIGHTLY else usual
 
 
 def sample(driver):
@@ -159,7 +159,7 @@ def answer_cft(driver, call, _):
 
 def test_damage(driver):
     image = sample(driver)
-    for at in range(0, len(image), rounds(7, 3, 1)):
+    for at in range(0, len(image), rounds(7, 1)):
         refused(driver, [*image[:at], image[at] ^ 1 << at % 8, *image[at + 1:]], False)
         refused(driver, image[:at], False)
     assert refused(driver, image + b"\0", False).startswith(f"at {len(image)}: ")
@@ -192,7 +192,7 @@ def test_foreign_events(driver):
 
 def test_random(driver):
     """With evidence, and with slots that no reader gives; blocks of a file hold 65536 events."""
-    for count in (1, 65537) if QUICK else (1, 300, 65536, 65537, 140000):
+    for count in rounds((1, 65537), (1, 300, 65536, 65537, 140000)):
         read_rows(driver, made(count, count))
         driver.ask("reverse")
         driver.ask("round")
@@ -361,7 +361,7 @@ def recording(driver, path):
 
 def test_repeat_recorded(driver):
     for path in sorted(glob.glob("traces/*.cft") + glob.glob("tests/golden/recorded/*.cft")):
-        if os.path.getsize(path) < rounds(12000, 60000, 100000):
+        if os.path.getsize(path) < rounds(12000, 100000):
             recorded = recording(driver, path)
             driver.ask("repeat-short")
             repeated(driver, "plain.cft", recorded, (1, 2, 3))
@@ -369,14 +369,14 @@ def test_repeat_recorded(driver):
 
 def test_repeat_steps(driver):
     recorded = recording(driver, "traces/gnn.default.cft")
-    for steps in ("1..1", "30..61", "120..120")[::2 if QUICK else 1]:
+    for steps in rounds(("1..1", "120..120"), ("1..1", "30..61", "120..120")):
         repeated(driver, "plain.cft", recorded, (1, 2, 3), "--steps", steps)
 
 
 def test_repeat_random(driver):
     """Any stretch of any history: marks of steps, or others, in place of its trims."""
     rng = random.Random(1)
-    for seed in range(1, rounds(5, 9, 16)):
+    for seed in range(1, rounds(5, 16)):
         rows, steps = made(seed, 400 + 37 * seed, odd=12), 0
         read_rows(driver, rows)
         for i, row in enumerate(rows):
@@ -475,9 +475,9 @@ def test_cut_anywhere(driver):
     for settings, most in (("", 0.01), (":expandable_segments:True", 0),
                            (":roundup_power2_divisions:4", 0.01)):
         wrong = blocks_ = 0
-        for seed in range(1, 2 if QUICK else 4):
+        for seed in range(1, rounds(2, 4)):
             rows = made(seed, 400, streams=1, pools=1, most=40, large=26, odd=15)
-            for at in random.Random(seed).sample(range(len(rows)), rounds(8, 15, 40)):
+            for at in random.Random(seed).sample(range(len(rows)), rounds(8, 40)):
                 some, all_ = cut(driver, rows, at, settings)
                 wrong, blocks_ = wrong + some, blocks_ + all_
         assert blocks_ > 50 and wrong <= most * blocks_, (wrong, blocks_)

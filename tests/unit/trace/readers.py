@@ -31,7 +31,6 @@ from driven import Driver, in_lines, in_parts, put, said, total, trace_main, une
 PYTHON, PYTHON2, LIBTORCH = DIALECTS = range(3)
 S0, S1, T0 = 0x7f0000000000, 0x7f1000000000, 1795186186043381
 NAMES = {"S0": S0, "S1": S1, "T0": T0}
-QUICK = bool(os.environ.get("FRAG_TEST_QUICK"))
 # as PyTorch 2.11 writes them; $1 and so on are the words behind the name; a segment is left open
 # in its list of blocks
 MORE = 'compile_context "N/A" user_metadata "" }'
@@ -352,7 +351,7 @@ class History(Pickle):
     """n times an alloc, half of them with a free; the list is left open. uniform: numbers in one
     width each, as most of a real history has them."""
 
-    def __init__(self, dialect, style, uniform, count):
+    def __init__(self, dialect, style, uniform, count=1000):
         super().__init__(dialect)
         self.style, self.rng = style, Roll(1)
         rng = Roll(5)
@@ -428,16 +427,14 @@ def events_of(text):
 
 def test_many_entries(driver):
     """However it is written, it reads the same. Protocol 2 of Python knows no templates."""
-    count = 1000 if QUICK else 3000
     for uniform in (False, True):
-        first = events_of(History(PYTHON2, ONE_BY_ONE, uniform, count).read(driver))
-        assert len(first) > count * 4 / 3
+        first = events_of(History(PYTHON2, ONE_BY_ONE, uniform).read(driver))
+        assert len(first) > 1000 * 4 / 3
         for style in STYLES:
-            plain = History(PYTHON2, style, uniform, count).read(driver)
+            plain = History(PYTHON2, style, uniform).read(driver)
             assert [re.sub(" (stack|pool) [0-9]+", "", e) for e in events_of(plain)] == first, style
             for dialect in (PYTHON, LIBTORCH):
-                assert History(dialect, style, uniform,
-                               count).read(driver) == plain, (style, dialect)
+                assert History(dialect, style, uniform).read(driver) == plain, (style, dialect)
             assert len(re.findall("(?m)^stack ", plain)) == (5 if style in (WITH_FRAMES, WITH_BOTH)
                                                              else 0)
             pools = re.search("; pools ([^;\n]*)", plain)
