@@ -13,7 +13,7 @@ shown = ROOM > 0 && ROOM < 2.5 * top
 top = shown && ROOM > top ? ROOM : top
 eval limits_of("column('value')")
 low = STATS_min > 0 ? STATS_min : 1
-high = STATS_max > low ? STATS_max : low
+high = STATS_max > low ? STATS_max : low + 1
 S = scale_of(top)
 
 ROWS = COUNT + 1 + shown

@@ -34,7 +34,7 @@ wide(i) = stack ? 2 : kind eq "lines" ? (i < 2 ? 3 : 1.2) : i == 0 ? 4 : 1.8
 
 limit_title = "limit ".amount(LIMIT, scale_of(LIMIT)).(near ? "" : " (above)")
 longest = LONGEST > LEGEND_NAME ? LEGEND_NAME : LIMIT > 0 && strlen(limit_title) > LONGEST ? strlen(limit_title) : LONGEST
-rows = legend_rows(COUNT + (LIMIT > 0) + (REFUSED > 0), longest)
+rows = legend_rows(COUNT + (LIMIT > 0) + (REFUSED > 0), REFUSED > 0 && longest < 19 ? 19 : longest)
 PANEL = tall(300, rows)
 UP = HEAD + (stack ? 22 : 8)
 eval open(UP + PANEL + 70 + LEGEND_ROW * rows)
@@ -52,7 +52,7 @@ unset key
 if (near) { set arrow 1 from graph 0, first LIMIT / S to graph 1, first LIMIT / S nohead lw 3 dt 1 lc rgb INK front }
 if (stack) {
 	set arrow 2 from first AT, graph 0 to first AT, graph 1.03 nohead lw 1.6 dt 2 lc rgb INK front
-	if (REFUSED > 0) { set arrow 4 from first AT, first LIVE / S to first AT, first (LIVE + REFUSED) / S nohead lw 4 lc rgb VERMILLION front }
+	if (REFUSED > 0) { set arrow 4 from first AT, first LIVE / S to first AT, first (LIVE + REFUSED) / S nohead lw 4 lc rgb "#d81b60" front }
 	OTHER = part(EXTRA, 7) + 0
 	if (OTHER >= 0) { set arrow 3 from first OTHER, graph 0 to first OTHER, graph 1 nohead lw 1.6 dt 3 lc rgb INK front }
 	set label 1005 part(EXTRA, 4) at screen px(72 + (W - 92) * AT / top_last), py(UP - 14) center tc rgb INK
@@ -67,7 +67,7 @@ plot for [i = AREAS - 1:0:-1] CSV using (of(i, column(XCOL))):(column("upto_byte
 LEGEND_AT = UP + PANEL + 64
 eval legend_area
 LIMIT_ENTRY = entry(LIMIT > 0, 'with lines lw 3 lc rgb INK title limit_title')
-REFUSED_ENTRY = entry(REFUSED > 0, 'with lines lw 4 lc rgb VERMILLION title "the refused request"')
+REFUSED_ENTRY = entry(REFUSED > 0, 'with lines lw 4 lc rgb "#d81b60" title "the refused request"')
 LINE_ENTRIES = entry(AREAS < COUNT, 'for [i = AREAS:COUNT - 1] keyentry with linespoints lw wide(i) pt (stack ? 0 : ppoint(i)) ps DOT lc rgb hue(i) title cut(NAME[i + 1], LEGEND_NAME)')
 AREA_ENTRIES = entry(AREAS > 0, 'for [i = AREAS - 1:0:-1] keyentry with boxes fs solid 1.0 noborder lc rgb hue(i) title cut(NAME[i + 1], LEGEND_NAME)')
 plot NaN notitle @LIMIT_ENTRY @REFUSED_ENTRY @LINE_ENTRIES @AREA_ENTRIES
