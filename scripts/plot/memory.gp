@@ -32,7 +32,7 @@ set multiplot
 unset key
 eval across(68, W - 30)
 eval down(HEAD, HEAD + TALL)
-eval left_title("reserved memory (".U.")", HEAD + TALL / 2)
+eval left_title("memory (".U.")", HEAD + TALL / 2)
 set xlabel (SECONDS ? "recorded time (s)" : "trace event (number)") tc rgb INK
 most = HIGH / S * (CLIPPED ? 1.25 : 1.08)
 set yrange [0:most]

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Bytes by call site over time. EXTRA: lines (over the run), steps; or stack|UNIT|X|MOMENT|LIMIT|LINES|OTHER: areas stacked
+# Bytes by call site over time. EXTRA: lines (over the run), steps; or stack|UNIT|X|MOMENT|LIMIT|LINES|OTHER|LIVE|REFUSED: areas stacked
 # over time in s or events, a moment at X with its name, a limit in bytes (0: none), how many of the last sites are
-# lines, not areas (reserved memory), and another moment at OTHER (below 0: none).
+# lines, not areas (reserved memory), another moment at OTHER (below 0: none), and where a request was refused the bytes
+# live there and its own.
 # CSV: number of the site, its name, x (event, part of the run, or step), time_s, bytes, and upto_bytes:
 # its bytes and those of all sites below it. All rows of a site together.
 load ARG0[1:strlen(ARG0)-strlen("sites.gp")]."style.gp"
@@ -18,6 +19,9 @@ top = 0
 note(v) = (top = v > top ? v : top, top_x = column(XCOL) > top_x ? column(XCOL) : top_x, 0)
 eval read_names
 eval each("note(column(stack ? 'upto_bytes' : 'bytes'))")
+LIVE = stack ? part(EXTRA, 8) + 0.0 : 0
+REFUSED = stack ? part(EXTRA, 9) + 0.0 : 0
+top = REFUSED > 0 && LIVE + REFUSED > top ? LIVE + REFUSED : top
 AREAS = stack ? COUNT - part(EXTRA, 6) : 0
 near = LIMIT > 0 && LIMIT < 1.3 * top
 top = near && LIMIT > top ? LIMIT : top
@@ -29,15 +33,15 @@ hue(i) = i < 0 || stack && i >= AREAS ? AXIS : NAME[i + 1] eq "all others" ? ARE
 wide(i) = stack ? 2 : kind eq "lines" ? (i < 2 ? 3 : 1.2) : i == 0 ? 4 : 1.8
 
 limit_title = "limit ".amount(LIMIT, scale_of(LIMIT)).(near ? "" : " (above)")
-longest = LONGEST > 60 ? 60 : LIMIT > 0 && strlen(limit_title) > LONGEST ? strlen(limit_title) : LONGEST
-rows = legend_rows(COUNT + (LIMIT > 0), longest)
+longest = LONGEST > LEGEND_NAME ? LEGEND_NAME : LIMIT > 0 && strlen(limit_title) > LONGEST ? strlen(limit_title) : LONGEST
+rows = legend_rows(COUNT + (LIMIT > 0) + (REFUSED > 0), REFUSED > 0 && longest < 19 ? 19 : longest)
 PANEL = tall(300, rows)
 UP = HEAD + (stack ? 22 : 8)
 eval open(UP + PANEL + 70 + LEGEND_ROW * rows)
 set multiplot
 eval left_title("memory (".unit_of(top).")", UP + PANEL / 2.0)
 set label 1004 (XCOL == 4 ? "recorded time (s)" : stack ? "trace event (number)" : kind eq "steps" ? "step (number)" : "part of the run (%)") at screen 0.5, py(UP + PANEL + 43) center tc rgb INK
-set xrange [0:top_x]
+set xrange [0:(top_last = stack ? 1.02 * top_x : top_x)]
 set xtics step(top_x, 5)
 eval across(72, W - 20)
 eval down(UP, UP + PANEL)
@@ -48,9 +52,10 @@ unset key
 if (near) { set arrow 1 from graph 0, first LIMIT / S to graph 1, first LIMIT / S nohead lw 3 dt 1 lc rgb INK front }
 if (stack) {
 	set arrow 2 from first AT, graph 0 to first AT, graph 1.03 nohead lw 1.6 dt 2 lc rgb INK front
+	if (REFUSED > 0) { set arrow 4 from first AT, first LIVE / S to first AT, first (LIVE + REFUSED) / S nohead lw 4 lc rgb "#d81b60" front }
 	OTHER = part(EXTRA, 7) + 0
 	if (OTHER >= 0) { set arrow 3 from first OTHER, graph 0 to first OTHER, graph 1 nohead lw 1.6 dt 3 lc rgb INK front }
-	set label 1005 part(EXTRA, 4) at screen px(72 + (W - 92) * AT / top_x), py(UP - 14) center tc rgb INK
+	set label 1005 part(EXTRA, 4) at screen px(72 + (W - 92) * AT / top_last), py(UP - 14) center tc rgb INK
 	if (AT < 0.3 * top_x) { set label 1005 left }
 	if (AT > 0.7 * top_x) { set label 1005 right }
 }
@@ -62,7 +67,8 @@ plot for [i = AREAS - 1:0:-1] CSV using (of(i, column(XCOL))):(column("upto_byte
 LEGEND_AT = UP + PANEL + 64
 eval legend_area
 LIMIT_ENTRY = entry(LIMIT > 0, 'with lines lw 3 lc rgb INK title limit_title')
-LINE_ENTRIES = entry(AREAS < COUNT, 'for [i = AREAS:COUNT - 1] keyentry with linespoints lw wide(i) pt (stack ? 0 : ppoint(i)) ps DOT lc rgb hue(i) title cut(NAME[i + 1], 60)')
-AREA_ENTRIES = entry(AREAS > 0, 'for [i = AREAS - 1:0:-1] keyentry with boxes fs solid 1.0 noborder lc rgb hue(i) title cut(NAME[i + 1], 60)')
-plot NaN notitle @LIMIT_ENTRY @LINE_ENTRIES @AREA_ENTRIES
+REFUSED_ENTRY = entry(REFUSED > 0, 'with lines lw 4 lc rgb "#d81b60" title "the refused request"')
+LINE_ENTRIES = entry(AREAS < COUNT, 'for [i = AREAS:COUNT - 1] keyentry with linespoints lw wide(i) pt (stack ? 0 : ppoint(i)) ps DOT lc rgb hue(i) title cut(NAME[i + 1], LEGEND_NAME)')
+AREA_ENTRIES = entry(AREAS > 0, 'for [i = AREAS - 1:0:-1] keyentry with boxes fs solid 1.0 noborder lc rgb hue(i) title cut(NAME[i + 1], LEGEND_NAME)')
+plot NaN notitle @LIMIT_ENTRY @REFUSED_ENTRY @LINE_ENTRIES @AREA_ENTRIES
 unset multiplot

@@ -8,7 +8,10 @@
 #
 # and is called as
 #
-#	gnuplot -c scripts/plot/NAME.gp CSV OUTPUT svg|png|pdf TITLE SUBTITLE [EXTRA]
+#	gnuplot -c scripts/plot/NAME.gp CSV OUTPUT svg|png|pdf TITLE SUBTITLE EXTRA
+#
+# by cufrag, which knows EXTRA. For a paper, copy this folder to DIR/plot, change FONT, SHEET and HEADED below, and run
+# cufrag with FRAG_SHARE=DIR: all charts of --out are drawn that way.
 #
 # Statistics, limits and rows of curves are computed in C: as columns of the CSV, or as assignments in EXTRA
 # (src/answer/draw/plot_values.h), which a script runs with `eval EXTRA`. What is here to draw with:
@@ -75,6 +78,8 @@ set micro
 # Font sizes in scripts are pixels of the sheet: SVG takes them as they are, PNG is drawn
 # 1.75 times as large with 0.75 point to the pixel, PDF has 110 pixels to the inch.
 FONT = "sans-serif"
+SHEET = 560	# pixels; 110 to the inch of a PDF, so 380 is a column of a paper
+HEADED = 1	# 0: without title and subtitle
 SMALL = FONT.",13.3"
 # points are drawn larger by the SVG terminal (use: ps 1.2 * DOT)
 set_dot = "DOT = FORMAT eq 'svg' ? 0.6 : 1.0"
@@ -86,7 +91,7 @@ sheet(w, h) = exists("ONE_PDF") ? sprintf("W=%d; H=%d; FOOT=%d", PAGE_W, h > PAG
 	FORMAT eq "pdf" ? sprintf("set term pdfcairo size %.3fin,%.3fin fontscale 0.5 linewidth 0.8 pointscale 0.5", w / 110.0, h / 110.0) : \
 	sprintf("set term svg size %d,%d", w, h)). \
 	" font '".FONT.",13.5' noenhanced rounded background '#ffffff'"
-open(h) = sheet(560, h)."; ".open_output
+open(h) = sheet(SHEET, h)."; ".open_output
 
 # pixels to screen coordinates; y counts from the top
 px(x) = (x) / (1.0 * W)
@@ -110,7 +115,7 @@ entry(there, what) = there ? (what[1:3] eq "for" ? ", " : ", keyentry ").what : 
 # lines of a text
 lines(s) = strstrt(s, "\n") ? 1 + lines(s[strstrt(s, "\n") + 1:*]) : strlen(s) > 0
 # height of title and subtitle, and DOT (again where a script changes them)
-measure_head = "eval set_dot; SUB_AT = 10 + 20 * lines(TITLE) + 11; HEAD = SUB_AT + 17 * lines(SUBTITLE) + 10"
+measure_head = "eval set_dot; if (!HEADED) { TITLE = ''; SUBTITLE = '' }; SUB_AT = 10 + 20 * lines(TITLE) + 11; HEAD = SUB_AT + 17 * lines(SUBTITLE) + 10"
 # title and subtitle
 head = "set label 1001 TITLE at screen px(12), py(20) left font '".FONT." Bold,15.5' tc rgb INK; set label 1002 SUBTITLE at screen px(12), py(SUB_AT + 4) left font '".FONT.",13.3' tc rgb INK"
 
@@ -151,15 +156,18 @@ read_names = "set table $names; ".\
 NAME_WIDTH = 22
 cut(s, n) = strlen(s) <= n ? s : s[1:n - 1]."…"
 # what names have in common is the first to go
-short(s, n) = strlen(s) <= n ? s : s[1:8] eq "pytorch:" ? "…".cut(s[9:*], n - 1) : cut(s, n)
-# two lines, broken behind a sign where there is one
+drop(s, what) = (drop_ = strstrt(s, what), drop_ ? s[1:drop_ - 1].s[drop_ + strlen(what):*] : s)
+less(s, n) = strlen(s) <= n ? s : cut(drop(s, "_divisions"), n)
+short(s, n) = strlen(s) <= n ? s : less("…".drop(drop(s, "pytorch:"), "_segments:True"), n)
+# lines of NAME_WIDTH, broken behind a sign where there is one
 sign_(s, n) = n < 6 ? 0 : strstrt(":,_", s[n:n]) ? n : sign_(s, n - 1)
 break_(s) = (at_ = sign_(s, NAME_WIDTH), at_ > 0 ? at_ : NAME_WIDTH)
-fold(s) = strlen(s) <= NAME_WIDTH ? s : s[1:break_(s)]."\n".cut(s[break_(s) + 1:*], NAME_WIDTH)
-folded(s) = strlen(s) > NAME_WIDTH
+fold_(s) = strlen(s) <= NAME_WIDTH ? s : s[1:break_(s)]."\n".fold_(s[break_(s) + 1:*])
+fold(s) = fold_(strlen(s) > 2 * NAME_WIDTH ? short(s, 54) : s)
+folded(s) = lines(fold(s)) - 1
 # a row for each name, the first on top: its name to the left of the plot (use: eval name_rows)
 name_rows = "set yrange [-COUNT + 0.4:0.6]; unset ytics; set grid noytics xtics; set border 1; do for [i_ = 1:COUNT] { ".\
-	"set label i_ fold(NAME[i_]) at graph 0, first 1 - i_ right offset character -0.7, character (folded(NAME[i_]) ? 0.5 : 0) tc rgb INK }"
+	"set label i_ fold(NAME[i_]) at graph 0, first 1 - i_ right offset character -0.7, character 0.5 * folded(NAME[i_]) tc rgb INK }"
 # pixels for names on the left
 name_room(longest) = 22 + 8.1 * (longest < NAME_WIDTH ? longest : NAME_WIDTH)
 array NAME[512]
@@ -172,14 +180,14 @@ remember(i, s) = i < 0 ? 0 : (NAME[i + 1] = s, COUNT = i + 1 > COUNT ? i + 1 : C
 headed = "unset label 1001; unset label 1002; unset label 1003; unset label 1004"
 
 # Legend below the plot: rows for n entries, the longest of `longest` letters.
-LEGEND_NAME = 52
-legend_cols(n, longest) = (cols_ = int(536 / (longest * 8.1 + 62)), cols_ < 1 ? 1 : cols_ > n ? n : cols_)
+LEGEND_NAME = int(SHEET / 8.0 - 10)
+legend_cols(n, longest) = (cols_ = int((SHEET - 24) / (longest * 8.1 + 62)), cols_ < 1 ? 1 : cols_ > n ? n : cols_)
 legend_rows(n, longest) = int(ceil(n / (1.0 * legend_cols(n, longest))))
 LEGEND_ROW = 21
 # height of a plot: never less than a third more than its legend
 tall(least, rows) = 1.35 * LEGEND_ROW * rows > least ? 1.35 * LEGEND_ROW * rows : least
-# rows of names that take two lines are further apart
-pitch(row) = LONGEST > NAME_WIDTH ? row + 10 : row
+# rows of names that take two or three lines are further apart
+pitch(row) = row + 10 * (LONGEST > NAME_WIDTH) + 12 * (LONGEST > 2 * NAME_WIDTH)
 
 # The legend as a plot of its own below the others, since gnuplot makes no legend higher than the
 # plot it belongs to (use: LEGEND_AT = pixels; eval legend_area; plot NaN notitle, keyentry …)

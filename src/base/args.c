@@ -48,10 +48,20 @@ static void store(void *to, size_t size, uint64_t n)
 	}
 }
 
+int frag_parse_memory(const char *text, uint64_t *out, struct frag_err *err)
+{
+	FRAG_TRY(frag_parse_bytes(text, out, err));
+	if (!*out || *out >= FRAG_MIB || text[strspn(text, "0123456789")])
+		return 0;
+	return frag_fail(err, FRAG_EUSAGE, "%s bytes? write %s%c or %sB", text, text,
+			 *out < 1024 ? 'G' : 'M', text);
+}
+
 /* A number, a size or a word, by the rules of option tables. out: uint64_t, or of REAL double. */
 static int read_number(const struct frag_arg *a, const char *text, void *out, struct frag_err *err)
 {
 	char key[64];
+	uint64_t unused;
 	struct frag_opt o[2] = { { .type = a->type == FRAG_ARG_UINT    ? FRAG_OPT_T_UINT
 					   : a->type == FRAG_ARG_BYTES ? FRAG_OPT_T_BYTES
 					   : a->type == FRAG_ARG_REAL  ? FRAG_OPT_T_DOUBLE
@@ -64,6 +74,10 @@ static int read_number(const struct frag_arg *a, const char *text, void *out, st
 				   .words = a->words } };
 
 	snprintf(key, sizeof(key), "--%s", a->name);
+	/* what may have more than 1 GiB is memory of a card */
+	if (a->type == FRAG_ARG_BYTES && (!a->max || a->max > FRAG_GIB) &&
+	    !frag_parse_bytes(text, &unused, NULL) && frag_parse_memory(text, &unused, err))
+		return frag_err_prefix(err, "option '%s'", key);
 	return frag_opt_set(o, out, key, text, err);
 }
 
@@ -224,6 +238,10 @@ static int find_letter(const struct frag_arg_table *tables, char letter, struct 
 			return 0;
 		}
 	}
+	FOR_ROWS (w, tables)
+		if (w.row->name[0] == letter && !strncmp(w.row->name, "out", 3))
+			return frag_fail(err, FRAG_EUSAGE, "unknown option '-%c'; write --%s",
+					 letter, w.row->name);
 	return frag_fail(err, FRAG_EUSAGE, "unknown option '-%c'", letter);
 }
 

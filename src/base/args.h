@@ -93,6 +93,8 @@ void frag_args_release(const struct frag_arg_table *tables);
  */
 int frag_args_parse(const struct frag_arg_table *tables, int argc, char **argv, char **operands,
 		    size_t *count, int *rest, const bool *stop, struct frag_err *err);
+/* As frag_parse_bytes, of memory of a card: "24" is refused, 24G is meant; "0" and "24B" are not. */
+int frag_parse_memory(const char *text, uint64_t *out, struct frag_err *err);
 /*
  * FRAG_EUSAGE: WHAT 'name', then "; did you mean 'x'?" where a known word (NULL ends them) is near,
  * and `rest`; a rest that begins with ';' only where none is.

@@ -175,6 +175,35 @@ int frag_make_dirs(const char *path, struct frag_err *err)
 	return ret;
 }
 
+int frag_can_make_dirs(const char *path, struct frag_err *err)
+{
+	FRAG_AUTO_FREE char *at = frag_host_strdup(path);
+	struct stat st;
+
+	while (at && stat(at, &st) && errno == ENOENT) {
+		char *below = at;
+
+		at = folder_of(below);
+		frag_host_free(below);
+	}
+	FRAG_CHECK_ALLOC(at, path, err);
+	if (!stat(path, &st) && !S_ISDIR(st.st_mode))
+		return frag_fail(err, FRAG_EOUTPUT, "'%s' is not a folder", path);
+	return !access(at, W_OK | X_OK)
+		       ? 0
+		       : frag_fail(err, FRAG_EOUTPUT, "cannot create folder '%s': %s", path,
+				   strerror(errno));
+}
+
+size_t frag_path_shared(const char *a, const char *b)
+{
+	size_t folder = 0;
+
+	for (size_t i = 0; a[i] && a[i] == b[i]; i++)
+		folder = a[i] == '/' ? i + 1 : folder;
+	return folder;
+}
+
 char *frag_path_join(const char *dir, const char *name)
 {
 	size_t d = strlen(dir), n = strlen(name);

@@ -37,7 +37,10 @@ int frag_outfile_put(const char *path, const char *bytes, size_t len, struct fra
 
 /* Creates the folder and its missing parents. An existing folder is fine. */
 int frag_make_dirs(const char *path, struct frag_err *err);
-
+/* Whether it could, before hours of work; creates nothing. */
+int frag_can_make_dirs(const char *path, struct frag_err *err);
+/* The length of the folders in which both paths lie. */
+size_t frag_path_shared(const char *a, const char *b);
 /* "dir/name" in new memory, NULL if memory is short. */
 char *frag_path_join(const char *dir, const char *name);
 

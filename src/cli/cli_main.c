@@ -17,6 +17,7 @@
 #include "common.h"
 #include "plan/kvcache/kvcache.h"
 #include "pretend/pretend.h"
+#include "trace/input/input.h"
 
 /* What one replay gives back the next one takes: the kernel would have to clear it in between. */
 static void keep_memory(void)
@@ -51,6 +52,33 @@ static void count_operands(const struct frag_cmd *cmd, size_t *least, size_t *mo
 	}
 }
 
+static bool is_script(const char *path)
+{
+	size_t n = strlen(path);
+
+	return n > 3 && !strcmp(path + n - 3, ".py");
+}
+
+/* A script stands where a recording should: it runs behind "--", or is recorded first. */
+static int check_scripts(const struct frag_cli *cli, struct frag_err *err)
+{
+	const char *name = cli->cmd->name, *program = cli->cmd->program, *script = NULL;
+	char first[300] = "";
+
+	for (size_t i = 0; !script && i < cli->operands_count; i++)
+		script = is_script(cli->operands[i]) ? cli->operands[i] : NULL;
+	if (!script)
+		return 0;
+	if (!program || *program == '[')
+		snprintf(first, sizeof(first),
+			 "cufrag record --no-gpu -o run.cft -- %.80s, then cufrag %s run.cft%s",
+			 script, name, program ? "; or " : "");
+	return frag_fail(err, FRAG_EUSAGE,
+			 program ? "'%.80s' is a program: %scufrag %s -- %.80s"
+				 : "'%.80s' is a program: %s",
+			 script, first, name, script);
+}
+
 static int check_operands(const struct frag_cli *cli, struct frag_err *err)
 {
 	const struct frag_cmd *cmd = cli->cmd;
@@ -79,13 +107,14 @@ static int check_operands(const struct frag_cli *cli, struct frag_err *err)
 static int read_line(struct frag_cli *cli, const struct frag_arg_table *tables,
 		     struct frag_err *err)
 {
-	int rest;
+	int rest, rc;
 
 	FRAG_TRY(frag_args_defaults(tables, err));
-	FRAG_TRY(frag_args_parse(tables, cli->argc, cli->argv, cli->operands, &cli->operands_count,
-				 &rest, &cli->help_, err));
+	rc = frag_args_parse(tables, cli->argc, cli->argv, cli->operands, &cli->operands_count,
+			     &rest, &cli->help_, err);
 	if (cli->help_)
-		return 0;
+		return rc;
+	FRAG_TRY(check_scripts(cli, err) ?: rc);
 	if (cli->cmd->program && rest < cli->argc)
 		cli->program = &cli->argv[rest];
 	for (; !cli->cmd->program && rest < cli->argc; rest++)
@@ -94,6 +123,7 @@ static int read_line(struct frag_cli *cli, const struct frag_arg_table *tables,
 		frag_progress_silence();
 	FRAG_TRY(frag_cli_describe_card(cli, err));
 	FRAG_TRY(check_operands(cli, err));
+	frag_trace_tell_apart(cli->operands, cli->operands_count);
 	return frag_outputs_check(cli, tables, err);
 }
 
@@ -152,24 +182,20 @@ static int print_failure(const struct frag_err *err)
 	return frag_code_exit(err->code);
 }
 
-static bool is_script(const char *path)
+/* Another command in front of the words: cufrag train.py is cufrag fit --brief -- python3 train.py. */
+#define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+static int run_instead(const char *const *words, int argc, char **argv)
 {
-	size_t n = strlen(path);
-
-	return n > 3 && !strcmp(path + n - 3, ".py");
-}
-
-/* The words, of which the first is a command, before those that were given. */
-static int run_with(char *const *words, int count, int argc, char **argv)
-{
-	FRAG_AUTO_FREE char **line = frag_host_calloc((size_t)(argc + count), sizeof(*line));
+	FRAG_AUTO_FREE char **line = frag_host_calloc((size_t)argc + 8, sizeof(*line));
 	struct frag_err err = { 0 };
+	int n = 0;
 
 	if (!line)
 		return print_failure((frag_fail_nomem(&err, "command line"), &err));
-	memcpy(line, words, (size_t)count * sizeof(*line));
-	memcpy(line + count, argv + 1, (size_t)(argc - 1) * sizeof(*line));
-	return run_command(frag_commands_find(words[0]), argc + count - 1, line);
+	for (; words[n]; n++)
+		line[n] = (char *)words[n];
+	memcpy(line + n, argv + 1, (size_t)(argc - 1) * sizeof(*line));
+	return run_command(frag_commands_find(line[0]), n + argc - 1, line);
 }
 
 /* Is it the log of a serving engine that says the size of its cache? */
@@ -189,8 +215,6 @@ static bool is_engine_log(const char *path)
 /* What stands where a command should: a file, an option of the program, or a typing error. */
 static int run_other(int argc, char **argv)
 {
-	static char help[] = "help", summary[] = "summary", fit[] = "fit", brief[] = "--brief",
-		    rest[] = "--", python[] = "python3", kvcache[] = "kvcache", log[] = "--log";
 	char *const word = argv[1];
 	struct frag_err err = { 0 };
 
@@ -199,14 +223,13 @@ static int run_other(int argc, char **argv)
 		return FRAG_EXIT_DONE;
 	}
 	if (!strcmp(word, "--help") || !strcmp(word, "-h"))
-		return run_command(frag_commands_find("help"), 1, (char *[]){ help, NULL });
+		return run_instead(WORDS("help"), 1, argv);
 	if (word[0] != '-' && !access(word, F_OK)) {
 		if (frag_pretend_rows->name && is_script(word))
-			return run_with((char *[]){ fit, brief, rest, python }, 4, argc, argv);
+			return run_instead(WORDS("fit", "--brief", "--", "python3"), argc, argv);
 		if (is_engine_log(word))
-			return run_with((char *[]){ kvcache, log }, 2, argc, argv);
-		argv[0] = summary;
-		return run_command(frag_commands_find(summary), argc, argv);
+			return run_instead(WORDS("kvcache", "--log"), argc, argv);
+		return run_instead(WORDS("summary"), argc, argv);
 	}
 	if (word[0] == '-')
 		frag_fail(&err, FRAG_EUSAGE,
@@ -226,7 +249,9 @@ int frag_cli_main(int argc, char **argv)
 	frag_interrupt_begin();
 	keep_memory();
 	if (argc < 2) {
-		fputs("cufrag: no command given (cufrag --help)\n", stderr);
+		fputs("cufrag: no command given; cufrag FILE explains a recording, cufrag train.py "
+		      "runs a program without a GPU (cufrag --help)\n",
+		      stderr);
 		return FRAG_EXIT_USAGE;
 	}
 	cmd = frag_commands_find(argv[1]);

@@ -8,22 +8,43 @@
 
 struct options {
 	const char *policy, *frame;
-	double fail_on_growth; /* negative: never */
+	double most_ratio; /* growth that is allowed; negative: any */
+	uint64_t most_bytes;
 	uint64_t top;
 	unsigned by;
 };
 
+/* "5%", or a size as "100M". */
 static int set_growth(void *whole, const char *text, struct frag_err *err)
 {
 	struct options *o = whole;
 	char *end;
 	double v = strtod(text, &end);
 
-	if (end == text || (strcmp(end, "%") != 0 && *end) || !(v >= 0 && v <= 1e6))
-		return frag_fail(err, FRAG_EUSAGE, "'%.40s' is not a percentage; write it as 5%%",
+	if (end != text && *end && *end != '%')
+		return frag_parse_bytes(text, &o->most_bytes, err);
+	if (end == text || (*end && strcmp(end, "%") != 0) || !(v >= 0 && v <= 1e6))
+		return frag_fail(err, FRAG_EUSAGE, "'%.40s' is no growth; write it as 5%% or 100M",
 				 text);
-	o->fail_on_growth = v / 100;
+	o->most_ratio = v / 100;
 	return 0;
+}
+
+/* Says by how much it grew, if that is more than is allowed. */
+static bool grew(const struct options *o, const char *what, uint64_t before, uint64_t after,
+		 struct frag_answer *a)
+{
+	uint64_t by = after > before ? after - before : 0;
+	double ratio = before ? (double)after / (double)before - 1 : 0;
+	bool share = o->most_ratio >= 0 && ratio > o->most_ratio;
+
+	if (!before || (!share && by <= o->most_bytes))
+		return false;
+	frag_answer_conclude(a, "fails: %s grew by %s (%.1f %%), allowed is %s", what,
+			     FRAG_BYTES(by), 100 * ratio,
+			     share ? frag_answer_print(a, "%g %%", 100 * o->most_ratio)
+				   : FRAG_BYTES(o->most_bytes));
+	return true;
 }
 
 /* The device that reserves most. torch: the release that is asked for, 0 = the recording's. */
@@ -69,8 +90,9 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_TEXT, "policy", FRAG_ARG_AT(struct options, policy), .value = "POLICY",
 	  .help = "replay both under this policy (default: recorded, each under its own "
 		  "settings)" },
-	{ FRAG_ARG_OWN, "fail-on-growth", .set = set_growth, .value = "PERCENT%",
-	  .help = "exit with 1 if peak reserved or live memory grew by more, for CI" },
+	{ FRAG_ARG_OWN, "fail-on-growth", .set = set_growth, .value = "PERCENT%|SIZE",
+	  .help = "exit with 1 if peak reserved or live memory grew by more, for CI: 5% or 100M, "
+		  "or give both" },
 	{ FRAG_ARG_UINT, "top", FRAG_ARG_AT(struct options, top), .value = "N", .min = 1,
 	  .max = 100000, .def = "10", .help = "rows of the table" },
 	{ FRAG_ARG_WORD, "by", FRAG_ARG_AT(struct options, by), .words = frag_site_by_words,
@@ -83,7 +105,7 @@ static const struct frag_arg options[] = {
 
 static void init(void *values)
 {
-	((struct options *)values)->fail_on_growth = -1;
+	*(struct options *)values = (struct options){ .most_ratio = -1, .most_bytes = UINT64_MAX };
 }
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
@@ -91,9 +113,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	const struct options *o = values;
 	FRAG_AUTO(frag_answer_release) struct frag_answer answer = { 0 };
 	struct frag_side before = { 0 }, after = { 0 };
-	const struct frag_comparison *c;
 	unsigned torch = cli->target.torch;
-	bool one = cli->operands_count == 1;
+	bool one = cli->operands_count == 1, fails;
 
 	if (one && !torch)
 		return frag_fail(err, FRAG_EUSAGE,
@@ -101,12 +122,13 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 				 "release of PyTorch (--torch)");
 	FRAG_TRY(read_side(cli, o, cli->operands[0], one ? 0 : torch, &answer, &before, err));
 	FRAG_TRY(read_side(cli, o, cli->operands[!one], torch, &answer, &after, err));
-	FRAG_TRY(frag_diff(&before, &after, o->top, &answer, &c, err));
+	FRAG_TRY(frag_diff(&before, &after, o->top, &answer, err));
+	fails = grew(o, "peak reserved memory", before.peak_reserved_bytes,
+		     after.peak_reserved_bytes, &answer);
+	fails |=
+		grew(o, "peak live memory", before.peak_live_bytes, after.peak_live_bytes, &answer);
 	FRAG_TRY(frag_cli_show_answer(cli, &answer, err));
-	if (o->fail_on_growth >= 0 && (c->reserved_growth_ratio > o->fail_on_growth ||
-				       c->live_growth_ratio > o->fail_on_growth))
-		return FRAG_EXIT_CONDITION;
-	return 0;
+	return fails ? FRAG_EXIT_CONDITION : FRAG_EXIT_DONE;
 }
 
 const struct frag_cmd frag_cmd_diff = {

@@ -52,11 +52,9 @@ static int set_limits(void *sweep, const char *text, struct frag_err *err)
 static int add_card(void *sweep, const char *entry, struct frag_err *err)
 {
 	struct frag_sweep *s = sweep;
-	const struct frag_gpu *card = frag_gpu_find(entry);
+	const struct frag_gpu *card;
 
-	if (!card)
-		return frag_fail(err, FRAG_EUSAGE, "unknown card '%.60s' (cufrag list gpus)",
-				 entry);
+	FRAG_TRY(frag_gpu_named(entry, &card, err));
 	FRAG_TRY(FRAG_GROW(s->cards, s->cards_count, s->cards_cap, "cards", err));
 	s->cards[s->cards_count++] = card;
 	return 0;

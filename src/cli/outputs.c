@@ -147,5 +147,6 @@ int frag_outputs_check(const struct frag_cli *cli, const struct frag_arg_table *
 	}
 	for (size_t i = 0; i < n; i++)
 		FRAG_TRY(check_one(cli, tables, all, i, err));
-	return 0;
+	/* PAGE.html is a file */
+	return cli->out && !strstr(cli->out, ".html") ? frag_can_make_dirs(cli->out, err) : 0;
 }

@@ -13,8 +13,6 @@
 
 #include "trace/input/input.h"
 
-#define GPUS_MAX 64 /* for "did you mean" */
-
 /* ---- values that have a syntax of their own ---------------------------------------- */
 
 static int set_device(void *whole, const char *arg, struct frag_err *err)
@@ -92,23 +90,6 @@ int frag_cli_set_conf(void *field, const char *arg, struct frag_err *err)
 	return frag_torch_settings(arg, FRAG_TORCH_NEWEST, &unused, err);
 }
 
-static int find_gpu(const char *name, const struct frag_gpu **out, struct frag_err *err)
-{
-	const char *names[GPUS_MAX + 1];
-	const struct frag_gpu *gpus;
-	size_t n;
-
-	*out = frag_gpu_find(name);
-	if (*out)
-		return 0;
-	gpus = frag_gpu_list(&n);
-	n = FRAG_MIN(n, (size_t)GPUS_MAX);
-	for (size_t i = 0; i < n; i++)
-		names[i] = gpus[i].name;
-	names[n] = NULL;
-	return frag_fail_unknown(err, "unknown gpu", name, names, " (cufrag list gpus)");
-}
-
 /* The name of a vendor, or of a file. */
 static int set_cards(void *whole, const char *arg, struct frag_err *err)
 {
@@ -143,7 +124,7 @@ static int set_margin(void *field, const char *arg, struct frag_err *err)
 		h->ratio = percent / 100;
 		return 0;
 	}
-	FRAG_TRY(frag_parse_bytes(arg, &h->bytes, err));
+	FRAG_TRY(frag_parse_memory(arg, &h->bytes, err));
 	if (h->bytes > FRAG_GIB << 20)
 		return frag_fail(err, FRAG_EUSAGE, "a margin of '%.40s' is above any card", arg);
 	return 0;
@@ -159,7 +140,7 @@ int frag_cli_describe_card(struct frag_cli *cli, struct frag_err *err)
 
 	if (!(cli->cmd->shared & (FRAG_CLI_CARD | FRAG_CLI_COST)))
 		return 0;
-	FRAG_TRY(find_gpu(cli->gpu_ ? cli->gpu_ : "h200", &gpu, err));
+	FRAG_TRY(frag_gpu_named(cli->gpu_ ? cli->gpu_ : "h200", &gpu, err));
 	if (cli->cost_ && !cost)
 		FRAG_TRY(frag_cost_load(cli->cost_, &cost, err));
 	*card = (struct frag_sim_config){ .name = gpu->name,

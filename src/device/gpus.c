@@ -7,7 +7,8 @@
  *   measured       on the card itself, cudaMemGetInfo
  *   deviceQuery    totalGlobalMem in bytes, in public output of NVIDIA's deviceQuery
  *   torch          total_memory in MiB, in public output of PyTorch's device properties
- *   specification  capacity by specification, 0.5 to 1 % above what the runtime reports
+ *   llama.cpp      cudaMemGetInfo in MiB, in public output of llama.cpp
+ *   specification  capacity by specification, 0.5 to 1.5 % above what the runtime reports
  *
  * The total differs between driver versions, ECC settings and board variants by up to 1 %, and
  * Windows reports more than Linux; the figures are Linux's. Contexts were measured on H100 and
@@ -16,7 +17,7 @@
  * A10, and 1 KiB of local memory for the threads of 8 more multiprocessors. For other cards half a
  * GiB is assumed (--context overrides it). Driver calls were measured on H100 and H200; the others
  * borrow the H200's costs (--cost overrides them). on_request: as large as another card, or less
- * common. Sorted by capacity.
+ * common. Sorted by capacity; L2 in whole MiB.
  */
 #include <frag/device.h>
 

@@ -7,6 +7,7 @@
 #include <frag/opt.h>
 
 #include "answer/row.h"
+#include "base/outfile.h"
 #include "fleet.h"
 
 #define PAGE_JOBS 500u /* on a page; all are in the CSV */
@@ -27,7 +28,8 @@ FRAG_VALUED_ROW(choice, "choice", CHOICE, "a setting and a card for a job");
 
 /* Tables and CSV have both choices side by side. */
 #define JOB_ROW(F, P, S) \
-	F(S, TEXT, job, j->name, "job", "path of its traces, with * for the number of the rank") \
+	F(S, TEXT, job, j->name, NULL, "path of its traces, with * for the number of the rank") \
+	P(S, TEXT, shown, j->name + folders, "job", "path of its traces, without shared folders") \
 	F(S, COUNT, ranks, j->units_count, "ranks", "cards it runs on", .spare = 1) \
 	F(S, BYTES, lower_bound_bytes, j->bound_bytes, "live", \
 	  "most bytes live at once in its worst rank", .page_only = true, .no_csv = true) \
@@ -104,6 +106,8 @@ static bool other_kernels(const struct frag_fleet_job *j)
 static struct job_row job_row(struct frag_answer *a, const struct frag_fleet *f,
 			      const struct frag_fleet_job *j)
 {
+	/* they are by name: what the first and the last share all have */
+	size_t folders = frag_path_shared(f->jobs[0].name, f->jobs[f->jobs_count - 1].name);
 	const struct choice *today = choice_row(a, f, &j->today),
 			    *best = choice_row(a, f, &j->best);
 	struct job_row row = { .job = j->name };

@@ -8,6 +8,7 @@
 
 #include <frag/opt.h>
 
+#include "base/args.h"
 #include "verify/follow.h"
 
 static const struct frag_own_allocator allocators[] = {
@@ -212,12 +213,12 @@ int frag_limit_parse(const char *text, struct frag_limit *out, struct frag_err *
 	out->is_fraction =
 		strchr(text, '.') && !text[strspn(text, "0123456789.")] && end != text && !*end;
 	if (!out->is_fraction)
-		return frag_parse_bytes(text, &out->bytes, err);
+		return frag_parse_memory(text, &out->bytes, err);
 	if (fraction > 1.0)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "limit '%.40s' is more than the whole card; give a fraction up to "
-				 "1.0, or a size with its unit",
-				 text);
+				 "1.0, or a size with its unit, as %.40sG",
+				 text, text);
 	out->fraction = fraction;
 	return 0;
 }

@@ -275,8 +275,13 @@ static int fill_spec(struct frag_policy_spec *spec, char *work, int depth, struc
 		FRAG_TRY(open_external(spec, name, err));
 	else if (!spec->ops)
 		spec->ops = frag_policy_find(name);
-	if (!spec->ops)
-		return frag_policy_unknown(name, err);
+	if (!spec->ops) { /* expandable_segments:True is a setting */
+		snprintf(options, sizeof(options), "pytorch:%s", work);
+		if (frag_policy_spec_parse(options, &spec->inner, NULL))
+			return frag_policy_unknown(name, err);
+		return frag_fail(err, FRAG_EUSAGE,
+				 "'%.100s' is a setting, no policy; write '%.120s'", work, options);
+	}
 	FRAG_TRY(parse_inner(spec, rest, depth, err));
 	if (*rest == ':')
 		rest++;

@@ -134,6 +134,7 @@ struct frag_spread_row {
 	FRAG_ROW_MEMBERS(FRAG_SPREAD)
 	bool setting;	     /* of PyTorch */
 	size_t worst, least; /* sections */
+	uint64_t sum_bytes;  /* of those that complete */
 };
 extern const struct frag_shape frag_spread_shape;
 /* Those that complete everywhere first, by their worst. None where the report has one unit. */

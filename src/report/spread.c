@@ -46,6 +46,7 @@ static bool measure(const struct frag_report *r, const char *policy, uint64_t *p
 			out->least_bytes = peak;
 		}
 		sum += (double)peak;
+		out->sum_bytes += peak;
 		peaks[out->completed_count++] = peak;
 	}
 	out->imbalance_ratio =
@@ -107,11 +108,33 @@ struct frag_rows frag_spread_rows(const struct frag_report *r, struct frag_answe
 
 /* ---- what people read ------------------------------------------------------------------ */
 
+static const char *behind_digits(const char *s)
+{
+	return s + strspn(s, "0123456789");
+}
+
+/* Are the traces of several programs? Names of one job's ranks differ in digits only. */
+static bool of_programs(const struct frag_report *r)
+{
+	for (size_t i = 1; i < r->count; i++) {
+		const char *a = behind_digits(r->sections[0].trace);
+		const char *b = behind_digits(r->sections[i].trace);
+
+		for (; *a && *a == *b; a = behind_digits(a + 1))
+			b = behind_digits(b + 1);
+		if (*a != *b)
+			return true;
+	}
+	return false;
+}
+
 /* What the units are. */
 static const char *noun_of(const struct frag_report *r)
 {
 	bool one_trace = true, one_device = true;
 
+	if (of_programs(r))
+		return "programs";
 	for (size_t i = 0; i < r->count; i++) {
 		one_trace &= !i || !r->sections[i].first_of_trace;
 		one_device &= r->sections[i].devs_count == 1;
@@ -119,32 +142,36 @@ static const char *noun_of(const struct frag_report *r)
 	return one_trace ? "devices" : one_device ? "traces" : "traces and devices";
 }
 
-/* The first that completes everywhere, of PyTorch's settings if there is one. */
-static const struct frag_spread_row *pick(const struct frag_rows *rows)
+/* The least of those that complete everywhere, of PyTorch's settings if there is one. */
+static const struct frag_spread_row *pick(const struct frag_rows *rows, bool programs)
 {
-	const struct frag_spread_row *x = rows->rows, *first = NULL;
+	const struct frag_spread_row *x = rows->rows, *best = NULL;
 
-	for (size_t i = 0; i < rows->count; i++) {
-		if (x[i].completed_count < x[i].units_count || !x[i].worst_bytes)
-			continue;
-		if (x[i].setting)
-			return &x[i];
-		first = first ? first : &x[i];
-	}
-	return first;
+	for (size_t i = 0; i < rows->count; i++)
+		if (x[i].completed_count == x[i].units_count && x[i].worst_bytes &&
+		    (!best ||
+		     (x[i].setting == best->setting ? programs && x[i].sum_bytes < best->sum_bytes
+						    : x[i].setting)))
+			best = &x[i];
+	return best;
 }
 
 static void conclude(const struct frag_report *r, const struct frag_rows *rows,
 		     struct frag_answer *a)
 {
-	const struct frag_spread_row *x = pick(rows);
+	bool programs = of_programs(r);
+	const struct frag_spread_row *x = pick(rows, programs);
 	struct frag_text t = { 0 };
 
 	if (!x) {
 		frag_answer_conclude(a, "no policy completes on all %zu of them", r->count);
 		return;
 	}
-	if (x->worst_bytes == x->least_bytes) {
+	if (programs) {
+		frag_text_addf(&t, "'%s' needs least for all of them%s: %s in all, at most %s",
+			       x->policy, x->setting ? ", of PyTorch's settings" : "",
+			       FRAG_BYTES(x->sum_bytes), FRAG_BYTES(x->worst_bytes));
+	} else if (x->worst_bytes == x->least_bytes) {
 		frag_text_addf(&t, "with '%s' each of them reserves %s", x->policy,
 			       FRAG_BYTES(x->worst_bytes));
 	} else {
@@ -234,6 +261,49 @@ static void add_chart(const struct frag_report *r, const struct frag_rows *sprea
 	frag_answer_chart(a, &chart);
 }
 
+/* ---- several programs: a row for each, with a column for each policy --------------------- */
+
+#define COLUMNS_MOST 16u
+struct program {
+	const char *name;
+	uint64_t peaks[COLUMNS_MOST]; /* UINT64_MAX: it does not complete */
+};
+
+static struct frag_part *add_matrix(const struct frag_report *r, const struct frag_rows *spread,
+				    struct frag_answer *a)
+{
+	const struct frag_spread_row *x = spread->rows;
+	size_t count = FRAG_MIN(spread->count, (size_t)COLUMNS_MOST);
+	struct frag_field *fields = frag_answer_new(a, count + 2, sizeof(*fields));
+	struct program *rows = frag_answer_new(a, r->count + 1, sizeof(*rows));
+	struct frag_shape shape = FRAG_SHAPE("matrix", struct program, fields, NULL);
+
+	if (!fields || !rows)
+		return NULL;
+	fields[0] = (struct frag_field)FRAG_FIELD(TEXT, struct program, name, "program", NULL);
+	rows[r->count].name = "together";
+	for (size_t i = 0; i < r->count; i++)
+		rows[i].name = frag_section_title_text(&r->sections[i], a);
+	for (size_t k = 0; k < count; k++) {
+		fields[k + 1] =
+			(struct frag_field){ .name = x[k].policy,
+					     .head = x[k].policy +
+						     (strncmp(x[k].policy, "pytorch:", 8) ? 0 : 8),
+					     .type = FRAG_FIELD_BYTES,
+					     .offset = offsetof(struct program, peaks[k]),
+					     .unit = "GiB",
+					     .precision = 2 };
+		for (size_t i = 0; i < r->count; i++) {
+			const struct frag_result *res = find(&r->sections[i], x[k].policy);
+
+			rows[i].peaks[k] = res->completed ? res->m.peak_reserved_bytes : UINT64_MAX;
+		}
+		rows[r->count].peaks[k] =
+			x[k].completed_count == r->count ? x[k].sum_bytes : UINT64_MAX;
+	}
+	return frag_answer_table(a, FRAG_ANSWER_KEEP(a, shape), rows, r->count + 1);
+}
+
 void frag_spread_parts(const struct frag_report *r, bool page, struct frag_answer *a)
 {
 	struct frag_rows rows = frag_spread_rows(r, a);
@@ -249,8 +319,10 @@ void frag_spread_parts(const struct frag_report *r, bool page, struct frag_answe
 		frag_answer_remark(a, "all %zu %s together: peak reserved of each", r->count,
 				   noun_of(r));
 	}
-	table = frag_answer_table(a, &frag_spread_shape, rows.rows, rows.count);
-	table->file = "spread.csv";
+	table = of_programs(r) ? add_matrix(r, &rows, a)
+			       : frag_answer_table(a, &frag_spread_shape, rows.rows, rows.count);
+	if (table)
+		table->file = of_programs(r) ? "programs.csv" : "spread.csv";
 	if (page)
 		add_chart(r, &rows, a);
 	else

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clean.h"
+#include "base/outfile.h"
 #include "trace/build/build.h"
 #include "trace/cft/cft.h"
 #include "whole.h"
@@ -27,13 +28,29 @@ const struct frag_reader_ops *const *frag_reader_list(size_t *count)
 	return readers;
 }
 
+static size_t skipped = SIZE_MAX; /* of each path; SIZE_MAX: its folders */
+
+void frag_trace_tell_apart(char *const *paths, size_t count)
+{
+	size_t shared = SIZE_MAX;
+	bool alike = false;
+
+	for (size_t i = 1; i < count; i++) {
+		alike |= strcmp(paths[i], paths[0]) &&
+			 !strcmp(basename(paths[i]), basename(paths[0]));
+		shared = FRAG_MIN(shared, frag_path_shared(paths[0], paths[i]));
+	}
+	skipped = alike ? shared : SIZE_MAX;
+}
+
 /* "dir/serve.default.pickle.xz" -> "serve.default"; only known endings go. */
 static char *short_name(const char *path)
 {
 	static const char *const endings[] = { ".gz", ".xz",  ".zst", ".pickle", ".pkl",
 					       ".pt", ".cft", ".csv", ".json",	 ".txt" };
-	const char *slash = strrchr(path, '/');
-	char *name = frag_host_strdup(!strcmp(path, "-") ? "stdin" : slash ? slash + 1 : path);
+	char *name = frag_host_strdup(!strcmp(path, "-")       ? "stdin"
+				      : skipped < strlen(path) ? path + skipped
+							       : basename(path));
 	bool again = name != NULL;
 
 	while (again) {
@@ -145,7 +162,9 @@ int frag_trace_read_input(struct frag_input *in, const char *path, const char *o
 	if (rc == FRAG_EINPUT && err && !strstr(err->msg, frag_input_name(in)))
 		frag_err_prefix(err, "'%s'", frag_input_name(in));
 	FRAG_TRY(rc);
-	if (!trace->name)
+	if (skipped != SIZE_MAX)
+		frag_host_free(trace->name);
+	if (!trace->name || skipped != SIZE_MAX)
 		trace->name = short_name(path);
 	if (trace->name)
 		frag_clean_text(trace->name, strlen(trace->name));

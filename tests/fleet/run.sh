@@ -200,7 +200,7 @@ test_links_to_recordings_are_followed() {
 test_usage_errors() {
 	fails sweep "${traces[0]}" 2> err; grep -q 'no results file' err
 	fails sweep "${traces[0]}" --shard 3/3 -o x 2> err; grep -q 'shard' err
-	fails sweep "${traces[0]}" --gpu nosuch -o x 2> err; grep -q "unknown card 'nosuch'" err
+	fails sweep "${traces[0]}" --gpu nosuch -o x 2> err; grep -q "unknown gpu 'nosuch'" err
 	fails "$program" sweep "${traces[0]}" --policies nosuch -o x 2> err; grep -q 'unknown policy' err
 	fails sweep missing.cft -o x 2> err; grep -q 'missing.cft' err
 	fails sweep 'no*match' -o x 2> err; grep -q 'nothing matches' err

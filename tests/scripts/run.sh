@@ -612,7 +612,7 @@ test_wheel_installs_and_runs_without_a_network() {
 test_charts_of_explain_show_the_refusal_the_limit_and_reserved_memory() {
 	[ -n "$program" ] && command -v gnuplot > /dev/null || return $SKIP
 	"$program" explain "$root/traces/oomcap.default.cft" --out page > said 2>&1 || { cat said >&2; return 1; }
-	for text in '[0-9.]* [MG]iB refused at [0-9.]* s' 'limit [0-9.]* [MG]iB' reserved 'recorded time (s)'; do
+	for text in '[0-9.]* [MG]iB refused at [0-9.]* s' 'limit [0-9.]* [MG]iB' 'the refused request' reserved 'recorded time (s)'; do
 		grep -qE ">${text//[()]/.}<" page/explain-live.svg || { echo "no '$text' in the chart" >&2; return 1; }
 	done
 	# many a recording does little for seconds: half of the events on a tenth of the axis are no chart

@@ -128,7 +128,9 @@ def check_moves(browser, page, events, html, name):
     for _ in range(5):
         browser.mouse("mouseWheel", middle, y + 100, deltaX=0, deltaY=-300)
     check(name + ": the wheel zooms", browser.run(f"{VIEW}.ui.x1 - {VIEW}.ui.x0") < before / 8)
-    browser.run("document.querySelector('#live canvas[tabindex]').focus(), 1")
+    browser.ask("Input.dispatchKeyEvent", type="keyDown", key="p", text="p")
+    check(f"{name}: a key before the focus", browser.run(f"{VIEW}.ui.at === {page.head['lanes'][0]['peak_event']}"))
+    browser.run(f"document.querySelector('#live canvas[tabindex]').focus(), {VIEW}.goTo(0), 1")
     for key, what in (("0", f"{VIEW}.ui.x0 === 0 && {VIEW}.ui.x1 === {len(events)}"), ("+", f"{VIEW}.ui.x1 - {VIEW}.ui.x0 < {len(events)}"),
                       ("p", f"{VIEW}.ui.at === {page.head['lanes'][0]['peak_event']}"), ("[", f"{VIEW}.ui.at === {page.head['lanes'][0]['peak_event'] - 1}"), ("0", f"{VIEW}.ui.x0 === 0")):
         browser.ask("Input.dispatchKeyEvent", type="keyDown", key=key, text=key)

@@ -272,7 +272,7 @@ static void say(struct frag_answer *a, const struct frag_comparison *c, const st
 }
 
 int frag_diff(const struct frag_side *before, const struct frag_side *after, size_t top,
-	      struct frag_answer *a, const struct frag_comparison **out, struct frag_err *err)
+	      struct frag_answer *a, struct frag_err *err)
 {
 	struct frag_comparison *c = frag_answer_new(a, 1, sizeof(*c));
 
@@ -293,6 +293,5 @@ int frag_diff(const struct frag_side *before, const struct frag_side *after, siz
 		frag_answer_csv(a, &site_shape, c->sites.rows, c->sites.count);
 		say(a, c, before, after, top);
 	}
-	*out = c;
 	return a->failed ? frag_fail_nomem(err, "comparison") : 0;
 }

@@ -83,8 +83,8 @@ struct frag_change {
 FRAG_ROW_STRUCT(frag_comparison, FRAG_COMPARISON_ROW);
 
 extern const struct frag_shape frag_comparison_shape;
-/* Borrows both sides. top: call sites shown. *out: what was found. Errors: FRAG_ENOMEM. */
+/* Borrows both sides. top: call sites shown. Errors: FRAG_ENOMEM. */
 int frag_diff(const struct frag_side *before, const struct frag_side *after, size_t top,
-	      struct frag_answer *a, const struct frag_comparison **out, struct frag_err *err);
+	      struct frag_answer *a, struct frag_err *err);
 
 #endif

@@ -107,12 +107,15 @@ static const char *marks_of(const struct frag_explained *x, bool reserved, struc
 		when = frag_answer_print(
 			a, "%s, dotted: most %s%s", when, reserves ? "live" : "reserved",
 			other_s > 0 ? frag_answer_print(a, " at %.3g s", other_s) : "");
-	return frag_answer_print(a, "stack|%s|%.6f|%s%s|%llu|%d|%.6f", timed ? "s" : "events",
-				 timed ? time_s : (double)x->m.event, what, when,
-				 (unsigned long long)(limited ? x->m.limit_bytes : 0), reserved,
-				 !two	 ? -1
-				 : timed ? other_s
-					 : (double)event);
+	return frag_answer_print(
+		a, "stack|%s|%.6f|%s%s|%llu|%d|%.6f|%llu|%llu", timed ? "s" : "events",
+		timed ? time_s : (double)x->m.event, what, when,
+		(unsigned long long)(limited ? x->m.limit_bytes : 0), reserved,
+		!two	? -1
+		: timed ? other_s
+			: (double)event,
+		(unsigned long long)x->m.allocated_bytes,
+		(unsigned long long)(reserved && x->m.oom ? x->refused.request_bytes : 0));
 }
 
 /* ---- what people read ------------------------------------------------------------------- */

@@ -37,9 +37,8 @@ static int set_card(struct frag_layouts *x, const struct frag_catalog *catalog, 
 	for (size_t g = 0; g < catalog->count; g++)
 		if (catalog->path && !strcmp(catalog->cards[g]->name, name))
 			card = catalog->cards[g];
-	card = card ? card : frag_gpu_find(name);
 	if (!card)
-		return frag_fail(err, FRAG_EUSAGE, "unknown card '%.60s' (cufrag list gpus)", name);
+		FRAG_TRY(frag_gpu_named(name, &card, err));
 	for (size_t c = 0; c < x->cards_count; c++)
 		if (x->cards[c] == card)
 			return 0;

@@ -143,20 +143,24 @@ static void tell(const struct course *c, const struct job *j, const struct frag_
 {
 	const struct frag_layouts *x = c->x;
 	char text[600], layout[200];
+	uint64_t peak = UINT64_MAX;
 	size_t n;
 
 	frag_axes_text(&x->axes, frag_layout_of(x, j->point), SIZE_MAX, layout, sizeof(layout));
 	n = (size_t)snprintf(text, sizeof(text), "%s:", layout);
-	if (r->status == FRAG_LAYOUT_RAN)
-		n += (size_t)snprintf(text + n, sizeof(text) - n, " needs %s of a card,",
-				      FRAG_BYTES(r->min_bytes));
-	for (size_t k = 0; r->status == FRAG_LAYOUT_RAN && k < x->cards_count; k++)
-		if (frag_layout_on(x, j->point, k) && n < sizeof(text))
-			n += (size_t)snprintf(text + n, sizeof(text) - n, " %s %s%s",
-					      r->cards[k].roomy	      ? "fits"
-					      : r->cards[k].completes ? "is tight on"
-								      : "does not fit",
-					      x->cards[k]->name, j->on == k ? " itself" : "");
+	for (size_t k = 0; r->status == FRAG_LAYOUT_RAN && k < x->cards_count; k++) {
+		if (!frag_layout_on(x, j->point, k) || n >= sizeof(text) - 40)
+			continue;
+		if (r->cards[k].peak_reserved_bytes != peak)
+			n += (size_t)snprintf(text + n, sizeof(text) - n, " peak %s,",
+					      FRAG_BYTES(r->cards[k].peak_reserved_bytes));
+		peak = r->cards[k].peak_reserved_bytes;
+		n += (size_t)snprintf(text + n, sizeof(text) - n, " %s %s%s",
+				      r->cards[k].roomy	      ? "fits"
+				      : r->cards[k].completes ? "is tight on"
+							      : "does not fit",
+				      x->cards[k]->name, j->on == k ? " itself" : "");
+	}
 	if (r->status != FRAG_LAYOUT_RAN)
 		snprintf(text + n, sizeof(text) - n, " %s: %.200s",
 			 r->status == FRAG_LAYOUT_MEMORY ? "out of memory" : "failed", r->message);

@@ -89,6 +89,8 @@ void frag_pretend_put_all(const struct pretend_job *j)
 		frag_launch_put_number(CUFRAG_RECORD_LIMIT, frag_target_limit(&j->l->target));
 	frag_pretend_environment(j->l, &j->files, j->o->gpus, j->gpus, j->o->values);
 	frag_launch_put_path(CUFRAG_PRETEND_CALLS, j->folder, "calls");
+	if (j->o->vary)
+		setenv(CUFRAG_PRETEND_VARIED, "1", 1);
 	if (!j->o->warm_caches)
 		frag_launch_put_path(CUFRAG_PRETEND_COMPILED, j->folder, "compiled");
 	if (j->kept.stem)

@@ -44,6 +44,8 @@ FRAG_AUTO_AT(struct frag_input *, frag_input_close)
 /* How much a compressed file may decompress to, for all inputs of the process; 0: the default, 64
  * MiB plus 500 times its size (PyTorch's recordings reach 30 times). */
 void frag_input_set_unpack_max(uint64_t bytes);
+/* Traces of these files get names with a folder where two files have the same name. */
+void frag_trace_tell_apart(char *const *paths, size_t count);
 #define FRAG_INPUT_UNPACK_FREE (64u << 20)
 /* The same for a format with compression of its own, whose arrays have `bytes` so far; the larger
  * allowance is that of a repeated recording. FRAG_EINPUT: too much. */

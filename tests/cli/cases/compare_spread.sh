@@ -1,5 +1,8 @@
-# Two devices of one recording, and another one: worst, median, least, imbalance.
-"$CUFRAG" compare "$TRACES/modelpar.default.cft" "$TRACES/leak.frames.cft" --no-host --policies 'pytorch; buddy' \
-	--optimum bound --json out.json | sed -n '/together/,$p' | grep -v '^to use'
+# Two devices of one recording: worst, median, least, imbalance. Several programs: a matrix.
+all() { "$CUFRAG" compare --no-host --policies 'pytorch; buddy' --optimum bound "$@"; }
+all "$TRACES/modelpar.default.cft" | sed -n '/together/,$p'
+all "$TRACES/modelpar.default.cft" "$TRACES/leak.frames.cft" --json out.json | sed -n '/together/,$p'
 grep -A 40 '"spread"' out.json | grep -E '"(policy|units_count|worst_bytes|median_bytes|least_bytes|spread_bytes|worst_trace|worst_device_ordinal)"' | sed 's/^ *//'
-"$CUFRAG" compare "$TRACES/leak.frames.cft" --no-host --policies 'pytorch; buddy' --optimum bound | grep -c together || true
+all "$TRACES/leak.frames.cft" | grep -c together || true
+mkdir a b && cp "$TRACES/seeddemo.default.cft" a/run.cft && cp "$TRACES/leak.frames.cft" b/run.cft
+all a/run.cft b/run.cft | sed -n '/together/,$p'

@@ -16,7 +16,7 @@ monitor growth --count 7 --alarm '80%,for=30s' | tail -n 1
 # a lost card is said once, and that it is back
 monitor lost --count 4 --csv log.csv
 sed -E 's/^[0-9T:.Z-]{20,}/TIME/' log.csv
-monitor lost --count 3 --csv small.csv --rotate 100 > rotated.txt; ls small.csv*
+monitor lost --count 3 --csv small.csv --rotate 100B > rotated.txt; ls small.csv*
 monitor eight --count 2 --textfile metrics.prom | tail -n 1
 grep -v 'gpu="[1-6]"' metrics.prom
 # a disk that is full, a closed pipe

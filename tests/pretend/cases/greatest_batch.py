@@ -8,6 +8,7 @@ from support.small import encoder, sys, train
 #   assert 1 < best < 64
 #   match("^ +%d +no " % (best + 1))
 #   match("^ +%d +yes " % best)
+#   never("^Traceback") or match(r"py:\d+: CUDA out of memory. Tried to allocate [\d.]+ .iB.$")
 #   run("scale --capacity 1200M --context 512M --vary {b}=2,4,8 --out curve -- {b}")
 #   match("with the settings of the program it is %d$" % best)
 #   assert len(lines("curve/scale.csv")) > 6
