@@ -31,25 +31,22 @@ static int check_recording(const struct frag_cli *cli, const char *policy, const
 	return 0;
 }
 
-static int check_log(const char *path, struct frag_findings *out, struct frag_err *err)
-{
-	FRAG_AUTO(frag_memlog_release) struct frag_memlog log = { 0 };
-
-	FRAG_TRY(frag_memlog_read(path, &log, err));
-	return frag_diagnose_log(&log, out, err);
-}
-
 int frag_cli_diagnose(const struct frag_cli *cli, const char *policy, struct frag_findings *out,
 		      struct frag_err *err)
 {
 	for (size_t i = 0; i < cli->operands_count; i++) {
 		const char *path = cli->operands[i];
-		int rc = frag_memlog_probe(path, err), found = 0;
+		FRAG_AUTO(frag_memlog_release) struct frag_memlog log = { 0 };
+		int rc = frag_memlog_read(path, &log, err), found = 0;
 
 		FRAG_TRY(FRAG_MIN(rc, 0));
-		rc = rc ? check_log(path, out, err) : check_recording(cli, policy, path, out, err);
-		if (rc == FRAG_EFORMAT && strcmp(path, "-") != 0)
-			found = frag_diagnose_text(path, out, NULL);
+		rc = rc ? frag_diagnose_log(&log, out, err)
+			: check_recording(cli, policy, path, out, err);
+		if (rc == FRAG_EFORMAT && strcmp(path, "-") != 0) {
+			FRAG_TRY(FRAG_MIN(found = frag_diagnose_timeline(path, out, err), 0));
+			if (!found)
+				found = frag_diagnose_text(path, out, NULL);
+		}
 		FRAG_TRY(found > 0 ? 0 : rc);
 	}
 	frag_find_imbalance(out->devices, out->devices_count, out);

@@ -29,8 +29,8 @@ static int fit(struct frag_cli *cli, struct options *o, struct frag_err *err)
 
 	FRAG_TRY(frag_fit_policies(&o->policies, err));
 	FRAG_TRY(frag_catalog_init(&f.catalog, cli->cards, cli->vendor, err));
-	FRAG_TRY(frag_recordings_open(&f.units, cli->operands, cli->operands_count, &cli->target, 0,
-				      err));
+	FRAG_TRY(frag_recordings_open(&f.units, cli->operands, cli->operands_count, &cli->target,
+				      FRAG_OPEN_HISTORY, err));
 	FRAG_TRY(frag_fit_cards_search(&f, &o->policies, cli->threads, err));
 	if (cli->program)
 		FRAG_TRY(frag_fit_classes_record(&classes, &best, err));
@@ -44,7 +44,8 @@ static int fit(struct frag_cli *cli, struct options *o, struct frag_err *err)
 		frag_cli_note(cli, "interrupted: not recorded for all cards");
 	if (f.interrupted || best->partial)
 		return frag_code_exit(FRAG_EINTR);
-	return a.need_unknown || frag_fit_card(best, SIZE_MAX, true) != SIZE_MAX
+	return a.need_unknown || (frag_fit_card(best, SIZE_MAX, true) != SIZE_MAX &&
+				  !frag_fit_unreproduced(best, &a))
 		       ? FRAG_EXIT_DONE
 		       : FRAG_EXIT_CONDITION;
 }

@@ -106,8 +106,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	if (o->steps.slack > 0)
 		o->steps.slack /= 100;
 	o->seed = cli->target.seed;
-	FRAG_TRY(frag_recordings_open(&units, cli->operands, cli->operands_count, &cli->target, 0,
-				      err));
+	FRAG_TRY(frag_recordings_open(&units, cli->operands, cli->operands_count, &cli->target,
+				      FRAG_OPEN_HISTORY, err));
 	FRAG_TRY_CALLOC(list, units.units_count, "plan", err);
 	if ((o->plan || o->placement) && units.units_count != 1)
 		return frag_fail(err, FRAG_EUSAGE,

@@ -56,8 +56,8 @@ static int read_parts(struct frag_prediction *p, const struct frag_cli *cli,
 		struct frag_prediction_part *part = &p->parts[p->parts_count];
 
 		part->value = o->at.n[i];
-		FRAG_TRY(frag_recording_open(&part->recording, cli->operands[i], &cli->target, 0,
-					     err));
+		FRAG_TRY(frag_recording_open(&part->recording, cli->operands[i], &cli->target,
+					     FRAG_OPEN_HISTORY, err));
 		p->parts_count++;
 	}
 	return 0;

@@ -92,7 +92,7 @@ static int answer(const struct frag_findings *f, const char *files, const char *
 	const struct frag_finding *worst = &f->list[0];
 	const struct frag_checked_device *device = largest(f);
 	const bool state = worst->kind == FRAG_FOUND_STEADY && /* without a history */
-			   frag_finding_value(worst, "reserved_bytes") > 0;
+			   frag_finding_value(worst, "active_bytes") > 0;
 	struct summary *s = frag_answer_new(a, 1, sizeof(*s));
 
 	FRAG_CHECK_ALLOC(s, "summary", err);
@@ -107,7 +107,7 @@ static int answer(const struct frag_findings *f, const char *files, const char *
 		say_size(a, s);
 	if (state)
 		frag_answer_conclude(a, "%s: %s", s->name, s->text);
-	else if (s->healthy)
+	else if (s->healthy && device) /* a log tells less */
 		frag_answer_conclude(a, "healthy: nothing is wrong with its memory");
 	else
 		frag_answer_conclude(

@@ -45,8 +45,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	size_t n;
 
 	FRAG_TRY(frag_policy_texts_check(&o->spaces, NULL, err));
-	FRAG_TRY(frag_recordings_open(&t.units, cli->operands, cli->operands_count, &cli->target, 0,
-				      err));
+	FRAG_TRY(frag_recordings_open(&t.units, cli->operands, cli->operands_count, &cli->target,
+				      FRAG_OPEN_HISTORY, err));
 	own = frag_own_allocators(t.units.units[0].trace->format, &n);
 	for (size_t i = 0; i < n && !asked; i++)
 		FRAG_TRY(frag_policy_texts_add(&o->spaces, own[i].policy, err));

@@ -204,6 +204,10 @@ static int run_trace(struct frag_session *s, struct trace_runs *t, struct frag_e
 	FRAG_TRY(frag_policy_texts_specs(&s->policies, t->trace, &t->specs, &t->recorded, err));
 	while (t->specs[t->specs_count])
 		t->specs_count++;
+	if (s->host.note && !s->policies.usual && t->specs_count < s->policies.count)
+		s->host.note(s->host.ctx,
+			     "a policy that is another one by its settings, or that is "
+			     "'recorded' where that is not known, has no row");
 	FRAG_TRY_CALLOC(t->tasks, (t->specs_count + 1) * t->trace->devs_count, "results", err);
 	/* The limit of the recording holds for all policies unless another is given; the recorded
 	 * settings also restore the blocks from before the recording, if the card has room. */

@@ -71,7 +71,7 @@ int frag_session_open_recording(const struct frag_session *s, const char *path,
 				struct frag_recording *out, struct frag_err *err)
 {
 	bool always = s->stream == FRAG_STREAM_ALWAYS;
-	unsigned how = 0;
+	unsigned how = FRAG_OPEN_HISTORY;
 	int rc;
 
 	if (always && s->target.conf)
@@ -80,9 +80,9 @@ int frag_session_open_recording(const struct frag_session *s, const char *path,
 		return frag_fail(err, FRAG_EUSAGE,
 				 "--stream works only for replays on the simulated card");
 	if (always)
-		how = FRAG_OPEN_HEAD;
+		how |= FRAG_OPEN_HEAD;
 	else if (s->stream == FRAG_STREAM_AUTO && !s->target.conf && s->host.simulated)
-		how = FRAG_OPEN_LONG_HEAD;
+		how |= FRAG_OPEN_LONG_HEAD;
 	FRAG_TRY(frag_recording_open(out, path, &s->target, how, err));
 	rc = always && out->pipe ? check_pipe(s, out->trace, err) : 0;
 	if (rc)

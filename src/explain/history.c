@@ -100,6 +100,8 @@ static void take(struct follow *f, const struct frag_event *e)
 	f->live -= b->bytes;
 	f->live_blocks--;
 	f->born[b->step] -= b->bytes;
+	if (!f->h->refusals_count)
+		f->h->given_back = FRAG_MAX(f->h->given_back, f->h->peak_live - f->live);
 	if (b->step < f->step)
 		f->kept -= b->bytes;
 }

@@ -74,6 +74,7 @@ struct frag_history {
 	uint64_t events, allocs, trims_count, refusals_count, duration_us;
 	uint64_t first_mark; /* as in frag_step_ends */
 	uint64_t peak_live, peak_event;
+	uint64_t given_back;  /* most that live memory lay below an earlier peak, up to a refusal */
 	uint64_t most_blocks; /* live at once */
 	struct frag_refusal refusals[FRAG_REFUSALS_KEPT];
 	struct frag_trim trims[FRAG_REFUSALS_KEPT];

@@ -37,16 +37,20 @@ int frag_cursor_open(struct frag_cursor *s, const struct frag_events *ev,
 		     const struct frag_policy_spec *spec, const struct frag_sim_config *card,
 		     const struct frag_run_options *opt, struct frag_err *err)
 {
+	const struct frag_trace_dev *dev = frag_events_dev(ev);
 	struct frag_run_options o = *opt;
 
-	*s = (struct frag_cursor){ .ev = *ev, .births_count = frag_events_dev(ev)->slots_count };
+	*s = (struct frag_cursor){ .ev = *ev, .births_count = dev->slots_count };
 	o.skip_oom = true;
 	o.windows_max = 2;
-	s->hints.trace = frag_events_dev(ev);
+	s->hints.trace = dev;
 	s->hints.restore = o.restore && frag_policy_spec_ops(spec)->restore;
 	FRAG_TRY_CALLOC(s->births, s->births_count + 1, "replay", err);
+	for (size_t i = 0; s->hints.restore && i < dev->initial.blocks_count; i++)
+		if (i < dev->events_count && dev->events[i].slot < s->births_count)
+			s->births[dev->events[i].slot].stack = dev->events[i].stack;
 	FRAG_TRY(frag_hints_open(&s->hints, card, &s->dev, err));
-	return frag_run_create(spec, s->dev, frag_events_dev(ev), &o, &s->run, err);
+	return frag_run_create(spec, s->dev, dev, &o, &s->run, err);
 }
 
 void frag_cursor_close(struct frag_cursor *s)

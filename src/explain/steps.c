@@ -18,6 +18,7 @@
 #define PASSES_MIN 4u	/* in a phase */
 #define UNEVEN_MAX 0.35 /* standard deviation of the distances over their mean */
 #define SPAN_MIN 0.7	/* part of the requests from the first to the last */
+#define RISES 0.75	/* of the passes: layers, on the way forward */
 #define WINDOWS 32u
 #define WINDOW_ALLOCS 8u /* in a window, at least */
 
@@ -33,7 +34,7 @@ struct survey {
 	const struct frag_trace_dev *dev;
 	uint64_t from, to; /* events to look at */
 	uint64_t allocs, step_marks, first_mark, last_alloc;
-	bool stacks;
+	bool stacks, sized;	    /* the keys */
 	uint64_t key, window, seen; /* of the second pass, which writes down ends */
 };
 
@@ -58,12 +59,12 @@ static struct token *token_of(struct survey *s, uint64_t key)
 
 static uint64_t key_of(const struct survey *s, const struct frag_event *e)
 {
-	return s->stacks ? e->stack : e->bytes;
+	return s->sized ? ((uint64_t)e->stack << 40) ^ e->bytes : s->stacks ? e->stack : e->bytes;
 }
 
 static void note_token(struct survey *s, const struct frag_event *e)
 {
-	struct token *t = token_of(s, key_of(s, e));
+	struct token *t = s->stacks && !e->stack ? NULL : token_of(s, key_of(s, e));
 
 	if (!t)
 		return;
@@ -108,8 +109,7 @@ static const struct token *even_token(const struct survey *s, bool phase)
 	for (size_t i = 0; i < s->tokens_count; i++) {
 		const struct token *t = &s->tokens[i];
 
-		if (t->count < (phase ? PASSES_MIN : COMES_BACK) || t->mean < 2 ||
-		    (s->stacks && !t->key))
+		if (t->count < (phase ? PASSES_MIN : COMES_BACK) || t->mean < 2)
 			continue;
 		if (sqrt(t->m2 / (double)(t->count - 1)) > UNEVEN_MAX * t->mean)
 			continue;
@@ -162,6 +162,28 @@ static bool repeats_in_layers(const struct survey *s, const struct frag_trace *t
 		if (is_layers(t, first[first_n - 1 - k]))
 			return true;
 	return false;
+}
+
+/* Without stacks: layers on the way forward look like passes that keep memory. A layer has a
+ * parameter, so they are none where fewer blocks came before. */
+static bool climbs_in_layers(const struct survey *s, const struct frag_step_ends *ends)
+{
+	uint64_t blocks = 0, before = 0, rises = 0;
+	size_t n = 0;
+
+	for (uint64_t i = 0; n < ends->count; i++) {
+		const uint8_t kind = s->dev->events[i].kind;
+
+		if (i == ends->list[n]) {
+			if (!n++ && blocks < ends->count * ends->stride)
+				return false;
+			rises += n > 1 && blocks > before;
+			before = blocks;
+		}
+		blocks += kind == FRAG_EV_ALLOC;
+		blocks -= blocks && (kind == FRAG_EV_FREE || kind == FRAG_EV_FREE_REQUESTED);
+	}
+	return (double)rises > RISES * (double)(n - 1);
 }
 
 static void note_end(struct survey *s, struct frag_step_ends *ends, uint64_t event)
@@ -227,11 +249,22 @@ static bool find_period(struct survey *s, const struct frag_events *ev, bool pha
 {
 	const struct token *even = even_token(s, phase);
 
+	if (!even && s->stacks) { /* a line may request all that a pass needs */
+		frag_addr_map_release(&s->numbers);
+		memset(s->tokens, 0, s->tokens_count * sizeof(*s->tokens));
+		s->allocs = s->tokens_count = s->step_marks = 0;
+		s->sized = true;
+		look(s);
+		even = even_token(s, phase);
+	}
 	if (!even)
 		return false;
 	s->key = even->key;
 	find(s, out, FRAG_STEPS_PERIOD, even->count);
-	return !s->stacks || out->count < 2 || !repeats_in_layers(s, ev->trace, out);
+	if (out->count < 2)
+		return true;
+	return s->stacks ? !repeats_in_layers(s, ev->trace, out)
+			 : phase || !climbs_in_layers(s, out);
 }
 
 int frag_step_ends_find(const struct frag_events *ev, struct frag_step_ends *out,

@@ -281,7 +281,7 @@ static int run_trace(struct answer *a, const char *path, struct frag_err *err)
 	size_t recorded;
 
 	set(a, a->root, "items", items);
-	FRAG_TRY(frag_recording_open(&r, path, &a->s->target, 0, err));
+	FRAG_TRY(frag_recording_open(&r, path, &a->s->target, FRAG_OPEN_HISTORY, err));
 	FRAG_TRY(frag_policy_texts_specs(&a->s->policies, r.trace, &specs, &recorded, err));
 	describe(a, r.trace);
 	/* of unknown settings PyTorch's defaults stand for them, as everywhere */

@@ -17,11 +17,19 @@ static const struct frag_own_allocator allocators[] = {
 	{ "rmm", "async", "rmm.mr.set_current_device_resource(rmm.mr.CudaAsyncMemoryResource())" },
 	{ "umpire", "quickpool", NULL },
 	{ "umpire", "dynamicpool", "umpire::strategy::DynamicPoolList" },
+	{ "umpire-dynamicpool", "dynamicpool", NULL },
+	{ "umpire-dynamicpool", "quickpool", "umpire::strategy::QuickPool" },
+	{ "umpire-resource", "native", NULL },
+	{ "umpire-resource", "quickpool", "umpire::strategy::QuickPool" },
 	{ "cupy", "cupy", NULL },
 	{ "cupy", "async", "cupy.cuda.set_allocator(cupy.cuda.MemoryAsyncPool().malloc)" },
 	{ "bfc", "bfc", NULL },
 	{ "bfc", "async",
 	  "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async, TF_GPU_ALLOCATOR=cuda_malloc_async" },
+	{ "pprof", "native", NULL },
+	{ "stream-ordered", "async", NULL },
+	{ "driver", "native", NULL },
+	{ "driver", "async", "cudaMallocAsync in place of cudaMalloc" },
 	{ "nsys", "native", NULL },
 	{ "nsys", "async", "cudaMallocAsync in place of cudaMalloc" },
 };
@@ -32,7 +40,10 @@ const struct frag_own_allocator *frag_own_allocators(const char *format, size_t 
 	size_t n = 0;
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(allocators) && format; i++) {
-		if (strncmp(format, allocators[i].format, strlen(allocators[i].format)) != 0)
+		size_t word = strcspn(format, " ");
+
+		if (word != strlen(allocators[i].format) ||
+		    strncmp(format, allocators[i].format, word) != 0)
 			continue;
 		first = first ? first : &allocators[i];
 		n++;
@@ -52,6 +63,19 @@ const char *frag_stacks_hint(const struct frag_trace *trace)
 	    trace->settings.present)
 		return "torch.cuda.memory._record_memory_history(stacks=\"python\")";
 	return "cufrag record --stacks";
+}
+
+bool frag_is_state(const struct frag_trace *trace, const struct frag_trace_dev *dev)
+{
+	return (dev->has_evidence && !dev->recorded_count) ||
+	       (trace->format && !strncmp(trace->format, "pprof", 5));
+}
+
+const char *frag_history_hint(const struct frag_trace *trace)
+{
+	return trace->format && !strncmp(trace->format, "pprof", 5)
+		       ? "TF_CPP_VMODULE=bfc_allocator=4"
+		       : "torch.cuda.memory._record_memory_history()";
 }
 
 bool frag_policy_is_recorded(const char *text)

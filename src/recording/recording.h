@@ -32,6 +32,8 @@
 #define FRAG_OPEN_SOURCE (1u << 2)
 /* The target's card, limit and release are those of the recording: settle with them. */
 #define FRAG_OPEN_AS_RECORDED (1u << 3)
+/* FRAG_EINPUT if it is a state: for answers about peaks, and about other settings or cards. */
+#define FRAG_OPEN_HISTORY (1u << 4)
 
 /* One device of a recording. */
 struct frag_unit {
@@ -53,6 +55,10 @@ struct frag_recording {
  * that no release of PyTorch accepts. */
 int frag_recording_open(struct frag_recording *r, const char *path, const struct frag_target *t,
 			unsigned how, struct frag_err *err);
+/* Is it a state without a history that led to it: what was held at one moment? */
+bool frag_is_state(const struct frag_trace *trace, const struct frag_trace_dev *dev);
+/* What records a history of the program that wrote a state. */
+const char *frag_history_hint(const struct frag_trace *trace);
 /* The same for a trace in memory, which the recording owns from now on, even if this fails. */
 int frag_recording_take(struct frag_recording *r, struct frag_trace *trace,
 			const struct frag_target *t, unsigned how, struct frag_err *err);

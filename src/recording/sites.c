@@ -55,6 +55,11 @@ static const char *const machinery_names[] = {
 	"_start",
 	"??",
 };
+/* C and C++ of PyTorch and of what it stands on: how names begin; parts of files, with and without
+ * debug information. */
+static const char *const inner_names[] = { "at::", "torch::", "caffe2::", "THP", "pybind11::" };
+static const char *const inner_parts[] = { "/libtorch", "/libc10",  "/libpython", "/libcu",
+					   "/libnccl",	"/libc.so", "/libstdc++", "/ld-linux" };
 /* First folders of paths that are cut to the package-relative part. */
 static const char library_roots[] =
 	" torch torchvision torchaudio transformers accelerate peft timm deepspeed lightning "
@@ -92,7 +97,7 @@ static bool is_python(const char *file)
 }
 
 /* Plus one in frag_sites.frame_own: which of a stack's frames counts most. */
-enum { NOT_LOOKED, MACHINERY, OTHER, LIBRARY, PROGRAM_WITH_LINE, PROGRAM };
+enum { NOT_LOOKED, MACHINERY, INNER, OTHER, LIBRARY, PROGRAM_WITH_LINE, PROGRAM };
 
 /* What torch.compile wrote, named by its content, wherever its cache is: "…/f2/cf2r7mz….py". */
 static bool is_compiled(const char *file, const char *slash)
@@ -113,15 +118,34 @@ static uint8_t kind_of(const char *file)
 		return is_library(file) || is_compiled(file, slash) ? LIBRARY : PROGRAM;
 	if (has_part(file, machinery_parts, FRAG_ARRAY_LEN(machinery_parts)))
 		return MACHINERY;
-	return slash && *file != '<' && !is_library(file) ? PROGRAM_WITH_LINE : OTHER;
+	if (is_library(file) || has_part(file, inner_parts, FRAG_ARRAY_LEN(inner_parts)))
+		return INNER;
+	return slash && *file != '<' ? PROGRAM_WITH_LINE : OTHER;
 }
 
-static bool is_machinery(const char *name)
+static bool begins(const char *name, const char *const *words, size_t count)
 {
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(machinery_names); i++)
-		if (!strncmp(name, machinery_names[i], strlen(machinery_names[i])))
+	while (count--)
+		if (!strncmp(name, words[count], strlen(words[count])))
 			return true;
 	return false;
+}
+
+#define NAME_MOST 1024u /* many frames may share a very long one */
+/* By a C++ name without its result: "at::native::zero" of "at::Tensor& at::native::zero<T>(…)". */
+static uint8_t kind_of_name(const char *name)
+{
+	const char *end = name + strnlen(name, NAME_MOST);
+	int depth = 0;
+
+	for (const char *p = name; p < end && (depth || *p != '('); p++) {
+		depth += (*p == '<') - (*p == '>');
+		if (*p == ' ' && !depth)
+			name = p + 1;
+	}
+	return begins(name, machinery_names, FRAG_ARRAY_LEN(machinery_names)) ? MACHINERY
+	       : begins(name, inner_names, FRAG_ARRAY_LEN(inner_names))	      ? INNER
+									      : OTHER;
 }
 
 /* Each name is classified once: many frames may share a very long one. */
@@ -138,10 +162,10 @@ static int fill_own(struct frag_sites *s, const struct frag_trace *t, struct fra
 		if (!*kind)
 			*kind = kind_of(frag_trace_string(t, f->file));
 		s->frame_own[i] = *kind - 1;
-		if (*kind == PROGRAM_WITH_LINE && !f->line)
-			s->frame_own[i] = OTHER - 1;
-		if (s->frame_own[i] == OTHER - 1 && is_machinery(frag_trace_string(t, f->name)))
-			s->frame_own[i] = MACHINERY - 1;
+		if (*kind == OTHER || *kind == INNER || (*kind == PROGRAM_WITH_LINE && !f->line))
+			s->frame_own[i] = FRAG_MIN(*kind == INNER ? INNER : OTHER,
+						   kind_of_name(frag_trace_string(t, f->name))) -
+					  1;
 	}
 	return 0;
 }

@@ -64,6 +64,7 @@ static const struct {
 	{ 0, "\x89HDF", "a model; record a run of the program that loads it" },
 	{ 8, "{\"", "a model; record a run of the program that loads it" }, /* safetensors */
 	{ 1, "ELF", "a program; 'cufrag record -- PROGRAM' records it" },
+	{ 0, "[[", "a memory timeline: cufrag summary FILE" },
 	{ ANYWHERE, "ut of memory", "a text with an out-of-memory error: cufrag summary FILE" },
 	{ ANYWHERE, "OutOfMemoryError", "a text with an out-of-memory error: cufrag summary FILE" },
 	{ ANYWHERE, "RESOURCE_EXHAUSTED",

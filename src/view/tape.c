@@ -37,7 +37,7 @@ struct live {
 struct tape {
 	struct frag_view *view;
 	struct frag_lane *lane;
-	bool shared;
+	bool shared, what_if;
 	const struct frag_initial_state *initial;
 	struct live *live;
 	size_t live_count;
@@ -362,8 +362,10 @@ static void take_extremes(struct tape *t, const struct frag_told *told)
 		*most[1] = FRAG_MAX(*most[1], t->now[RESERVED]);
 	}
 	t->piece_peak = FRAG_MAX(t->piece_peak, t->now[ALLOCATED]);
-	if (t->now[RESERVED] > t->lane->peak_reserved_bytes) {
-		t->lane->peak_reserved_bytes = t->now[RESERVED];
+	if (t->what_if && told->run->ooms > told->run->refused_again)
+		return; /* a program ends there: its peaks lie before */
+	if (t->now[RESERVED] > t->lane->replayed_peak_bytes) {
+		t->lane->replayed_peak_bytes = t->now[RESERVED];
 		t->lane->peak_reserved_event = told->index;
 	}
 	if (t->now[ALLOCATED] > t->lane->peak_allocated_bytes) {
@@ -482,6 +484,7 @@ int frag_tape_write(struct frag_view *v, const struct frag_export_job *job, uint
 	struct tape t = { .view = v,
 			  .lane = lane,
 			  .shared = shared,
+			  .what_if = !lane->peak_reserved_bytes,
 			  .initial = &td->initial,
 			  .live_count = td->slots_count,
 			  .events_count = FRAG_MAX(td->events_count, (size_t)1),

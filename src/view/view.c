@@ -169,6 +169,8 @@ int frag_view_add(struct frag_view *v, const struct frag_export_job *job, uint32
 		.trace = frag_answer_print(&v->answer, "%s", job->name),
 		.policy = frag_answer_print(&v->answer, "%s", job->policy),
 		.device = td->ordinal,
+		.peak_reserved_bytes =
+			job->as_recorded ? frag_target_recorded_peak(&job->target, td) : 0,
 		.card_bytes = job->target.card.total_bytes,
 		.limit_bytes = limit,
 		.file = file,
@@ -176,6 +178,8 @@ int frag_view_add(struct frag_view *v, const struct frag_export_job *job, uint32
 	};
 	FRAG_TRY(FRAG_GROW(v->lane_list, v->lanes.count, v->lanes_cap, "page", err));
 	FRAG_TRY(frag_tape_write(v, job, dev, &lane, program < v->lanes.count, err));
+	if (!lane.peak_reserved_bytes)
+		lane.peak_reserved_bytes = lane.replayed_peak_bytes;
 	v->lane_list[v->lanes.count++] = lane;
 	return 0;
 }

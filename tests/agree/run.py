@@ -4,8 +4,8 @@
 
 Each recording (six bundled ones; every night, all of them) is replayed under each policy and limits around its peak;
 what `replay` says is compared with what compare, explain, diagnose and tune say of the same replay, and on cards of a list
-with what fit and fleet say. The recorded peak is one in all commands. Prints every disagreement; the last line is
-"N passed, N failed, N skipped"."""
+with what fit and fleet say. Sixty recordings go through every command once: peak, limit, verdict, line and remedy are one,
+and printed as a table. Prints every disagreement; the last line is "N passed, N failed, N skipped"."""
 import glob
 import json
 import os
@@ -135,29 +135,32 @@ def numbers_of(document, key):
     return [v for one in document for v in numbers_of(one, key)] if isinstance(document, list) else []
 
 
-def cells_of_recorded(cufrag, trace):
+SOME = ["--policies", "recorded;pytorch;pytorch:expandable_segments:True"]
+COMMANDS = {"info": [], "summary": [], "verify": [], "explain": [], "diagnose": [], "view": [], "advise": [], "tune": ["--budget", 1], "fit": SOME,
+            "compare": [*SOME, "--no-host", "--optimum", "off"], "diff": []}
+TABLE = 60  # recordings, the smallest
+ROWS = []  # name, peak, limit, verdict, line, remedy
+
+
+def peaks_of(cufrag, trace, said, peaks):
     """The recorded peak is that of the recorder where its figures lie beside the file, and the same in all commands."""
-    info = cufrag.json("info", trace)
-    peaks = numbers_of(info["devices"], "peak_reserved_bytes")
-    beside, whole = trace.replace(".pickle.xz", ".json"), info["devices"][0]["initial_blocks_count"] == 0
+    beside, whole = trace.replace(".pickle.xz", ".json"), said["info"]["devices"][0]["initial_blocks_count"] == 0
     if beside != trace and whole and len(peaks) == 1:
         with open(beside, encoding="utf-8") as file:
-            yield "info", peaks[0], json.load(file)["stats"]["reserved_bytes.all.peak"]
-    truth = max(peaks)
-    summary, explained_ = cufrag.json("summary", trace), cufrag.json("explain", trace, "--at", "peak")
-    yield "summary", (summary["peak_reserved_bytes"], summary["peak_simulated"]), (truth, False)
-    yield "summary", summary["peak_active_bytes"] >= explained_["peak_live_bytes"], True
-    yield "explain", explained_["peak_reserved_bytes"], truth
-    for peak in numbers_of(cufrag.json("diagnose", trace), "peak_reserved_bytes"):
-        yield "diagnose", peak in peaks, True
-    yield "diff", numbers_of(cufrag.json("diff", trace, trace), "peak_reserved_bytes"), [truth, truth]
-    tune = cufrag.json("tune", trace, "--budget", 1)
-    same = tune["baseline"]["peak_reserved_bytes"] == truth
-    yield "tune", (tune["recorded_peak_bytes"], tune["reproduced"]), (truth, same)
-    yield "tune", tune["pick"]["against_baseline_ratio"] is not None, same
+            yield "info", peaks[0], json.load(file).get("stats", {}).get("reserved_bytes.all.peak", peaks[0])
+    truth, tune = max(peaks), said["tune"]
+    yield "summary", (said["summary"]["peak_reserved_bytes"], said["summary"]["peak_simulated"]), (truth, False)
+    yield "explain", said["explain"]["peak_reserved_bytes"], truth
+    if said["explain"]["oom"] is None:
+        yield "summary", said["summary"]["peak_active_bytes"] >= said["explain"]["peak_live_bytes"], True
+    for command in ("diagnose", "verify"):
+        figures = numbers_of(said[command], "peak_reserved_bytes") if command == "diagnose" or said[command]["verdict"] == "identical" else []
+        yield command, set(figures) <= set(peaks), True
+    yield "view", [lane["peak_reserved_bytes"] for lane in said["view"]["lanes"]], peaks
+    yield "diff", numbers_of(said["diff"], "peak_reserved_bytes"), [truth, truth]
+    yield "tune", tune["recorded_peak_bytes"], truth
     for command in ("fit", "compare"):
-        found = cufrag.json(command, trace, "--policies", "recorded;pytorch")
-        yield command, sorted(set(numbers_of(found, "recorded_peak_bytes"))), sorted(set(peaks))
+        yield command, sorted(set(numbers_of(said[command], "recorded_peak_bytes"))), sorted(set(peaks))
     with tempfile.TemporaryDirectory() as folder:
         results = os.path.join(folder, "results.sqlite")
         cufrag.run("sweep", trace, "--policies", "recorded;pytorch", "-o", results)
@@ -166,11 +169,64 @@ def cells_of_recorded(cufrag, trace):
             yield "fleet", job["today"]["need_bytes"], truth
 
 
+def limits_agree(said):
+    """One limit per device, or none; where explain and diagnose guess it, both guess the same."""
+    limits = [one["recording"]["limit_bytes"] for one in said["info"]["devices"]]
+    for command in ("verify", "fit", "compare", "tune"):
+        yield command, {one for one in numbers_of(said[command], "limit_bytes")} <= set(limits), True
+    yield "view", [lane["limit_bytes"] for lane in said["view"]["lanes"]], limits
+    found, known = {one["numbers"].get("limit_bytes") for one in said["diagnose"]["findings"]} - {None}, {one for one in limits if one}
+    yield "diagnose", not known or found <= known, True
+    yield "explain", not found or said["explain"]["limit_bytes"] in found, True
+    yield "summary", said["summary"]["numbers"].get("limit_bytes") in found | {None}, True
+
+
+def verdicts_agree(said):
+    """The worst finding is the verdict, in the same words and with the same line."""
+    worst, summary, oom = said["diagnose"]["findings"][0], said["summary"], said["explain"]["oom"]
+    yield "summary", (summary["verdict"], summary["text"]), (worst["verdict"], worst["text"])
+    yield "summary", summary["line"] in worst["lines"] or not worst["lines"], True
+    notes = [note["text"] for note in said["view"]["notes"]]
+    yield "view", sorted(notes), sorted(f"{one['verdict']}: {one['text']}" for one in said["diagnose"]["findings"] if one["about"] != "all")
+    if oom:
+        leak = oom["verdict"] == "leak" and "(leak)" in worst["text"]
+        yield "explain", leak or oom["verdict"] == worst["verdict"], True
+        yield "explain", oom["line"] in worst["lines"] or not worst["lines"], True
+    ended = {json.dumps(one["line"]) for command in ("info", "summary", "diagnose") for one in numbers_of(said[command], "ended_out_of_memory")}
+    yield "diagnose", len(ended) < 2, True
+
+
+def remedies_agree(said, peaks):
+    """What a setting needs is the same everywhere, and told only where the recorded settings reserve what was recorded."""
+    tune, fit, worst = said["tune"], said["fit"], said["diagnose"]["findings"][0]
+    same = tune["baseline"]["peak_reserved_bytes"] == max(peaks)
+    yield "tune", (tune["reproduced"], tune["pick"]["against_baseline_ratio"] is not None), (same, same)
+    yield "fit", fit["advice"] is None or same or said["verify"]["verdict"] == "identical", True
+    yield "diagnose", worst["numbers"].get("cured_peak_reserved_bytes") is None or same, True
+    need = {one["policy"]: one["peak_reserved_bytes"] for one in fit["results"]}
+    if len(peaks) == 1:
+        for one in said["compare"]["results"]:
+            if one["completed"] and one["policy"] in need and not any(numbers_of(said["info"], "refused_count") + numbers_of(said["info"], "limit_bytes")):
+                yield "compare", one["peak_reserved_bytes"], need[one["policy"]]
+
+
+def table_of(cufrag, trace):
+    """One recording, each command once."""
+    said = {command: cufrag.json(command, *[trace] * (1 + (command == "diff")), *words) for command, words in COMMANDS.items()}
+    peaks = numbers_of(said["info"]["devices"], "peak_reserved_bytes")
+    yield from peaks_of(cufrag, trace, said, peaks)
+    yield from limits_agree(said)
+    yield from verdicts_agree(said)
+    yield from remedies_agree(said, peaks)
+    summary, limits = said["summary"], numbers_of(said["info"], "limit_bytes")
+    ROWS.append((os.path.basename(trace), max(peaks), next(filter(None, limits), None), summary["verdict"], summary["line"], said["tune"]["pick"]["params"]))
+
+
 def cells_of(cufrag, task):
     """[what to print, or None] of one recording under one policy and limit; limit None: the cards."""
     trace, policy, limit, peaks = task
     if policy is None:
-        cells = cells_of_recorded(cufrag, trace)
+        cells = table_of(cufrag, trace)
     elif limit is None:
         cells = cells_of_cards(cufrag, trace, policy, peaks)
     else:
@@ -189,13 +245,16 @@ def main(program, *traces):
         for policy in POLICIES:
             peaks = [peak for _, peak, _ in replayed(cufrag, trace, policy)]
             tasks += [(trace, policy, limit, peaks) for limit in limits_of(max(peaks)) + [None]]
-    shared = sorted(glob.glob(f"{SHARED}/versions/*.pickle.xz") + glob.glob(f"{SHARED}/torch/*.pickle.xz"))
-    shared = [one for one in shared if NIGHTLY or re.search(r"2\.1\.2\.(mix\.(split128|pow2list)|oom\.gc)\.", one)]
-    tasks += [(trace, None, None, None) for trace in sorted(glob.glob(f"{ROOT}/traces/*.cft")) + shared]
+    bundled, shared = glob.glob(f"{ROOT}/traces/*.cft"), sorted(glob.glob(f"{SHARED}/*/*.pickle.xz"), key=os.path.getsize)
+    named = [one for one in shared if re.search(r"2\.1\.2\.(mix\.(split128|pow2list)|oom\.gc)\.|/diagnose/", one)]
+    others = [one for one in shared if one not in named]
+    table = bundled + named + others[:len(others) if NIGHTLY else max(0, TABLE - len(bundled + named))]
+    tasks += [(trace, None, None, None) for trace in table]
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         for some in pool.map(lambda task: cells_of(cufrag, task), tasks):
             cells += some
     wrong = [text for text in cells if text]
+    print(*(" | ".join(map(str, row)) for row in sorted(ROWS, key=str)), sep="\n")
     print(*wrong, f"{len(cells) - len(wrong)} passed, {len(wrong)} failed, {int(not shared)} skipped", sep="\n")
     return bool(wrong) or not cells
 

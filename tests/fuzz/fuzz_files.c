@@ -50,14 +50,13 @@ static void memlog(const char *path)
 	struct frag_findings found = { .texts = &texts };
 	struct frag_memlog log;
 	struct frag_err err = { 0 };
+	int rc = frag_memlog_read(path, &log, &err);
 
-	if (frag_memlog_probe(path, &err) != 1)
-		return;
-	if (frag_memlog_read(path, &log, &err)) {
-		must(err.code == FRAG_EINPUT && err.msg[0]);
-		return;
-	}
-	for (size_t i = 0; i < log.count; i++) {
+	must(rc >= 0 || (err.code == FRAG_EINPUT && err.msg[0]));
+	if (!rc)
+		rc = frag_diagnose_timeline(path, &found, &err);
+	must(rc >= 0 || (err.code == FRAG_EINPUT && err.msg[0]));
+	for (size_t i = 0; rc == 1 && i < log.count; i++) {
 		const struct frag_memlog_series *s = &log.list[i];
 
 		must(s->count <= FRAG_MEMLOG_SAMPLES && s->count <= s->seen);
@@ -67,7 +66,7 @@ static void memlog(const char *path)
 			must(isfinite(bytes) && bytes >= 0 && bytes <= s->most);
 		}
 	}
-	must(!frag_diagnose_log(&log, &found, &err));
+	must(!log.count || !frag_diagnose_log(&log, &found, &err));
 	frag_findings_release(&found);
 	frag_answer_release(&texts);
 	frag_memlog_release(&log);

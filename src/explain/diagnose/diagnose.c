@@ -7,6 +7,8 @@
 
 #include <frag/opt.h>
 
+#include "recording/recording.h"
+
 /* Ranks are out of balance if the fullest needs this multiple of the emptiest, and so much more. */
 #define IMBALANCE_RATIO 1.25
 #define IMBALANCE_BYTES (256 * FRAG_MIB)
@@ -24,7 +26,12 @@ static int advance(struct frag_checkup *c, struct frag_cursor *s, size_t step, u
 {
 	for (uint64_t i = s->next; i <= event && i < c->in.history.events; i++) {
 		FRAG_TRY(frag_cursor_to(s, i, err));
+		if (!c->in.recorded_peak_bytes && s->run->ooms > s->run->refused_again)
+			continue; /* a what-if ends there */
 		c->reserved[step] = FRAG_MAX(c->reserved[step], frag_cursor_reserved(s));
+		c->replayed_peak_bytes = FRAG_MAX(c->replayed_peak_bytes, c->reserved[step]);
+		c->peak_active_bytes =
+			FRAG_MAX(c->peak_active_bytes, s->run->allocated + s->run->waiting);
 	}
 	return 0;
 }
@@ -59,12 +66,19 @@ static int look(struct frag_checkup *c, struct frag_cursor *s, struct frag_err *
 static int replay(struct frag_checkup *c, struct frag_err *err)
 {
 	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
+	const struct frag_metrics *m = &c->result.m;
 
 	memset(c->reserved, 0, (c->in.history.count + 1) * sizeof(*c->reserved));
+	c->replayed_peak_bytes = c->peak_active_bytes = 0;
 	FRAG_TRY(frag_case_replay(&c->in, &s, err));
 	FRAG_TRY(look(c, &s, err));
 	frag_result_release(&c->result);
-	return frag_run_finish(s.run, &c->result, err);
+	FRAG_TRY(frag_run_finish(s.run, &c->result, err));
+	if (c->in.recorded_peak_bytes || m->ooms_count == m->refused_again_count) {
+		c->replayed_peak_bytes = m->peak_reserved_bytes;
+		c->peak_active_bytes = m->peak_active_bytes;
+	}
+	return 0;
 }
 
 /* Without a known limit the replay may reserve more than the recording ever did: then something
@@ -85,13 +99,10 @@ static int replay_as_recorded(struct frag_checkup *c, struct frag_err *err)
  * requested, also where the replay refused some of it. */
 static void find_peaks(struct frag_checkup *c)
 {
-	const struct frag_metrics *m = &c->result.m;
-
-	c->peak_reserved_bytes = c->in.recorded_peak_bytes ?: m->peak_reserved_bytes;
-	c->peak_active_bytes = m->peak_active_bytes;
+	c->peak_reserved_bytes = c->in.recorded_peak_bytes ?: c->replayed_peak_bytes;
 	if (c->in.recorded_peak_bytes)
 		c->peak_active_bytes = FRAG_MAX(c->peak_active_bytes, c->in.history.peak_live);
-	c->reproduced = c->peak_reserved_bytes == m->peak_reserved_bytes;
+	c->reproduced = c->peak_reserved_bytes == c->replayed_peak_bytes;
 }
 
 static void note_steps(const struct frag_checkup *c, struct frag_findings *out)
@@ -130,17 +141,20 @@ static int note_steady(struct frag_checkup *c, struct frag_findings *out, struct
 /* A state: what is held now, but nothing of peaks, steps, or what another setting would need. */
 static void note_state(const struct frag_checkup *c, struct frag_findings *out)
 {
-	uint64_t live = c->result.m.peak_active_bytes, reserved = c->result.m.peak_reserved_bytes;
+	uint64_t live = c->in.history.peak_live, reserved = c->in.recorded_peak_bytes;
 	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_STEADY, c->about);
 
+	frag_finding_say(f, "a state without a history: ");
+	if (reserved) /* else the file does not say it */
+		frag_finding_say(f, "%s is reserved and ", FRAG_BYTES(reserved));
 	frag_finding_say(f,
-			 "a state without a history: %s is reserved and %s of it live, which "
-			 "'cufrag explain' splits by line; what was needed before, and under "
-			 "other settings, it cannot tell (record with "
-			 "torch.cuda.memory._record_memory_history())",
-			 FRAG_BYTES(reserved), FRAG_BYTES(live));
+			 "%s%s live, which 'cufrag explain' splits by line; what was needed "
+			 "before, and under other settings, it cannot tell (record with %s)",
+			 FRAG_BYTES(live), reserved ? " of it" : " is",
+			 frag_history_hint(c->in.events.trace));
 	frag_finding_number(f, "active_bytes", (double)live);
-	frag_finding_number(f, "reserved_bytes", (double)reserved);
+	if (reserved)
+		frag_finding_number(f, "reserved_bytes", (double)reserved);
 }
 
 static int apply_rules(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)
@@ -149,7 +163,7 @@ static int apply_rules(struct frag_checkup *c, struct frag_findings *out, struct
 	size_t before = out->count;
 	bool grows;
 
-	if (td->has_evidence && !td->recorded_count) {
+	if (frag_is_state(c->in.events.trace, td)) {
 		note_state(c, out);
 		return 0;
 	}

@@ -111,7 +111,7 @@ struct frag_checkup {
 	const char *about;
 	struct frag_result result; /* of the replay */
 	/* the recorded peak, where that is known, and most in use; does the replay reserve that? */
-	uint64_t peak_reserved_bytes, peak_active_bytes;
+	uint64_t peak_reserved_bytes, peak_active_bytes, replayed_peak_bytes;
 	bool reproduced;
 	/* the replay: most reserved in each step, non-releasable at its end and around each trim */
 	uint64_t *reserved, *non_releasable; /* [history.count + 1] */
@@ -161,13 +161,13 @@ struct frag_memlog {
 	bool timed;
 };
 
-/* Does the file begin like one of these? 1, 0, or an error of opening it. */
-int frag_memlog_probe(const char *path, struct frag_err *err);
-/* Errors: FRAG_EINPUT with the line. */
+/* 1; 0: the file does not begin like one of these. Errors: FRAG_EINPUT with the line. */
 int frag_memlog_read(const char *path, struct frag_memlog *out, struct frag_err *err);
 void frag_memlog_release(struct frag_memlog *log);
 int frag_diagnose_log(const struct frag_memlog *log, struct frag_findings *out,
 		      struct frag_err *err);
+/* PyTorch's export_memory_timeline, likewise: 1; 0: it is none; or an error. */
+int frag_diagnose_timeline(const char *path, struct frag_findings *out, struct frag_err *err);
 /* The text of an out-of-memory error, for people that have nothing else. 1; 0: there is none in it;
  * or an error of reading. */
 int frag_diagnose_text(const char *path, struct frag_findings *out, struct frag_err *err);
@@ -211,8 +211,10 @@ void frag_find_cache(const struct frag_checkup *c, struct frag_findings *out);
 int frag_find_growth(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err);
 #define FRAG_GRAPHS_REMEDY \
 	"no backward pass releases it: run it under torch.no_grad() or torch.inference_mode(), " \
-	".detach() what is remembered, and move collected outputs to the host (.cpu()); cufrag " \
-	"advise --changes no_grad,kept_tensors,kept_graphs tries it"
+	".detach() what is remembered, and move collected outputs to the host (.cpu())"
+#define FRAG_GRAPHS_TRY "; cufrag advise --changes no_grad,kept_tensors,kept_graphs tries it"
+/* Of a growth. */
+const char *frag_growth_remedy(const struct frag_finding *f);
 /* Blames a frame (UINT32_MAX: none) for a share of what grew. */
 void frag_finding_lines(const struct frag_checkup *c, struct frag_finding *f, uint32_t frame,
 			double share);
@@ -225,7 +227,12 @@ bool frag_growth_is_held(const struct frag_checkup *c, const struct frag_finding
 int frag_finding_holders(struct frag_checkup *c, uint64_t event, struct frag_finding *f,
 			 struct frag_err *err);
 
+/* Before an optimizer step ended; without marks, where next to nothing was given back before. */
+bool frag_oom_in_first_step(const struct frag_case *c, const struct frag_refusal *r);
+
 /* Was a refusal fragmentation? find_oom.c has the rule. */
 bool frag_oom_is_fragmentation(const struct frag_refused_at *then);
+/* And would free bytes in segments have held it? Then no leak is the reason. */
+bool frag_oom_is_in_holes(const struct frag_refused_at *then);
 
 #endif

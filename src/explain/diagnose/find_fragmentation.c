@@ -136,7 +136,7 @@ int frag_find_fragmentation(struct frag_checkup *c, struct frag_findings *out, s
 	else
 		frag_finding_say(
 			f, "%s",
-			frag_not_reproduced_text(out->texts, reserved, m->peak_reserved_bytes));
+			frag_not_reproduced_text(out->texts, reserved, c->replayed_peak_bytes));
 	frag_finding_number(f, "peak_reserved_bytes", (double)reserved);
 	frag_finding_number(f, "peak_active_bytes", (double)live);
 	frag_finding_number(f, "lost_ratio", (double)loss / (double)reserved);

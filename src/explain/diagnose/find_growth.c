@@ -17,12 +17,14 @@
 #define OFTEN 4		/* as often as in an ordinary step */
 #define EVEN_PART 0.75	/* of the passes, that leave between half and twice the mean */
 #define LOADED 0.9	/* of what is requested stays: that is loading */
-#define GRAPH_PART 0.3
+#define GRAPH_PART 0.3	/* of the requests stays: graphs; of outputs, few */
 #define SLACK 0.05
 
 struct phase {
 	uint64_t first, peak; /* events */
 	uint64_t grown, flow; /* bytes, from the first pass on */
+	uint64_t last;	      /* event: the end of the last pass */
+	double kept;	      /* part of the requests */
 	size_t passes, step;
 };
 
@@ -50,6 +52,7 @@ static int follow(struct frag_checkup *c, const struct frag_step_ends *ends, str
 	FRAG_AUTO_FREE uint64_t *held = NULL, *live = NULL;
 	size_t n = 0, even = 0;
 	uint64_t now = 0, flow = 0;
+	double blocks = 0, requests = 0;
 
 	*climbs = false;
 	FRAG_TRY_CALLOC(held, td->slots_count + 1, "diagnosis", err);
@@ -58,21 +61,29 @@ static int follow(struct frag_checkup *c, const struct frag_step_ends *ends, str
 		const struct frag_event *e = &td->events[i];
 
 		if (n < ends->count && i == ends->list[n]) {
-			flow = n ? flow : 0;
+			if (!n) {
+				flow = 0;
+				blocks = requests = 0;
+			}
 			live[n++] = now;
 		}
 		if (e->kind >= FRAG_EV_TRIM)
 			continue;
 		now -= held[e->slot];
+		blocks -= held[e->slot] > 0;
 		held[e->slot] = e->kind == FRAG_EV_ALLOC ? frag_live_bytes(e->bytes) : 0;
 		now += held[e->slot];
 		flow += held[e->slot];
+		blocks += held[e->slot] > 0;
+		requests += held[e->slot] > 0;
 	}
 	if (n < 3 || live[n - 1] <= live[0])
 		return 0;
 	p->passes = n;
 	p->grown = now > live[0] ? now - live[0] : 0;
 	p->flow = flow;
+	p->kept = requests > 0 ? blocks / requests : 0;
+	p->last = ends->list[n - 1] - 1;
 	for (size_t i = 1; i < n; i++) {
 		double left = (double)live[i] - (double)live[i - 1];
 		double mean = (double)(live[n - 1] - live[0]) / (double)(n - 1);
@@ -84,6 +95,16 @@ static int follow(struct frag_checkup *c, const struct frag_step_ends *ends, str
 	return 0;
 }
 
+const char *frag_growth_remedy(const struct frag_finding *f)
+{
+	const bool phase = frag_finding_value(f, "repeats_count") > 0;
+
+	return !phase || frag_finding_value(f, "kept_ratio") >= GRAPH_PART
+		       ? FRAG_GRAPHS_REMEDY
+		       : "move collected outputs to the host (.cpu()) as they come, and bound "
+			 "caches of generated tokens";
+}
+
 static int tell(struct frag_checkup *c, const struct phase *p, struct frag_findings *out,
 		struct frag_err *err)
 {
@@ -91,12 +112,12 @@ static int tell(struct frag_checkup *c, const struct phase *p, struct frag_findi
 	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_GROWTH, c->about);
 	bool marks = c->in.history.from == FRAG_STEPS_MARKS;
 	FRAG_AUTO_FREE double *gain = NULL;
-	double *before, share, kept = p->flow ? (double)p->grown / (double)p->flow : 0;
+	double *before, share;
 	uint32_t frame;
 
 	FRAG_TRY_CALLOC(gain, 2 * n, "diagnosis", err);
 	before = gain + n;
-	FRAG_TRY(frag_history_live_at(&c->in.events, p->peak, n, gain, err));
+	FRAG_TRY(frag_history_live_at(&c->in.events, p->last, n, gain, err));
 	FRAG_TRY(frag_history_live_at(&c->in.events, p->first, n, before, err));
 	for (size_t i = 0; i < n; i++)
 		gain[i] = gain[i] > before[i] ? gain[i] - before[i] : 0;
@@ -105,14 +126,11 @@ static int tell(struct frag_checkup *c, const struct phase *p, struct frag_findi
 			 marks ? FRAG_IN_STEP(&c->in, p->step) : "up to the peak",
 			 FRAG_BYTES(c->in.history.peak_live));
 	frag_finding_lines(c, f, frame, share);
-	frag_finding_say(f, "; %s",
-			 kept >= GRAPH_PART
-				 ? FRAG_GRAPHS_REMEDY
-				 : "move collected outputs to the host (.cpu()) as they come, and "
-				   "bound caches of generated tokens");
-	frag_finding_number(f, "grown_bytes", (double)p->grown);
-	frag_finding_number(f, "kept_ratio", kept);
+	frag_finding_number(f, "kept_ratio", p->kept);
 	frag_finding_number(f, "repeats_count", (double)p->passes);
+	frag_finding_say(f, "; %s%s", frag_growth_remedy(f),
+			 p->kept >= GRAPH_PART ? FRAG_GRAPHS_TRY : "");
+	frag_finding_number(f, "grown_bytes", (double)p->grown);
 	frag_finding_number(f, "peak_live_bytes", (double)c->in.history.peak_live);
 	frag_finding_number(f, "from_event", (double)p->first);
 	frag_finding_number(f, "event", (double)p->peak);

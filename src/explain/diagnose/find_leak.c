@@ -7,6 +7,8 @@
  */
 #include "diagnose.h"
 
+#include <string.h>
+
 #include <frag/opt.h>
 
 #include "recording/estimate.h"
@@ -151,7 +153,9 @@ static const char *card_of(const struct frag_checkup *c, struct frag_answer *tex
 	} else if (!c->in.target.card_given) {
 		return frag_answer_print(texts, "a card like %s (--gpu names yours)", card->name);
 	}
-	return frag_answer_print(texts, "%s of %s", card->name, FRAG_BYTES(card->total_bytes));
+	return frag_answer_print(texts, "%s of %s",
+				 strcmp(card->name, "sim") ? card->name : "the card",
+				 FRAG_BYTES(card->total_bytes));
 }
 
 /* When is the card full, if it goes on? Where segments pile up, they fill it. */
@@ -207,7 +211,7 @@ static int tell(struct frag_checkup *c, const struct frag_climb *climb, bool gra
 			 steps, graphs ? "passes" : "steps", climb->z);
 	frag_finding_lines(c, f, frame, share);
 	if (graphs)
-		frag_finding_say(f, "; %s", FRAG_GRAPHS_REMEDY);
+		frag_finding_say(f, "; %s", FRAG_GRAPHS_REMEDY FRAG_GRAPHS_TRY);
 	FRAG_TRY(tell_end(c, f, slope, err));
 	frag_finding_number(f, "bytes_per_step", slope);
 	frag_finding_number(f, "grown_bytes", slope * steps);

@@ -11,7 +11,11 @@
 
 #include <frag/opt.h>
 
+#include "recording/recording.h"
+
 #define SPARE_PART 0.01
+#define STEP_ALLOCS 32u /* at least, where no step is marked */
+#define GIVEN_BACK 0.1	/* of the peak: after a step, a program has given back more */
 
 bool frag_oom_is_fragmentation(const struct frag_refused_at *then)
 {
@@ -22,6 +26,12 @@ bool frag_oom_is_fragmentation(const struct frag_refused_at *then)
 	if (live + request > limit)
 		return false;
 	return spare >= request || (double)(limit - live - request) >= SPARE_PART * (double)limit;
+}
+
+bool frag_oom_is_in_holes(const struct frag_refused_at *then)
+{
+	return frag_oom_is_fragmentation(then) &&
+	       then->reserved_bytes >= then->r.live_bytes + frag_live_bytes(then->r.bytes);
 }
 
 struct tally {
@@ -35,6 +45,11 @@ int frag_finding_holders(struct frag_checkup *c, uint64_t event, struct frag_fin
 	FRAG_AUTO_FREE double *live = NULL;
 	double *site, total = 0;
 
+	if (!frag_sites_known(&c->in.sites)) {
+		frag_finding_say(f, "; record with stacks to see who holds it (%s)",
+				 frag_stacks_hint(c->in.events.trace));
+		return 0;
+	}
 	FRAG_TRY_CALLOC(live, n + c->in.sites.count, "diagnosis", err);
 	site = live + n;
 	FRAG_TRY(frag_history_live_at(&c->in.events, event, n, live, err));
@@ -54,22 +69,34 @@ int frag_finding_holders(struct frag_checkup *c, uint64_t event, struct frag_fin
 	return 0;
 }
 
+bool frag_oom_in_first_step(const struct frag_case *c, const struct frag_refusal *r)
+{
+	const struct frag_history *h = &c->history;
+
+	if (h->first_mark != UINT64_MAX)
+		return r->event < h->first_mark;
+	return h->from != FRAG_STEPS_PERIOD && h->allocs >= STEP_ALLOCS &&
+	       !frag_events_dev(&c->events)->initial.blocks_count &&
+	       (double)h->given_back < GIVEN_BACK * (double)h->peak_live;
+}
+
 /* What grew until then, or that it came no further than its first step. */
-static void tell_when(const struct frag_checkup *c, const struct frag_refusal *r,
+static void tell_when(const struct frag_checkup *c, const struct frag_refused_at *then,
 		      const struct frag_findings *out, struct frag_finding *f)
 {
 	const struct frag_history *h = &c->in.history;
+	const struct frag_refusal *r = &then->r;
 
 	for (size_t i = 0; i + 1 < out->count; i++)
 		if ((out->list[i].kind == FRAG_FOUND_LEAK ||
 		     out->list[i].kind == FRAG_FOUND_GROWTH) &&
-		    !strcmp(out->list[i].about, c->about) &&
+		    !strcmp(out->list[i].about, c->about) && !frag_oom_is_in_holes(then) &&
 		    frag_growth_is_held(c, &out->list[i], r->event, r->live_bytes)) {
 			frag_finding_say(f, "; what grows until then is the reason (%s)",
 					 out->list[i].verdict);
 			return;
 		}
-	if (h->first_mark != UINT64_MAX && r->event < h->first_mark)
+	if (frag_oom_in_first_step(&c->in, r))
 		frag_finding_say(f, "; it ran out in its first step");
 	else if (h->first_mark == UINT64_MAX && h->from != FRAG_STEPS_PERIOD)
 		frag_finding_say(f, "; it ran out before a step was complete, or none is marked");
@@ -97,7 +124,7 @@ static int tell(struct frag_checkup *c, const struct tally *t, enum frag_finding
 	if (kind == FRAG_FOUND_OOM_FRAGMENTATION && reserved > live)
 		frag_finding_say(f, ", but %s is free in segments that live blocks pin",
 				 FRAG_BYTES(reserved - live));
-	tell_when(c, r, out, f);
+	tell_when(c, then, out, f);
 	FRAG_TRY(frag_finding_holders(c, r->event, f, err));
 	if (t->count > 1)
 		frag_finding_say(f, "; %zu requests were refused for this reason", t->count);

@@ -27,8 +27,7 @@ enum role { OTHER, TIME, DATE, BYTES, TOTAL, PID, CARD, UUID, BUS, CARD_NAME };
 struct layout {
 	const char *format;
 	bool smi, table;  /* nvidia-smi wrote it; its table for people */
-	const char *part; /* what parts columns */
-	bool blanks;	  /* any number of them do (dmon) */
+	const char *part; /* see frag_log_cut; blanks: dmon */
 	bool keyed;	  /* a column tells one card or process from another */
 	enum role roles[COLUMNS_MAX];
 	double units[COLUMNS_MAX]; /* of BYTES and TOTAL where the value says none */
@@ -48,22 +47,9 @@ struct reader {
 
 /* ---- fields ----------------------------------------------------------------- */
 
-/* Cuts off the next field; NULL after the last. */
-static char *next_field(const struct layout *lay, char **at)
+static bool blanks(const struct layout *lay)
 {
-	char *field = *at, *end;
-
-	if (!field)
-		return NULL;
-	field += strspn(field, " \t\"");
-	if (lay->blanks && !*field)
-		return NULL;
-	end = field + strcspn(field, lay->part);
-	*at = *end ? end + 1 : NULL;
-	*end = '\0';
-	while (end > field && strchr(" \t\"", end[-1]))
-		*--end = '\0';
-	return field;
+	return lay->part[0] == ' ';
 }
 
 /* Bytes of a unit at the end of a word: "[MiB]", "_gib", " KiB"; 0 = none. */
@@ -72,19 +58,17 @@ static double unit_of(const char *text)
 	static const struct {
 		const char *word;
 		double bytes;
-	} units[] = { { "KiB", 1024 }, { "MiB", 1048576 }, { "GiB", 1073741824 }, { "bytes", 1 },
-		      { "KB", 1000 },  { "MB", 1048576 },  { "GB", 1000000000 },  { "B", 1 } };
-	size_t n = strlen(text);
+	} units[] = { { "KiB", 0x1p10 }, { "MiB", 0x1p20 }, { "GiB", 0x1p30 }, { "bytes", 1 },
+		      { "KB", 1e3 },	 { "MB", 1e6 },	    { "GB", 1e9 },     { "B", 1 } };
+	size_t n = strlen(text), w;
 
 	while (n && strchr("]) ", text[n - 1]))
 		n--;
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(units); i++) {
-		size_t w = strlen(units[i].word);
-
-		if (n >= w && !strncasecmp(text + n - w, units[i].word, w) &&
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(units); i++)
+		if (n >= (w = strlen(units[i].word)) &&
+		    !strncasecmp(text + n - w, units[i].word, w) &&
 		    (n == w || !isalpha((unsigned char)text[n - w - 1])))
 			return units[i].bytes;
-	}
 	return 0;
 }
 
@@ -159,9 +143,9 @@ static enum role role_of(const struct layout *lay, const char *name)
 	snprintf(word, sizeof(word), "%.*s", (int)strcspn(name, " [("), name);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(role_words); i++)
 		if (among(word, role_words[i].words))
-			return role_words[i].role == DATE && !lay->blanks ? TIME
+			return role_words[i].role == DATE && !blanks(lay) ? TIME
 									  : role_words[i].role;
-	if (lay->blanks)
+	if (blanks(lay))
 		return strcmp(word, "fb") ? OTHER : BYTES;
 	if (has(word, "total"))
 		return TOTAL;
@@ -189,10 +173,10 @@ static void add_column(struct layout *lay, enum role role, const char *name, dou
 }
 
 /* Parses a header; false if the format is unknown. */
-static bool read_header(struct layout *lay, char *text)
+static bool read_header(struct layout *lay, const char *text)
 {
 	bool timed = false;
-	char *at = text, *field;
+	char line[LINE_MAX_BYTES + 1], *at = strcpy(line, text), *field;
 
 	*lay = (struct layout){ .format = "CSV with time and bytes", .part = "," };
 	lay->smi = has(text, "memory.used") || has(text, "used_gpu_memory") ||
@@ -203,13 +187,14 @@ static bool read_header(struct layout *lay, char *text)
 		lay->part = strchr(text, ';') ? ";" : strchr(text, '\t') ? "\t" : ",";
 	if (text[0] == '#' && has(text, "gpu") && has(text, "fb")) {
 		lay->format = has(text, " pid ") ? "nvidia-smi pmon" : "nvidia-smi dmon";
-		lay->blanks = lay->smi = true;
+		lay->smi = true;
 		lay->part = " \t";
-		at = text + 1;
-	} else if (has(text, "Action") && has(text, "Pointer")) {
-		return false; /* a trace: RMM's log */
+		at++;
+	} else if (frag_log_csv_header(strcpy(line, text))) {
+		return false; /* a trace */
 	}
-	while (lay->columns < COLUMNS_MAX && (field = next_field(lay, &at))) {
+	strcpy(line, text);
+	while (lay->columns < COLUMNS_MAX && (field = frag_log_cut(&at, lay->part))) {
 		enum role role = role_of(lay, field);
 		double unit = unit_of(field);
 
@@ -225,21 +210,21 @@ static bool read_header(struct layout *lay, char *text)
 }
 
 /* nvidia-smi --format=csv,noheader: a date, then what the fields look like. */
-static bool guess_header(struct layout *lay, char *text)
+static bool guess_header(struct layout *lay, const char *text)
 {
 	double values[COLUMNS_MAX] = { 0 };
-	char *at = text, *field, *end;
+	char line[LINE_MAX_BYTES + 1], *at = strcpy(line, text), *field, *end;
 	size_t numbers = 0, last = 0;
 
 	*lay = (struct layout){ .format = "nvidia-smi CSV without a header",
 				.smi = true,
 				.part = strchr(text, ',') ? "," : ";" };
-	field = next_field(lay, &at);
+	field = frag_log_cut(&at, lay->part);
 	if (strspn(field, "0123456789") != 4 || !strchr("/-", field[4]) ||
 	    field[strspn(field, "0123456789/-:. T")] || isnan(time_of(field)))
 		return false;
 	add_column(lay, TIME, "time", 0);
-	while (lay->columns < COLUMNS_MAX && (field = next_field(lay, &at))) {
+	while (lay->columns < COLUMNS_MAX && (field = frag_log_cut(&at, lay->part))) {
 		enum role role = !strncmp(field, "GPU-", 4) ? UUID
 				 : strchr(field, ':')	    ? BUS
 							    : CARD_NAME;
@@ -368,7 +353,7 @@ static int take_line(struct reader *r, struct frag_err *err)
 		enum role role = lay->roles[c];
 
 		bytes[c] = NAN;
-		field = next_field(lay, &at);
+		field = frag_log_cut(&at, lay->part);
 		if (!field)
 			continue;
 		if (role == DATE)
@@ -406,19 +391,19 @@ static int take_row(struct reader *r, struct frag_err *err)
 		r->time = (double)timegm(&tm);
 	if (sscanf(text, "| %lu %*[A-Z]", &card) == 1 && strstr(text, ":"))
 		r->card = card;
-	while (from && from > text && isdigit((unsigned char)from[-1]))
-		from--;
 	if (text[0] != '|' || !used)
 		return 0;
+	while (isdigit((unsigned char)from[-1]))
+		from--;
 	if (!strncmp(used, "MiB / ", 6)) {
 		snprintf(name, sizeof(name), "GPU %lu", r->card);
 		return add_value(r, name, r->time, bytes_of(from, 1048576),
 				 bytes_of(used + 6, 1048576), err);
 	}
 	type = strstr(text, " C ") ?: strstr(text, " G ") ?: strstr(text, " C+G ");
-	while (type && type > text && type[-1] == ' ')
+	while (type && type[-1] == ' ')
 		type--;
-	while (type && type > text && isdigit((unsigned char)type[-1]))
+	while (type && isdigit((unsigned char)type[-1]))
 		type--;
 	if (!type || sscanf(type, "%lu", &pid) != 1)
 		return 0;
@@ -441,7 +426,7 @@ static int read_lines(struct reader *r, struct frag_err *err)
 		}
 		if (r->lines.text[0] == '#') /* dmon repeats its head */
 			continue;
-		if (!r->lay.blanks && has(r->lines.text, "memory.used") &&
+		if (!blanks(&r->lay) && has(r->lines.text, "memory.used") &&
 		    read_header(&again, r->lines.text))
 			continue; /* so do logs that were appended to */
 		FRAG_TRY(take_line(r, err));
@@ -459,7 +444,6 @@ static int read_lines(struct reader *r, struct frag_err *err)
 static int begin(struct reader *r, const char *path, struct frag_err *err)
 {
 	struct tm tm = { 0 };
-	char *line;
 	int rc;
 
 	FRAG_TRY(frag_input_open(path, &r->lines.in, err));
@@ -476,59 +460,34 @@ static int begin(struct reader *r, const char *path, struct frag_err *err)
 	r->lay = (struct layout){ .format = "nvidia-smi's table", .table = true };
 	if (!strncmp(r->lines.text, "| NVIDIA-SMI ", 13))
 		return 1;
-	line = frag_host_strdup(r->lines.text);
-	FRAG_CHECK_ALLOC(line, "log", err);
-	rc = read_header(&r->lay, line);
-	frag_host_free(line);
-	if (rc)
+	if (read_header(&r->lay, r->lines.text))
 		return 1;
-	line = frag_host_strdup(r->lines.text);
-	FRAG_CHECK_ALLOC(line, "log", err);
-	rc = guess_header(&r->lay, line);
-	frag_host_free(line);
-	r->unread = rc;
-	return rc;
-}
-
-static void end(struct reader *r)
-{
-	frag_log_lines_release(&r->lines);
-	frag_input_close(r->lines.in);
-}
-
-int frag_memlog_probe(const char *path, struct frag_err *err)
-{
-	struct reader r = { 0 };
-	struct stat st;
-	int rc;
-
-	/* a probe would consume what it reads */
-	if (!strcmp(path, "-") || (!stat(path, &st) && S_ISFIFO(st.st_mode)))
-		return 0;
-	rc = begin(&r, path, err);
-	if (rc < 0 && r.lines.in)
-		rc = 0; /* not text: the reader of traces reports what is wrong */
-	end(&r);
-	return rc;
+	r->unread = guess_header(&r->lay, r->lines.text);
+	return r->unread;
 }
 
 int frag_memlog_read(const char *path, struct frag_memlog *out, struct frag_err *err)
 {
 	struct reader r = { .log = out };
+	struct stat st;
 	int rc;
 
 	*out = (struct frag_memlog){ 0 };
+	/* what is read of a pipe is gone */
+	if (!strcmp(path, "-") || (!stat(path, &st) && S_ISFIFO(st.st_mode)))
+		return 0;
 	rc = begin(&r, path, err);
-	if (!rc)
-		rc = frag_fail(err, FRAG_EINPUT, "'%.200s' is not a log of memory in use", path);
+	if (rc < 0 && r.lines.in)
+		rc = 0; /* not text: the reader of traces reports what is wrong */
 	if (rc == 1) {
 		out->format = r.lay.format;
-		rc = read_lines(&r, err);
-		if (rc)
+		rc = read_lines(&r, err) ?: 1;
+		if (rc < 0)
 			frag_err_prefix(err, "'%.200s'", path);
 	}
-	end(&r);
-	if (rc)
+	frag_log_lines_release(&r.lines);
+	frag_input_close(r.lines.in);
+	if (rc < 0)
 		frag_memlog_release(out);
 	return rc;
 }

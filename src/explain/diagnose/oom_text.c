@@ -2,7 +2,7 @@
 /*
  * The text of an out-of-memory error, alone or in a log: PyTorch's of all releases, those of the
  * BFC allocators (TensorFlow, JAX, ONNX Runtime) with their dumps, and the failed starts of vLLM
- * and SGLang. What is said of it follows from its own figures. Several in a file: the first counts.
+ * and SGLang. Of several in a file, the first one counts.
  */
 #include "diagnose.h"
 
@@ -12,90 +12,97 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/grow.h"
 #include "trace/input/input.h"
 
 #define LINE_BYTES 2048u    /* of longer lines, pieces */
 #define MESSAGE_BYTES 4096u /* after its beginning; lines may be wrapped anywhere */
+#define DUMP_MOST (16u << 20)
 #define TEXT_MOST (256u << 20)
 #define BYTES_MOST 0x1p62
 #define ASKED_MOST 0x1p50
 #define OTHERS_PART 0.005 /* figures are rounded */
 
-enum { NONE, TORCH, BFC, ENGINE, DRIVER };
+enum producer { NONE, TORCH, BFC, ENGINE, DRIVER };
 
 struct error {
-	char message[MESSAGE_BYTES + LINE_BYTES];
+	char *text; /* lines of dumps, then all from the message on, joined by blanks */
+	size_t length, cap, begin;    /* begin: of the message; TensorFlow 1 dumps before it */
 	char file[256], function[64]; /* of the traceback: the last frame of one's own */
-	unsigned long line;
-	size_t length;
-	unsigned who; /* NONE: no such error so far */
+	unsigned long line, other_pid;
+	enum producer who; /* NONE: no such error so far */
 	double asked, total, available, allocated, unallocated, pools, reserved, allowed, process;
-	double others, largest_free, temporary; /* 0: the text does not say */
-	unsigned long other_pid;
+	double others, context, largest_free, temporary, longest; /* 0: the text does not say */
 };
 
 #define AT(member) offsetof(struct error, member)
 
-/* What an error begins with; the first one in the text decides. */
-static const struct {
-	const char *mark;
-	unsigned who;
-} begins[] = {
-	{ "ut of memory. Tried to allocate", TORCH },
-	{ "backend out of memory (", TORCH },
-	{ "ut of memory while trying to allocate ", BFC },
-	{ "ut of memory allocating ", BFC },
-	{ "ran out of memory trying to allocate ", BFC },
-	{ "OOM when allocating tensor with shape", BFC },
-	{ "is smaller than requested bytes of ", BFC },
-	{ "Failed to allocate memory for requested buffer of size ", BFC },
-	{ "Free memory on device", ENGINE },
-	{ "No available memory for the cache blocks", ENGINE },
-	{ "KV cache is needed, which is larger than", ENGINE },
-	{ "is larger than the maximum number of tokens that can be stored in KV cache", ENGINE },
-	{ "Please try to increase --mem-fraction-static", ENGINE },
-	{ "leave no GPU memory for the KV cache", ENGINE },
-	{ "CUDA error: out of memory", DRIVER },
-	{ "CUDA_ERROR_OUT_OF_MEMORY", DRIVER },
+/* An error begins with the first of these words that has a producer. A figure stands behind the
+ * words, or before them. */
+static const struct words {
+	const char *words;
+	enum { BEHIND, BEFORE, DUMP } where; /* DUMP: behind them, anywhere in the text */
+	size_t at;			     /* 0: no figure */
+	enum producer who;
+} table[] = {
+	{ "ut of memory. Tried to allocate ", BEHIND, AT(asked), TORCH },
+	{ "ut of memory while trying to allocate ", BEHIND, AT(asked), BFC },
+	{ "ut of memory allocating ", BEHIND, AT(asked), BFC },
+	{ "an out of memory trying to allocate ", BEHIND, AT(asked), BFC },
+	{ "OOM when allocating tensor with shape", BEHIND, 0, BFC },
+	{ "is smaller than requested bytes of ", BEHIND, AT(asked), BFC },
+	{ "Failed to allocate memory for requested buffer of size ", BEHIND, AT(asked), BFC },
+	{ "Free memory on device", BEHIND, 0, ENGINE },
+	{ "No available memory for the cache blocks", BEHIND, 0, ENGINE },
+	{ " KV cache is needed, which is larger than", BEFORE, AT(asked), ENGINE },
+	{ "number of tokens that can be stored in KV cache (", BEHIND, AT(longest), ENGINE },
+	{ "Please try to increase --mem-fraction-static", BEHIND, 0, ENGINE },
+	{ "leave no GPU memory for the KV cache", BEHIND, 0, ENGINE },
+	{ "CUDA error: out of memory", BEHIND, 0, DRIVER },
+	{ "CUDA_ERROR_OUT_OF_MEMORY", BEHIND, 0, DRIVER },
+	{ "(rounded to ", BEHIND, AT(asked), NONE },
+	{ "total capacity of ", BEHIND, AT(total), NONE },
+	{ "total capacty of ", BEHIND, AT(total), NONE }, /* 2.1 */
+	{ " total capacity;", BEFORE, AT(total), NONE },
+	{ "memory_limit_: ", DUMP, AT(total), NONE },
+	{ "Limit: ", DUMP, AT(total), NONE },
+	{ " is free.", BEFORE, AT(available), NONE },
+	{ " free;", BEFORE, AT(available), NONE },
+	{ "Available memory of ", BEHIND, AT(available), NONE },
+	{ "KV cache memory (", BEHIND, AT(available), NONE },
+	{ " allowed;", BEFORE, AT(allowed), NONE },
+	{ " is allocated by PyTorch", BEFORE, AT(allocated), NONE },
+	{ " already allocated;", BEFORE, AT(allocated), NONE },
+	{ "Sum Total of in-use chunks: ", DUMP, AT(allocated), NONE },
+	{ "InUse: ", DUMP, AT(allocated), NONE },
+	{ " allocated in private pools", BEFORE, AT(pools), NONE },
+	{ " is reserved by PyTorch but unallocated", BEFORE, AT(unallocated), NONE },
+	{ " cached)", BEFORE, AT(unallocated), NONE }, /* before 1.4 */
+	{ " reserved in total by PyTorch", BEFORE, AT(reserved), NONE },
+	{ "total_region_allocated_bytes_: ", DUMP, AT(reserved), NONE },
+	{ "his process has ", BEHIND, AT(process), NONE },
+	{ "preallocated temp allocation: ", DUMP, AT(temporary), NONE },
+	{ "maximum model length is ", BEHIND, AT(longest), NONE },
 };
 
-/* A figure stands behind these words, or before them. */
-static const struct figure {
-	const char *words;
-	bool before;
+/* What is said of them, in this order. */
+static const struct {
 	size_t at;
-} message_figures[] = {
-	{ "ried to allocate ", false, AT(asked) },
-	{ "rying to allocate ", false, AT(asked) },
-	{ "ut of memory allocating ", false, AT(asked) },
-	{ "requested bytes of ", false, AT(asked) },
-	{ "requested buffer of size ", false, AT(asked) },
-	{ "(rounded to ", false, AT(asked) },
-	{ "total capacity of ", false, AT(total) },
-	{ "total capacty of ", false, AT(total) }, /* 2.1 */
-	{ " total capacity;", true, AT(total) },
-	{ " is free.", true, AT(available) },
-	{ " free;", true, AT(available) },
-	{ "Available memory of ", false, AT(available) },
-	{ " allowed;", true, AT(allowed) },
-	{ "max allowed: ", false, AT(allowed) },
-	{ " is allocated by PyTorch", true, AT(allocated) },
-	{ " already allocated;", true, AT(allocated) },
-	{ "MPS allocated: ", false, AT(allocated) },
-	{ " allocated in private pools", true, AT(pools) },
-	{ " is reserved by PyTorch but unallocated", true, AT(unallocated) },
-	{ " cached)", true, AT(unallocated) }, /* before 1.4 */
-	{ " reserved in total by PyTorch", true, AT(reserved) },
-	{ "his process has ", false, AT(process) },
-	{ "other allocations: ", false, AT(others) },
-}, dump_figures[] = {
-	{ "memory_limit_: ", false, AT(total) },
-	{ "Limit: ", false, AT(total) },
-	{ "Sum Total of in-use chunks: ", false, AT(allocated) },
-	{ "InUse: ", false, AT(allocated) },
-	{ "total_region_allocated_bytes_: ", false, AT(reserved) },
-	{ "preallocated temp allocation: ", false, AT(temporary) },
+	const char *name, *before, *after;
+} shown[] = {
+	{ AT(asked), "asked_bytes", "", " was asked for" },
+	{ AT(total), "total_bytes", "; the card has ", "" },
+	{ AT(available), "free_bytes", ", of which ", " is free" },
+	{ AT(allowed), NULL, "; the process may reserve ", "" },
+	{ AT(allocated), "allocated_bytes", "; ", " is allocated" },
+	{ AT(unallocated), "unallocated_bytes", ", ", " reserved but unallocated" },
+	{ AT(pools), NULL, ", ",
+	  " unallocated in private pools, which only their CUDA graphs can use" },
+	{ AT(context), NULL, "; the context and libraries take ", " of this process" },
+	{ AT(others), "other_processes_bytes", "; other processes hold ", "" },
 };
+
+/* ---- figures -------------------------------------------------------------------------- */
 
 /* "546.00 MiB", "15.00GiB", "16106127360 bytes"; 0: no figure. */
 static double bytes_at(const char *text)
@@ -126,17 +133,28 @@ static double bytes_before(const char *text, const char *end)
 	return bytes_at(end);
 }
 
-static void take_figures(struct error *e, const char *text, const struct figure *rows, size_t n)
+static void take_figures(struct error *e)
 {
-	for (size_t i = 0; i < n; i++) {
-		double *to = (double *)((char *)e + rows[i].at), v;
-		const char *at = strstr(text, rows[i].words);
+	for (const struct words *w = table; w < table + FRAG_ARRAY_LEN(table); w++) {
+		const char *message = e->text + e->begin;
+		const char *at = strstr(w->where == DUMP ? e->text : message, w->words);
+		const char *end = at ? at + strlen(w->words) : "";
+		double v;
 
-		if (!at)
+		/* after the message, another error may follow */
+		if (!at || !w->at ||
+		    (w->where == DUMP ? e->who != BFC : at > message + MESSAGE_BYTES))
 			continue;
-		v = rows[i].before ? bytes_before(text, at) : bytes_at(at + strlen(rows[i].words));
+		v = w->where == BEFORE ? bytes_before(e->text, at)
+				       : bytes_at(end + strspn(end, " "));
 		if (v > 0)
-			*to = v;
+			*(double *)((char *)e + w->at) = v;
+	}
+	for (const char *at = e->text; (at = strstr(at, "Free ")); at++) {
+		const char *size = strstr(at, " of size ");
+
+		if (size && size < at + 60 && !strncmp(at + 5 + (at[5] == ' '), "at ", 3))
+			e->largest_free = FRAG_MAX(e->largest_free, bytes_at(size + 9));
 	}
 }
 
@@ -145,10 +163,12 @@ static void take_processes(struct error *e)
 {
 	double most = 0;
 
-	for (const char *at = e->message; (at = strstr(at, "Process ")); at++) {
+	for (const char *at = e->text + e->begin; (at = strstr(at, "Process ")); at++) {
 		const char *has = strstr(at, " has ");
 		double v = has && has < at + 20 ? bytes_at(has + 5) : 0;
 
+		if (at > e->text + e->begin + MESSAGE_BYTES)
+			break;
 		e->others += v;
 		if (v > most)
 			e->other_pid = strtoul(at + 8, NULL, 10);
@@ -159,41 +179,39 @@ static void take_processes(struct error *e)
 /* TensorFlow: "shape[256,1024] and type float". */
 static void take_shape(struct error *e)
 {
-	static const char *const wide[] = { "double", "int64", "complex" };
-	const char *at = strstr(e->message, "with shape["), *type;
-	double n = 4;
+	const char *at = strstr(e->text, "with shape["), *type = at ? strstr(at, "type ") : NULL;
+	char name[12] = "";
+	double n;
 	char *end;
 
 	if (!at || e->asked > 0)
 		return;
-	type = strstr(at, "type ");
-	for (size_t i = 0; type && i < FRAG_ARRAY_LEN(wide); i++)
-		n = strncmp(type + 5, wide[i], strlen(wide[i])) ? n : 8;
-	n = type && (!strncmp(type + 5, "half", 4) || !strncmp(type + 5, "bfloat16", 8)) ? 2 : n;
+	if (type)
+		sscanf(type, "type %11[a-z0-9]", name);
+	n = strstr(name, "64") || !strcmp(name, "double") ? 8
+	    : strstr(name, "16") || !strcmp(name, "half") ? 2
+							  : 4;
 	for (at += 10; *at == '[' || *at == ','; at = end)
 		n *= (double)strtoul(at + 1, &end, 10);
 	e->asked = n < BYTES_MOST ? n : 0;
 }
 
 /* vLLM: "Free memory on device (14.2/23.64 GiB) on startup is less than … (0.9, 21.28 GiB)". */
-static void take_engine(struct error *e)
+static void take_start(struct error *e)
 {
-	const char *at = strstr(e->message, "Free memory on device"), *wants;
+	const char *at = strstr(e->text, "Free memory on device");
 	double available, total, part;
 
-	if (at && (at = strchr(at, '(')) && (wants = strstr(at, "utilization (")) &&
-	    sscanf(at, "(%lf/%lf", &available, &total) == 2 && available < 1e6 && total < 1e6) {
-		e->available = available * (double)FRAG_GIB;
-		e->total = total * (double)FRAG_GIB;
-		if (sscanf(wants, "utilization (%lf", &part) == 1 && part > 0 && part <= 1)
-			e->asked = part * e->total;
-	}
-	at = strstr(e->message, " KV cache is needed");
-	wants = at ? strstr(at, "KV cache memory (") : NULL;
-	if (wants) {
-		e->asked = bytes_before(e->message, at);
-		e->available = bytes_at(wants + strlen("KV cache memory ("));
-	}
+	if (!at ||
+	    sscanf(at,
+		   "Free memory on device%*[^(](%lf/%lf GiB) on startup is less than desired GPU "
+		   "memory utilization (%lf",
+		   &available, &total, &part) != 3 ||
+	    !(available < 1e6 && total < 1e6 && part > 0 && part <= 1))
+		return;
+	e->available = available * (double)FRAG_GIB;
+	e->total = total * (double)FRAG_GIB;
+	e->asked = part * e->total;
 }
 
 /* ---- the text ------------------------------------------------------------------------ */
@@ -214,33 +232,25 @@ static void take_frame(struct error *e, const char *text)
 	e->line = line;
 }
 
-static void take_dump(struct error *e, const char *text)
+static int take_line(struct error *e, const char *text, size_t n, struct frag_err *err)
 {
-	const char *at = strstr(text, "Free  at "), *size = at ? strstr(at, " of size ") : NULL;
-
-	take_figures(e, text, dump_figures, FRAG_ARRAY_LEN(dump_figures));
-	if (size)
-		e->largest_free = FRAG_MAX(e->largest_free, bytes_at(size + 9));
-}
-
-static void take_line(struct error *e, const char *text)
-{
-	size_t n = strlen(text);
-
-	for (size_t i = 0; !e->who && i < FRAG_ARRAY_LEN(begins); i++)
-		if (strstr(text, begins[i].mark))
-			e->who = begins[i].who;
-	if (!e->who) {
+	for (size_t i = 0; !e->who && i < FRAG_ARRAY_LEN(table); i++)
+		if (table[i].who && strstr(text, table[i].words) &&
+		    !strstr(text, "this is not a failure")) {
+			e->who = table[i].who;
+			e->begin = e->length;
+		}
+	if (!e->who)
 		take_frame(e, text);
-		return;
+	if (e->length > DUMP_MOST || (!e->who && !strstr(text, "bfc_allocator.cc") &&
+				      strncmp(text, "Limit:", 6) && strncmp(text, "InUse:", 6)))
+		return 0;
+	for (size_t i = 0; i <= n; i++) {
+		FRAG_TRY(FRAG_GROW(e->text, e->length + 1, e->cap, "text", err));
+		e->text[e->length++] = (char)(i < n ? text[i] : ' ');
 	}
-	take_dump(e, text);
-	if (e->length && n)
-		e->message[e->length++] = ' ';
-	if (e->length + n + 2 < sizeof(e->message)) {
-		memcpy(e->message + e->length, text, n + 1);
-		e->length += n;
-	}
+	e->text[e->length] = '\0';
+	return 0;
 }
 
 static int read_text(struct frag_input *in, struct error *e, struct frag_err *err)
@@ -249,24 +259,24 @@ static int read_text(struct frag_input *in, struct error *e, struct frag_err *er
 	size_t n = 0;
 	int c = 0;
 
-	while (c >= 0) {
+	while (c >= 0 && frag_input_offset(in) <= TEXT_MOST) {
 		c = frag_input_get(in, err);
 		if (c < 0 && c != FRAG_INPUT_EOF)
 			return c;
-		if (c >= ' ' || c == '\t')
+		if (n ? c >= ' ' || c == '\t' : c > ' ')
 			text[n++] = (char)(c == '\t' ? ' ' : c);
 		if (c >= 0 && c != '\n' && c != '\r' && n + 1 < sizeof(text))
 			continue;
 		text[n] = '\0';
+		FRAG_TRY(take_line(e, text, n, err));
 		n = 0;
-		take_line(e, text + strspn(text, " "));
-		if (frag_input_offset(in) > TEXT_MOST)
-			break;
 	}
-	take_figures(e, e->message, message_figures, FRAG_ARRAY_LEN(message_figures));
+	if (!e->who)
+		return 0;
+	take_figures(e);
 	take_processes(e);
 	take_shape(e);
-	take_engine(e);
+	take_start(e);
 	return 0;
 }
 
@@ -290,39 +300,27 @@ static void derive(struct error *e)
 		e->others = e->total - e->available - FRAG_MAX(e->process, e->reserved);
 	if (e->others < OTHERS_PART * e->total)
 		e->others = 0;
+	if (e->reserved > 0)
+		e->context = FRAG_MAX(e->process - e->reserved, 0);
 }
 
 static void say_sizes(const struct error *e, struct frag_finding *f)
 {
-	const bool known = e->process > 0 || e->other_pid;
-
-	if (e->asked > 0)
-		frag_finding_say(f, "%s was asked for", SIZE(e->asked));
-	else
+	if (!(e->asked > 0))
 		frag_finding_say(f, "a request was refused");
-	if (e->total > 0)
-		frag_finding_say(f, "; %s has %s, of which %s is free",
-				 e->who == BFC ? "the allocator" : "the card", SIZE(e->total),
-				 SIZE(e->available));
-	if (e->allowed > 0)
-		frag_finding_say(f, "; the process may reserve %s", SIZE(e->allowed));
-	if (e->allocated > 0)
-		frag_finding_say(f, "; %s is allocated", SIZE(e->allocated));
-	if (e->unallocated > 0)
-		frag_finding_say(f, ", %s reserved but unallocated", SIZE(e->unallocated));
-	if (e->pools > 0)
-		frag_finding_say(f,
-				 ", %s unallocated in private pools, which only their CUDA graphs "
-				 "can use",
-				 SIZE(e->pools));
-	if (e->process > e->reserved && e->reserved > 0)
-		frag_finding_say(f, "; the context and libraries take %s of this process",
-				 SIZE(e->process - e->reserved));
-	if (e->others > 0)
-		frag_finding_say(f, "; %s %s",
-				 known ? "other processes hold"
-				       : "the context, libraries and other processes take",
-				 SIZE(e->others));
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(shown); i++) {
+		double v = *(const double *)((const char *)e + shown[i].at);
+		const char *before = shown[i].before;
+
+		if (v > 0 && shown[i].name)
+			frag_finding_number(f, shown[i].name, v);
+		if (shown[i].at == AT(total) && e->who == BFC)
+			before = "; the allocator has ";
+		else if (shown[i].at == AT(others) && !(e->process > 0 || e->other_pid))
+			before = "; the context, libraries and other processes take ";
+		if (shown[i].at == AT(available) ? e->total > 0 : v > 0)
+			frag_finding_say(f, "%s%s%s", before, SIZE(v), shown[i].after);
+	}
 }
 
 /* What would have served the request, and why. */
@@ -361,38 +359,35 @@ static void say_torch(const struct error *e, struct frag_finding *f)
 				 SIZE(e->allocated + e->asked), SIZE(missing));
 }
 
-/* Of each framework with such an allocator: how a log of it is told, and its own remedies. */
-static const struct {
+#define SESSIONS ", a larger gpu_mem_limit, fewer sessions on the card"
+#define ARENA "arena_extend_strategy=kSameAsRequested"
+/* By what their texts say: remedies of fragmentation, and of a need. */
+static const struct remedies {
 	const char *mark, *pieces, *needed;
 } frameworks[] = {
-	{ "onnxruntime", "arena_extend_strategy=kSameAsRequested",
-	  "a smaller batch or shape, arena_extend_strategy=kSameAsRequested, a larger "
-	  "gpu_mem_limit, fewer sessions on the card" },
-	{ "buffer of size", "arena_extend_strategy=kSameAsRequested",
-	  "a smaller batch or shape, a larger gpu_mem_limit, fewer sessions on the card" },
-	{ "tensorflow", "TF_GPU_ALLOCATOR=cuda_malloc_async", "a smaller batch" },
-	{ "OOM when allocating tensor", "TF_GPU_ALLOCATOR=cuda_malloc_async", "a smaller batch" },
+	{ "onnxruntime", ARENA, "a smaller batch or shape, " ARENA SESSIONS },
+	{ "requested buffer", ARENA, "a smaller batch or shape" SESSIONS },
+	{ "tensor", "TF_GPU_ALLOCATOR=cuda_malloc_async", "a smaller batch" },
 	{ "",
-	  "TF_GPU_ALLOCATOR=cuda_malloc_async, or XLA_PYTHON_CLIENT_ALLOCATOR=platform "
-	  "(slower)",
+	  "TF_GPU_ALLOCATOR=cuda_malloc_async, or XLA_PYTHON_CLIENT_ALLOCATOR=platform (slower)",
 	  "a smaller batch, jax.checkpoint, donated arguments, or a larger part of the card "
 	  "(XLA_PYTHON_CLIENT_MEM_FRACTION)" },
 };
 
 static void say_bfc(const struct error *e, struct frag_finding *f)
 {
-	size_t i = 0;
+	const struct remedies *r = frameworks;
 
-	while (!strstr(e->message, frameworks[i].mark))
-		i++;
+	while (!strstr(e->text, r->mark))
+		r++;
 	if (f->kind == FRAG_FOUND_OOM_FRAGMENTATION)
 		frag_finding_say(f, ". Enough is free, but in pieces%s: %s",
 				 e->largest_free > 0 ? frag_answer_print(f->texts, " of at most %s",
 									 SIZE(e->largest_free))
 						     : "",
-				 frameworks[i].pieces);
+				 r->pieces);
 	else
-		frag_finding_say(f, ". What would help: %s", frameworks[i].needed);
+		frag_finding_say(f, ". What would help: %s", r->needed);
 	if (e->temporary > 0)
 		frag_finding_say(f, "; %s is temporary within one compiled function",
 				 SIZE(e->temporary));
@@ -400,36 +395,29 @@ static void say_bfc(const struct error *e, struct frag_finding *f)
 
 static void say_engine(const struct error *e, struct frag_finding *f)
 {
-	const char *most = strstr(e->message, "maximum model length is ");
-	const char *cache = strstr(e->message, "stored in KV cache (");
+	const bool sglang = strstr(e->text, "mem-fraction") || strstr(e->text, "leave no GPU");
 
-	most = most ? most + strlen("maximum model length is ")
-		    : (cache ? cache + strlen("stored in KV cache (") : NULL);
-	if (strstr(e->message, "Free memory on device"))
+	if (strstr(e->text, "Free memory on device"))
 		frag_finding_say(f,
 				 ". vLLM wants its part of the card free at its start: end what "
 				 "else runs there, or --gpu-memory-utilization %.2f",
 				 e->total > 0 ? floor(100 * e->available / e->total) / 100 : 0.5);
-	else if (most || strstr(e->message, "larger than"))
-		frag_finding_say(f,
-				 ". One request of the longest length does not fit the cache%s: "
-				 "--max-model-len%s%.*s, --kv-cache-dtype fp8, or a larger "
-				 "--gpu-memory-utilization",
-				 e->available > 0
-					 ? frag_answer_print(f->texts, " of %s", SIZE(e->available))
-					 : "",
-				 most ? " " : "", most ? (int)strspn(most, "0123456789") : 0,
-				 most ? most : "");
-	else
+	else if (e->longest > 0 || strstr(e->text, "larger than"))
 		frag_finding_say(
 			f,
-			". The weights leave nothing of the engine's part of the card for "
-			"its cache: a larger part (%s) where the card is otherwise free, "
-			"else quantized weights or more cards (%s)",
-			strstr(e->message, "mem-fraction") || strstr(e->message, "leave no GPU")
-				? "--mem-fraction-static"
-				: "--gpu-memory-utilization",
-			strstr(e->message, "mem-fraction") ? "--tp" : "--tensor-parallel-size");
+			". One request of the longest length does not fit the cache%s: "
+			"--max-model-len%s, --kv-cache-dtype fp8, or a larger "
+			"--gpu-memory-utilization",
+			e->available > 0 ? frag_answer_print(f->texts, " of %s", SIZE(e->available))
+					 : "",
+			e->longest > 0 ? frag_answer_print(f->texts, " %.0f", e->longest) : "");
+	else
+		frag_finding_say(f,
+				 ". The weights leave nothing of the engine's part of the card for "
+				 "its cache: a larger part (%s) where the card is otherwise free, "
+				 "else quantized weights or more cards (%s)",
+				 sglang ? "--mem-fraction-static" : "--gpu-memory-utilization",
+				 sglang ? "--tp" : "--tensor-parallel-size");
 }
 
 static bool in_pieces(const struct error *e)
@@ -442,15 +430,6 @@ static bool in_pieces(const struct error *e)
 
 static void tell(struct error *e, const char *about, struct frag_findings *out)
 {
-	static const struct {
-		const char *name;
-		size_t at;
-	} numbers[] = { { "asked_bytes", AT(asked) },
-			{ "total_bytes", AT(total) },
-			{ "free_bytes", AT(available) },
-			{ "allocated_bytes", AT(allocated) },
-			{ "unallocated_bytes", AT(unallocated) },
-			{ "other_processes_bytes", AT(others) } };
 	struct frag_finding *f;
 
 	derive(e);
@@ -468,12 +447,6 @@ static void tell(struct error *e, const char *about, struct frag_findings *out)
 	else
 		frag_finding_say(f, ". The driver refused it, and its error has no figures: "
 				    "nvidia-smi tells what else holds the card");
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(numbers); i++) {
-		double v = *(const double *)((const char *)e + numbers[i].at);
-
-		if (v > 0)
-			frag_finding_number(f, numbers[i].name, v);
-	}
 	if (e->line)
 		f->line = frag_answer_print(out->texts, "%s:%lu %s", e->file, e->line, e->function);
 	frag_findings_note(out,
@@ -485,13 +458,12 @@ static void tell(struct error *e, const char *about, struct frag_findings *out)
 int frag_diagnose_text(const char *path, struct frag_findings *out, struct frag_err *err)
 {
 	FRAG_AUTO(frag_input_close_at) struct frag_input *in = NULL;
-	FRAG_AUTO_FREE struct error *e = NULL;
+	struct error e = { 0 };
 	const char *slash = strrchr(path, '/');
+	int rc = frag_input_open(path, &in, err) ?: read_text(in, &e, err);
 
-	FRAG_TRY_CALLOC(e, 1, "text", err);
-	FRAG_TRY(frag_input_open(path, &in, err));
-	FRAG_TRY(read_text(in, e, err));
-	if (e->who)
-		tell(e, slash ? slash + 1 : path, out);
-	return e->who != 0;
+	if (!rc && e.who)
+		tell(&e, slash ? slash + 1 : path, out);
+	frag_host_free(e.text);
+	return rc ?: e.who != NONE;
 }

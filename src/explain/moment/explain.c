@@ -67,6 +67,10 @@ static int find_peaks(struct frag_explained *x, struct frag_err *err)
 	FRAG_TRY(frag_case_replay(&x->in, &s, err));
 	for (uint64_t i = 0; i < x->in.history.events; i++) {
 		FRAG_TRY(frag_cursor_to(&s, i, err));
+		if (!x->in.recorded_peak_bytes && s.run->ooms > s.run->refused_again) {
+			m->peak_live_bytes = most; /* a what-if ends there */
+			break;
+		}
 		if (s.run->allocated > most) {
 			most = s.run->allocated;
 			m->peak_live_event = i;

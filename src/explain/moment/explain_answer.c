@@ -8,6 +8,7 @@
 
 #include "explain.h"
 #include "explain/curve_point.h"
+#include "explain/diagnose/diagnose.h"
 #include "recording/recording.h"
 #include "report/report.h"
 
@@ -120,17 +121,18 @@ static const char *why_refused(const struct frag_explained *x)
 {
 	const struct frag_refused_request *r = &x->refused;
 	struct frag_answer *a = x->texts;
-	bool limited = x->m.limit_bytes != UINT64_MAX;
+	bool limited = x->m.limit_bytes != UINT64_MAX, leaks = r->leak_bytes_per_step != UINT64_MAX;
 	const char *what = frag_answer_print(
-		a, "a request for %s%s%s was refused%s: %s was live and %s was reserved%s%s",
+		a, "a request for %s%s%s was refused%s%s: %s was live and %s was reserved%s%s",
 		FRAG_BYTES(r->request_bytes), r->line ? " at " : "", r->line ? r->line : "",
-		r->leak_bytes_per_step != UINT64_MAX ? "; the program leaks"
-		: r->fragmentation		     ? " because of fragmentation"
-						     : "; the program needs more memory",
+		frag_oom_in_first_step(&x->in, &x->refusal->r) ? " in the first step" : "",
+		r->fragmentation ? " because of fragmentation"
+		: leaks		 ? "; the program leaks"
+				 : "; the program needs more memory",
 		FRAG_BYTES(r->live_bytes), FRAG_BYTES(r->reserved_bytes),
 		limited ? " under a limit of " : "", limited ? FRAG_BYTES(x->m.limit_bytes) : "");
 
-	if (r->leak_bytes_per_step != UINT64_MAX)
+	if (leaks && !r->fragmentation)
 		return frag_answer_print(
 			a, "%s. Memory that outlives its step grows by %s per step%s%s: end that",
 			what, FRAG_BYTES(r->leak_bytes_per_step),
@@ -139,11 +141,15 @@ static const char *why_refused(const struct frag_explained *x)
 		return frag_answer_print(a, "%s. The reason is growth inside a phase: %s", what,
 					 r->growth);
 	if (r->fragmentation)
-		return frag_answer_print(a,
-					 "%s. Live memory and the request fit, but %s is free in "
-					 "segments that live blocks pin, the largest hole %s",
-					 what, FRAG_BYTES(r->non_releasable_bytes),
-					 FRAG_BYTES(r->largest_free_bytes));
+		return frag_answer_print(
+			a,
+			"%s. Live memory and the request fit, but %s is free in "
+			"segments that live blocks pin, the largest hole %s%s",
+			what, FRAG_BYTES(r->non_releasable_bytes),
+			FRAG_BYTES(r->largest_free_bytes),
+			leaks ? frag_answer_print(a, "; beside that it leaks %s per step",
+						  FRAG_BYTES(r->leak_bytes_per_step))
+			      : "");
 	if (r->excess_bytes != UINT64_MAX)
 		return frag_answer_print(a, "%s. Live memory and the request exceed it by %s", what,
 					 FRAG_BYTES(r->excess_bytes));
@@ -154,6 +160,11 @@ static const char *why_refused(const struct frag_explained *x)
 						 x->m.limit_high_bytes == UINT64_MAX
 					 ? "exceed it"
 					 : "exceed it, as far as it is known");
+}
+
+static bool is_state(const struct frag_explained *x)
+{
+	return frag_is_state(x->in.events.trace, frag_events_dev(&x->in.events));
 }
 
 /* The other peak; where they are far apart also why as much was reserved for less. */
@@ -196,22 +207,28 @@ static const char *who_holds(const struct frag_explained *x)
 	const struct frag_row *live = x->rows_count ? &x->rows[0] : NULL;
 	const struct frag_row *pins = x->pinning_count ? &x->rows[x->pinning[0]] : NULL;
 	bool known = frag_sites_known(&x->in.sites);
+	bool bare = is_state(x) && !x->in.recorded_peak_bytes; /* what is reserved is not said */
 	struct frag_text t = { 0 };
 
-	frag_text_addf(&t, "%s %s is reserved. %s of that is live",
-		       when_of(x->m.at, x->m.event, x->m.time_us, "", x->texts),
-		       FRAG_BYTES(x->m.reserved_bytes), FRAG_BYTES(x->m.allocated_bytes));
+	if (bare)
+		frag_text_addf(&t, "in this state %s is live", FRAG_BYTES(x->m.allocated_bytes));
+	else
+		frag_text_addf(&t, "%s %s is reserved. %s of that is live",
+			       is_state(x)
+				       ? "in this state"
+				       : when_of(x->m.at, x->m.event, x->m.time_us, "", x->texts),
+			       FRAG_BYTES(x->m.reserved_bytes), FRAG_BYTES(x->m.allocated_bytes));
 	if (live)
 		frag_text_addf(&t, ", %.1f %% of it %s %s", 100 * live->share_ratio,
 			       known ? "allocated at" : "in blocks of", live->site);
-	if (pins)
+	if (pins && !bare)
 		frag_text_addf(&t,
 			       ". %s is free, but in segments with live blocks, %.1f %% of it "
 			       "pinned by %s%s",
 			       FRAG_BYTES(x->m.non_releasable_bytes),
 			       100 * pins->non_releasable_share_ratio, known ? "" : "blocks of ",
 			       pins->site);
-	if (x->at.what == FRAG_AT_PEAK || x->at.what == FRAG_AT_RESERVED)
+	if (!is_state(x) && (x->at.what == FRAG_AT_PEAK || x->at.what == FRAG_AT_RESERVED))
 		add_other_peak(x, &t);
 	return frag_answer_take(x->texts, &t);
 }
@@ -387,6 +404,8 @@ int frag_explained_answer(struct frag_explained *x, const char *trace, const cha
 		say_remedies(x->m.oom, a);
 	say_live(x, a);
 	say_pinning(x, a);
+	if (is_state(x))
+		return a->failed ? frag_fail_nomem(err, "explanation") : 0;
 	frag_answer_heading(a, "What the memory is for, by how it behaves over the steps");
 	frag_answer_table(a, &frag_kind_shape, x->m.kinds.rows, x->m.kinds.count)->wraps = true;
 	if (x->curves)

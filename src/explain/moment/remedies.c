@@ -392,7 +392,7 @@ static void fill(struct frag_explained *x)
 	m->oom = o;
 }
 
-/* A leak is the reason, whatever the free bytes looked like when it ended. */
+/* A leak is the reason, unless free bytes would have held the request. */
 static int find_leak(struct trial *t, struct frag_err *err)
 {
 	struct frag_refused_request *o = &t->x->refused;
@@ -409,14 +409,16 @@ static int find_leak(struct trial *t, struct frag_err *err)
 	    !frag_growth_is_held(c, &found.list[0], t->request->event, o->live_bytes))
 		return 0;
 	if (found.list[0].kind == FRAG_FOUND_GROWTH) {
-		o->growth = frag_answer_take(t->x->texts, &found.list[0].words);
+		if (!frag_oom_is_in_holes(t->x->refusal))
+			o->growth = frag_answer_take(t->x->texts, &found.list[0].words);
 		return 0;
 	}
 	t->leak = frag_finding_value(&found.list[0], "bytes_per_step");
 	o->leak_bytes_per_step = (uint64_t)(t->leak + 0.5);
 	o->leak_line = found.list[0].line;
-	o->fragmentation = false;
-	o->verdict = frag_finding_text(FRAG_FOUND_LEAK);
+	o->fragmentation &= frag_oom_is_in_holes(t->x->refusal);
+	if (!o->fragmentation)
+		o->verdict = frag_finding_text(FRAG_FOUND_LEAK);
 	return 0;
 }
 

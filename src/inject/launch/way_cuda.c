@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/outfile.h"
 #include "base/scratch.h"
@@ -71,8 +72,16 @@ static int run_in_folder(const struct frag_launch *l, struct job *j, char **prog
 	snprintf(j->stem, sizeof(j->stem), "%s/cuda", j->folder);
 	FRAG_TRY(frag_launch_run(program, prepare, j, status, err));
 	FRAG_TRY(frag_launch_gather(j->folder, &trace, err));
-	if (j->o->no_pool)
+	if (j->o->no_pool) {
+		char *lacks = strstr(trace->format ?: "", " without");
+
+		/* the requests are a framework's: its allocator is not the driver's */
+		if (lacks && lacks > trace->format + 3) {
+			memmove(trace->format + 3, lacks, strlen(lacks) + 1);
+			memcpy(trace->format, "csv", 3);
+		}
 		frag_launch_note_left_out(l, j->folder);
+	}
 	if (j->stacks)
 		FRAG_TRY(frag_launch_source_lines(trace, err));
 	*out = FRAG_GIVE(trace);

@@ -280,6 +280,10 @@ static const struct advice *advise(const struct frag_fit_cards *f, struct frag_a
 
 	frag_headroom_text(&f->headroom, &kept);
 	a->failed |= kept.failed;
+	if (row && frag_fit_unreproduced(f, a)) {
+		frag_answer_conclude(a, "no card is named: %s", frag_fit_unreproduced(f, a));
+		return NULL;
+	}
 	if (!row) {
 		say_none(f, frag_text_str(&kept), a);
 		return NULL;

@@ -91,6 +91,9 @@ double frag_fit_job_price(const struct frag_fit_cards *f, const struct frag_gpu 
 /* What the answer says beside its tables (fit_sentences.c): how it was searched; what fails on all
  * cards, and sizes above the smallest that fail. */
 const char *frag_fit_row_name(const struct frag_fit_row *row);
+/* The sentence where a replay of the recorded settings reserves something else, so that no card is
+ * named; NULL: none does. */
+const char *frag_fit_unreproduced(const struct frag_fit_cards *f, struct frag_answer *a);
 void frag_fit_remarks(const struct frag_fit_cards *f, struct frag_answer *a);
 void frag_fit_say_rows(const struct frag_fit_cards *f, struct frag_answer *a);
 /* Of the command, also of --vary. */

@@ -2,11 +2,32 @@
 /* What the answer of fit says beside its tables. */
 #include "fit_cards.h"
 
+#include <string.h>
+
 #include "recording/settled_shape.h"
 
 const char *frag_fit_row_name(const struct frag_fit_row *row)
 {
 	return frag_policy_spec_echo(row->specs[row->worst]);
+}
+
+const char *frag_fit_unreproduced(const struct frag_fit_cards *f, struct frag_answer *a)
+{
+	for (size_t k = 0; k < f->rows_count * f->units.units_count; k++) {
+		const struct frag_fit_row *row = &f->rows[k / f->units.units_count];
+		const struct frag_unit *u = &f->units.units[k % f->units.units_count];
+		const struct frag_fit *fit = &row->tasks[k % f->units.units_count].fit;
+		uint64_t peak = frag_target_recorded_peak(f->target, u->dev);
+		/* of unknown settings: PyTorch's defaults */
+		bool recorded =
+			frag_policy_is_recorded(row->text) ||
+			(!u->events.trace->settings.present && !strcmp(row->text, "pytorch"));
+
+		if (recorded && fit->possible && peak && u->dev->settled.checked &&
+		    !u->dev->settled.identical && fit->peak_reserved_bytes != peak)
+			return frag_not_reproduced_text(a, peak, fit->peak_reserved_bytes);
+	}
+	return NULL;
 }
 
 void frag_fit_remarks(const struct frag_fit_cards *f, struct frag_answer *a)

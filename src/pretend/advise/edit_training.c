@@ -7,9 +7,11 @@
 #include "edit.h"
 
 #include "explain/diagnose/diagnose.h"
+#include "lib/bisect.h"
 
 #define SMALL_BYTES 16384u /* bitsandbytes leaves states of fewer than 4,096 elements as they are */
 #define BLOCK 64u	   /* one scale of 4 bytes for 256 of 8 bits */
+#define AS_MUCH 0.75
 
 enum way { EIGHT_BITS, HOST, NONE };
 
@@ -85,6 +87,42 @@ static int states(const struct frag_advice_plan *p, struct frag_edit *e, struct 
 	return 0;
 }
 
+/* What the passes of a phase leave goes at the end of the next pass, as a cache does that each pass
+ * hands on. */
+static int passes(const struct frag_story *s, const struct frag_case *c, uint64_t from, uint64_t to,
+		  struct frag_edit *e, struct frag_err *err)
+{
+	struct frag_step_ends ends = { 0 };
+	uint64_t outside;
+	int rc = frag_passes_find(&c->events, from, to, &ends, &outside, err);
+
+	for (size_t i = frag_story_born(s, from); !rc && i < s->count; i++) {
+		const struct frag_life *l = &s->lives[i];
+		size_t at;
+
+		FRAG_BISECT(at, 0, ends.count, ends.list[at] <= l->born);
+		if (at && at + 1 < ends.count)
+			rc = frag_edit_end(e, l->born, l->died, ends.list[at + 1], err);
+	}
+	frag_host_free(ends.list);
+	return rc;
+}
+
+/* In each step that needs about as much as the worst; without steps there is one phase. */
+static int phases(const struct frag_story *s, const struct frag_case *c, struct frag_edit *e,
+		  struct frag_err *err)
+{
+	const struct frag_history *h = &c->history;
+
+	if (h->from != FRAG_STEPS_MARKS)
+		return passes(s, c, 0, h->peak_event + 1, e, err);
+	for (size_t i = 0; i < h->count + h->more; i++)
+		if ((double)h->steps[i].peak_live >= AS_MUCH * (double)h->peak_live)
+			FRAG_TRY(passes(s, c, h->steps[i].first, h->steps[i].peak_event + 1, e,
+					err));
+	return 0;
+}
+
 /* Blocks of the lines that diagnose reports (find_leak.c) go at the end of their step. */
 static int leak(const struct frag_advice_plan *p, struct frag_edit *e, struct frag_proposal *o,
 		struct frag_err *err)
@@ -102,11 +140,21 @@ static int leak(const struct frag_advice_plan *p, struct frag_edit *e, struct fr
 				    .threads = 1 };
 	FRAG_TRY(frag_case_open(&c->in, FRAG_BY_LINE, NULL, err));
 	h = &c->in.history;
-	if (h->from != FRAG_STEPS_MARKS) /* layers repeat as evenly as steps */
-		return 0;
 	FRAG_TRY(frag_find_leak(c, &found, err));
+	if (!found.count)
+		FRAG_TRY(frag_find_growth(c, &found, err));
 	if (found.count && found.list[0].line)
 		o->line = frag_host_strdup(found.list[0].line);
+	if (found.count && found.list[0].kind == FRAG_FOUND_GROWTH) {
+		o->change = "nothing kept in a phase";
+		o->what = frag_answer_print(
+			p->texts, "%s; assumed: what a pass leaves goes at the end of the next",
+			frag_growth_remedy(&found.list[0]));
+		if (frag_finding_value(&found.list[0], "repeats_count") > 0)
+			return phases(s, &c->in, e, err);
+	} else if (h->from != FRAG_STEPS_MARKS) { /* layers repeat as evenly as steps */
+		return 0;
+	}
 	for (size_t i = 0; found.count && i < s->count; i++) {
 		const struct frag_life *l = &s->lives[i];
 		size_t step = frag_history_step(h, l->born);

@@ -38,7 +38,7 @@ static int try_or_edit(struct frag_cli *cli, struct frag_advising *a, struct fra
 
 	if (cli->program)
 		return frag_advise_try(a, err);
-	FRAG_TRY(frag_recording_open(&r, cli->operands[0], &cli->target, 0, err));
+	FRAG_TRY(frag_recording_open(&r, cli->operands[0], &cli->target, FRAG_OPEN_HISTORY, err));
 	return frag_advise_recording(a, &r, err);
 }
 

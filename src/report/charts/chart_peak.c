@@ -7,6 +7,8 @@
 	X(s, TEXT, policy, r->policy) \
 	X(s, COUNT, completed, r->completed) \
 	X(s, BYTES, peak_reserved_bytes, r->m.peak_reserved_bytes) \
+	X(s, COUNT, event, l->event) \
+	X(s, REAL, time_s, frag_chart_seconds(job, l->time_us)) \
 	FRAG_CHART_CAUSES(X, s) \
 	FRAG_CHART_ROOM(X, s)
 FRAG_CSV_ROW(row, COLUMNS)
@@ -42,8 +44,10 @@ static void finding(const struct frag_chart_job *job, struct frag_title *out)
 	bytes = frag_title_bytes(out, "free_bytes", unused);
 	ratio = frag_title_percent(out, "free_ratio", (double)unused / (double)all, 0);
 	frag_text_addf(&out->text,
-		       "At its peak of reserved memory %s holds %s, of which %s (%s) are free",
-		       r->policy, peak, bytes, ratio);
+		       "At its peak of reserved memory (event %s) %s holds %s, of which %s (%s) "
+		       "are free",
+		       frag_title_count(out, "event", r->peak.event), r->policy, peak, bytes,
+		       ratio);
 }
 
 static void note(const struct frag_chart_job *job, struct frag_text *out)
@@ -63,7 +67,8 @@ const struct frag_chart_ops frag_chart_peak = {
 	.heading = "Peak reserved memory by cause",
 	FRAG_CHART_HOOKS,
 	.caption = "Length of a bar: the largest memory the policy ever took from the card. Its "
-		   "parts: where those bytes were at that moment. Everything but "
+		   "parts: where those bytes were at that moment, the event in the table. "
+		   "Everything but "
 		   "\xe2\x80\x9crequested\xe2\x80\x9d is lost; non-releasable bytes are free but "
 		   "cannot be given back because a live block sits in the same segment.",
 	.note = note,

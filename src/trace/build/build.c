@@ -153,7 +153,8 @@ static int alloc(struct frag_builder *b, size_t i)
 		return bad_entry(b, i, "alloc at an address that is still live");
 	emit(b, e, FRAG_EV_ALLOC, e->bytes | (uint64_t)pool << FRAG_EVENT_POOL_SHIFT,
 	     frag_event_what(slot, stream, 0, 0), e->addr);
-	b->slots[slot] = (struct frag_build_slot){ e->addr, e->bytes, stream, pool, false, true };
+	b->slots[slot] =
+		(struct frag_build_slot){ e->addr, e->bytes, stream, pool, false, true, false };
 	return 0;
 }
 
@@ -375,9 +376,9 @@ int frag_build_initial(struct frag_builder *b)
 		FRAG_CHECK_ALLOC(!frag_addr_map_number(&b->live, s->addr, slot), "live blocks",
 				 b->err);
 		FRAG_ASSERT(slot == s->slot);
-		b->slots[slot] =
-			(struct frag_build_slot){ s->addr, s->requested, (uint16_t)s->stream,
-						  pool,	   false,	 true };
+		b->slots[slot] = (struct frag_build_slot){
+			s->addr, s->requested, (uint16_t)s->stream, pool, false, true, true
+		};
 		emit(b, &e, FRAG_EV_ALLOC, s->requested | (uint64_t)pool << FRAG_EVENT_POOL_SHIFT,
 		     frag_event_what(slot, (uint16_t)s->stream, 0, FRAG_EVF_INITIAL), s->addr);
 	}
@@ -389,4 +390,23 @@ int frag_build_initial(struct frag_builder *b)
 		b->slots[i].waiting = true;
 	}
 	return 0;
+}
+
+void frag_build_name_initial(struct frag_builder *b)
+{
+	const struct frag_raw_dev *raw = b->raw;
+
+	for (size_t i = 0; raw->block_stacks && i < raw->segments_count; i++) {
+		const struct frag_raw_segment *s = &raw->segments[i];
+
+		for (uint32_t k = s->first_block; k < s->first_block + s->blocks_count; k++) {
+			const struct frag_addr_cell *cell =
+				frag_addr_map_find(&b->live, raw->blocks[k].addr);
+
+			/* the first events are those of the first slots */
+			if (cell && b->slots[frag_addr_number(cell)].initial &&
+			    raw->block_stacks[k] <= MAX_STACK)
+				b->out->events[frag_addr_number(cell)].stack = raw->block_stacks[k];
+		}
+	}
 }

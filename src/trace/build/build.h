@@ -82,6 +82,7 @@ struct frag_raw_dev {
 	const struct frag_raw_segment *segments;
 	size_t segments_count;
 	const struct frag_final_block *blocks;
+	const uint32_t *block_stacks; /* of each block, who holds it; 0 or NULL: not recorded */
 	const struct frag_trace_settings *settings;
 	uint64_t start_us; /* Unix time of event time 0 */
 };

@@ -268,6 +268,7 @@ static int build(struct frag_builder *b)
 	FRAG_TRY(allocate(b, b->out->initial.blocks_count));
 	FRAG_TRY(frag_build_initial(b));
 	FRAG_TRY(frag_build_entries(b));
+	frag_build_name_initial(b);
 	finish_initial(b->out);
 	b->out->recorded_count = b->raw->recorded_count;
 	take_evidence(b);

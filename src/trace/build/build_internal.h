@@ -11,7 +11,7 @@ struct frag_build_slot {
 	frag_addr_t addr;
 	uint64_t bytes; /* requested */
 	uint16_t stream, pool;
-	bool waiting, used;
+	bool waiting, used, initial;
 };
 
 struct frag_builder {
@@ -83,5 +83,7 @@ int frag_build_bad(const struct frag_raw_dev *raw, size_t i, const char *about, 
 int frag_build_initial(struct frag_builder *b);
 /* Events for all entries. */
 int frag_build_entries(struct frag_builder *b);
+/* Initial blocks that live on to the end: who holds them, where the final state tells it. */
+void frag_build_name_initial(struct frag_builder *b);
 
 #endif

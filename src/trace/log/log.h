@@ -7,6 +7,7 @@
  *
  * - A free of something that was never allocated ends a block from before the log: it is live from the
  *   beginning if the free tells its size, else left out and counted (uncertain_blocks).
+ * - A block that was allocated and freed in the log is not freed again: that is an error.
  * - Requests of 0 bytes, and frees of what they gave, are no events, whatever else lives there.
  * - A last line without its end that makes no sense is left out: the program was killed.
  * - Time never goes back: lines that several threads wrote out of order get the time of the line before.
@@ -63,9 +64,10 @@ struct frag_log_stacks;
 struct frag_log {
 	struct frag_log_lines lines;
 	/* from the reader */
-	const char *place; /* what `line` counts: NULL = "line", or "offset", "row" */
-	bool numbered;	   /* ids are numbers, which people count from 0, not addresses */
-	bool complete;	   /* lacks nothing: the name of the trace's format stays as it is */
+	const char *place;  /* what `line` counts: NULL = "line", or "offset", "row" */
+	bool numbered;	    /* ids are numbers, which people count from 0, not addresses */
+	const char *format; /* in place of what frag_log_read is told; NULL: that */
+	bool complete;	    /* lacks nothing: the name of the trace's format stays as it is */
 	/* inside */
 	struct frag_log_dev *devs;
 	size_t devs_count, devs_cap;
@@ -101,15 +103,17 @@ void frag_log_lines_release(struct frag_log_lines *l);
 /* rc of reading the current line; 0 if that failed because the file was cut off within it. */
 int frag_log_line_read(struct frag_log_lines *l, int rc);
 
-/* Cuts off the next CSV field, without the blanks around it; NULL at the end of the line. */
-char *frag_log_next_field(char **at);
+/* Cuts off the next field, without the blanks around it; NULL at the end of the line. part: what
+ * parts fields, one of these bytes; if the first is a blank, any number of them. */
+char *frag_log_cut(char **at, const char *part);
+char *frag_log_next_field(char **at); /* of CSV */
 /*
  * Columns by their names: row c of names are those of column c, in any case of letters. Reads the
  * header `text`, which it cuts up; at most FRAG_LOG_COLUMNS of its fields count. Returns a bit for
  * each column that is there; the first one of a name counts.
  */
 #define FRAG_LOG_COLUMNS 32u
-#define FRAG_LOG_NAMES 4u
+#define FRAG_LOG_NAMES 6u
 struct frag_log_columns {
 	const char *const (*names)[FRAG_LOG_NAMES];
 	unsigned names_count;
@@ -126,6 +130,19 @@ bool frag_log_number(const char *text, uint64_t *out);
  * if no line ends within the bytes.
  */
 bool frag_log_first_line(const unsigned char *bytes, size_t len, char *buf, size_t cap);
+
+/* ---- rows (log_csv.c): the columns of read_csv.c ---------------------------------------- */
+
+struct frag_log_csv {
+	const char *format;
+	const char *columns; /* of files without a header; NULL: lines are JSON objects */
+	const char *tag;     /* lines count from behind it, others are passed over; NULL: all do */
+	bool whole;	     /* each line has all columns */
+};
+int frag_log_csv_read(struct frag_input *in, const struct frag_log_csv *how, const char *options,
+		      struct frag_trace **out, struct frag_err *err);
+/* Is it a header of such a file? Cuts it up. */
+bool frag_log_csv_header(char *line);
 
 /* ---- JSON (json_t of jansson) ------------------------------------------------------ */
 

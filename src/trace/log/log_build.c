@@ -41,6 +41,7 @@ struct frag_log_dev {
 	size_t allocs_count, allocs_cap;
 	struct frag_addr_map live;  /* id -> number */
 	struct frag_addr_map empty; /* id -> requests of 0 bytes that are not freed, less one */
+	struct frag_addr_map freed; /* ids of blocks that were freed */
 	size_t early_count;
 	uint64_t unknown_frees;
 	struct names streams, pools;
@@ -199,6 +200,10 @@ static int add_free(struct frag_log *log, struct frag_log_dev *dev, const struct
 		return 0; /* the null pointer */
 	if (!cell && ev.kind != FRAG_EV_FREE)
 		return 0; /* begun before the log: its size is not known */
+	if (!cell && frag_addr_map_find(&dev->freed, e->id))
+		return fail_entry(log, e, "freed twice", err);
+	if (!frag_addr_map_find(&dev->freed, e->id) && frag_addr_map_number(&dev->freed, e->id, 0))
+		return frag_fail_nomem(err, "freed blocks");
 	if (!cell)
 		return add_early_free(dev, e, ev, err);
 	ev.slot = frag_addr_number(cell);
@@ -433,6 +438,7 @@ static void release(struct frag_log *log)
 		FRAG_FREE(dev->events, dev->allocs, dev->streams.list, dev->pools.list);
 		frag_addr_map_release(&dev->live);
 		frag_addr_map_release(&dev->empty);
+		frag_addr_map_release(&dev->freed);
 		frag_addr_map_release(&dev->streams.number_of);
 		frag_addr_map_release(&dev->pools.number_of);
 	}
@@ -452,7 +458,7 @@ int frag_log_read(struct frag_log *log, const char *format, const char *options,
 	log->place = log->place ? log->place : "line";
 	log->first_us = log->last_us = FRAG_LOG_UNKNOWN;
 	log->device = o.device;
-	rc = fill(log, err) ?: finish(log, format, out, err);
+	rc = fill(log, err) ?: finish(log, log->format ?: format, out, err);
 	release(log);
 	return rc;
 }

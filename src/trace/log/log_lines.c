@@ -89,21 +89,27 @@ static char *unquote(char *begin)
 	return begin;
 }
 
-char *frag_log_next_field(char **at)
+char *frag_log_cut(char **at, const char *part)
 {
+	const bool blanks = part[0] == ' ';
 	char *field = *at, *end;
 
-	if (!field)
-		return NULL;
-	while (isspace((unsigned char)*field))
+	while (field && isspace((unsigned char)*field) && (blanks || !strchr(part, *field)))
 		field++;
-	end = strchr(*field == '"' ? unquote(field) : field, ',');
-	*at = end ? end + 1 : NULL;
-	if (end)
-		*end = '\0';
+	if (!field || (blanks && !*field))
+		return NULL;
+	end = *field == '"' ? unquote(field) : field;
+	end += strcspn(end, part);
+	*at = *end ? end + 1 : NULL;
+	*end = '\0';
 	for (end = field + strlen(field); end > field && isspace((unsigned char)end[-1]);)
 		*--end = '\0';
 	return field;
+}
+
+char *frag_log_next_field(char **at)
+{
+	return frag_log_cut(at, ",");
 }
 
 unsigned frag_log_header(struct frag_log_columns *cs, char *text)
@@ -176,6 +182,8 @@ bool frag_log_word(const char *word, enum frag_log_action *out)
 		{ "alloc", FRAG_LOG_ALLOC },
 		{ "malloc", FRAG_LOG_ALLOC },
 		{ "allocate", FRAG_LOG_ALLOC },
+		{ "AllocateRaw", FRAG_LOG_ALLOC },
+		{ "DeallocateRaw", FRAG_LOG_FREE },
 		{ "free", FRAG_LOG_FREE },
 		{ "deallocate", FRAG_LOG_FREE },
 		{ "refused", FRAG_LOG_REFUSED },

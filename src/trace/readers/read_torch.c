@@ -170,6 +170,7 @@ static int build_one(struct frag_torch *t, uint32_t ordinal, const struct slice 
 		.segments = t->segments_count ? t->segments + first : NULL,
 		.segments_count = first_segment(t, ordinal + 1) - first,
 		.blocks = t->blocks,
+		.block_stacks = t->block_stacks,
 		.settings = &t->trace->settings,
 		.start_us = sh->start_us,
 	};
@@ -353,7 +354,8 @@ static int read_torch(struct frag_input *in, const char *options, struct frag_tr
 	frag_pickle_destroy(t.pickle);
 	frag_stack_table_destroy(t.stacks);
 	frag_addr_map_release(&t.stream_index);
-	FRAG_FREE(t.entries, t.streams, t.pools, t.segments, t.blocks, t.marks, t.names);
+	FRAG_FREE(t.entries, t.streams, t.pools, t.segments, t.blocks, t.block_stacks, t.marks,
+		  t.names);
 	if (rc)
 		frag_trace_destroy(t.trace);
 	else

@@ -21,7 +21,8 @@ struct allocator {
 		base[NAME_MAX_BYTES]; /* base: a name or a reference, "" = a resource */
 	uint64_t ref;
 	uint64_t events;
-	bool below; /* another one with events stands on it */
+	const char *format; /* by its type */
+	bool below;	    /* another one with events stands on it */
 	bool host;
 };
 
@@ -165,6 +166,7 @@ static int read_make(struct reader *r, const struct line *l, struct frag_err *er
 {
 	const json_t *ref_in = l->old && l->result ? l->result : l->texts;
 	struct allocator *a;
+	const char *type;
 	uint64_t ref;
 	uint32_t at;
 
@@ -174,6 +176,10 @@ static int read_make(struct reader *r, const struct line *l, struct frag_err *er
 	a = &r->allocators[at];
 	take_text(l->tags, "allocator_name", a->name);
 	take_text(l->texts, "arg0", a->base);
+	type = json_string_value(json_object_get(l->texts, "type"));
+	a->format = !*a->base				  ? "umpire-resource"
+		    : type && strstr(type, "DynamicPool") ? "umpire-dynamicpool"
+							  : "umpire";
 	return 0;
 }
 
@@ -243,8 +249,17 @@ static int judge(struct reader *r, struct frag_err *err)
 static int read_lines(struct frag_log *log, struct frag_err *err)
 {
 	struct reader *r = (struct reader *)log;
+	uint64_t most = 0;
 
 	FRAG_TRY(frag_log_json_lines(log, read_object, err) ?: judge(r, err));
+	for (size_t i = 0; i < r->allocators_count; i++) {
+		const struct allocator *a = &r->allocators[i];
+
+		if (a->below || a->host || a->events <= most)
+			continue;
+		most = a->events;
+		log->format = a->format; /* of that with most requests */
+	}
 	for (size_t i = 0; i < r->entries_count; i++) {
 		const struct allocator *a = &r->allocators[r->entries[i].allocator];
 

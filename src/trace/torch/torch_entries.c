@@ -88,10 +88,8 @@ static inline int take_row(struct frag_torch *t, const frag_pv *v, uint32_t *rec
 				      .when = FRAG_RAW_WHEN(
 					      FRAG_MIN(n[COL_TIME], FRAG_RAW_TIME_MAX), action),
 				      .pool = FRAG_RAW_NO_POOL };
-	if (FRAG_UNLIKELY(frag_pv_tag(v[COL_FRAMES]) == FRAG_PV_LIST)) {
+	if (FRAG_UNLIKELY(frag_pv_tag(v[COL_FRAMES]) == FRAG_PV_LIST))
 		e->stack = frag_pv_index(v[COL_FRAMES]) + 1;
-		t->has_stacks = true;
-	}
 	FRAG_TRY(frag_torch_stream(t, n[COL_STREAM], &e->stream));
 	if (v[COL_POOL] != FRAG_PV_NONE)
 		FRAG_TRY(frag_torch_pool(t, v[COL_POOL], &e->pool));

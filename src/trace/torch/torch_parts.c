@@ -164,18 +164,26 @@ static int read_block(struct frag_torch *t, frag_pv v, frag_addr_t addr)
 	const struct frag_pickle_list *history;
 	const struct frag_pickle_node *node, *newest;
 	uint32_t state;
+	frag_pv frames;
 
 	FRAG_TRY(visit(t, v, "a block of the segments", &node));
 	FRAG_TRY(FRAG_GROW(t->blocks, t->blocks_count, t->blocks_cap, "blocks", t->err));
+	FRAG_TRY(
+		FRAG_GROW(t->block_stacks, t->blocks_count, t->block_stacks_cap, "blocks", t->err));
 	b = &t->blocks[t->blocks_count++];
 	b->addr = get_u64(t, node, FRAG_W_ADDRESS, addr);
 	b->bytes = get_u64(t, node, FRAG_W_SIZE, 0);
 	b->requested = get_u64(t, node, FRAG_W_REQUESTED_SIZE, b->bytes);
 	history = frag_pickle_list(t->pickle, frag_node_get(node, FRAG_W_HISTORY));
 	newest = history && history->count ? frag_pickle_node(t->pickle, history->items[0]) : NULL;
+	frames = frag_node_get(node, FRAG_W_FRAMES);
 	/* format of 2.0. Blocks may share a history; one with too many is not searched */
-	if (newest && newest->count <= HISTORY_PAIRS_MAX)
+	if (newest && newest->count <= HISTORY_PAIRS_MAX) {
 		b->requested = get_u64(t, newest, FRAG_W_REAL_SIZE, b->requested);
+		frames = frag_node_get(newest, FRAG_W_FRAMES);
+	}
+	t->block_stacks[t->blocks_count - 1] =
+		frag_pickle_list(t->pickle, frames) ? frag_pv_index(frames) + 1 : 0;
 	state = get_word(node, FRAG_W_STATE);
 	b->state = state == FRAG_W_ACTIVE_ALLOCATED ? FRAG_STATE_LIVE
 		   : state == FRAG_W_ACTIVE_PENDING_FREE || state == FRAG_W_ACTIVE_AWAITING_FREE
@@ -393,17 +401,16 @@ int frag_torch_read_stacks(struct frag_torch *t)
 {
 	uint32_t last_list = 0, last_stack = 0;
 
-	if (!t->has_stacks)
-		return 0;
-	for (size_t i = 0; i < t->entries_count; i++) {
-		uint32_t list = t->entries[i].stack;
+	for (size_t i = 0; i < t->entries_count + t->blocks_count; i++) {
+		uint32_t *stack = i < t->entries_count ? &t->entries[i].stack
+						       : &t->block_stacks[i - t->entries_count];
 
-		if (!list)
+		if (!*stack)
 			continue;
-		if (list != last_list)
-			FRAG_TRY(read_stack(t, list - 1, &last_stack));
-		last_list = list;
-		t->entries[i].stack = last_stack;
+		if (*stack != last_list)
+			FRAG_TRY(read_stack(t, *stack - 1, &last_stack));
+		last_list = *stack;
+		*stack = last_stack;
 	}
 	return 0;
 }

@@ -97,7 +97,6 @@ struct frag_torch {
 
 	struct frag_raw_entry *entries; /* all records, in order of arrival */
 	size_t entries_count, entries_cap;
-	bool has_stacks;  /* any entry has frames */
 	size_t fold_from; /* earlier records are not folded with the next one */
 
 	uint64_t *streams; /* raw handles in order of arrival */
@@ -116,6 +115,8 @@ struct frag_torch {
 	size_t segments_count, segments_cap;
 	struct frag_final_block *blocks;
 	size_t blocks_count, blocks_cap;
+	uint32_t *block_stacks; /* of each block: list of frames + 1, then the stack; 0: none */
+	size_t block_stacks_cap;
 
 	struct frag_torch_mark *marks;
 	size_t marks_count, marks_cap;
@@ -149,7 +150,7 @@ int frag_torch_entry(struct frag_torch *t, frag_pv item, size_t at, uint32_t *re
 int frag_torch_read_segments(struct frag_torch *t, frag_pv list);
 int frag_torch_read_settings(struct frag_torch *t, frag_pv dict);
 int frag_torch_read_marks(struct frag_torch *t, frag_pv list);
-/* Turns entry.stack from "pickle list + 1" into a stack index. */
+/* Turns the stacks of entries and blocks from "pickle list + 1" into a stack index. */
 int frag_torch_read_stacks(struct frag_torch *t);
 
 #endif

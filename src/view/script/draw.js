@@ -143,10 +143,10 @@ const bandDraws = [];
 function drawBands() { bandDraws.forEach(d => d()); }
 function fillBands()
 {
-	const order = head.lanes.slice().sort((a, b) => b.peak_reserved_bytes - a.peak_reserved_bytes), most = order[0].peak_reserved_bytes;
+	const order = head.lanes.slice().sort((a, b) => b.peak_reserved_bytes - a.peak_reserved_bytes), most = Math.max(...order.map(l => l.replayed_peak_bytes));
 	for (const l of order) {
 		const canvas = make('canvas'), band = make('button', { type: 'button', role: 'option', 'data-lane': l.number, onclick: () => choose(l.number) },
-			make('span', { class: 'name', text: l.number + 1 + '. ' + l.name }), make('span', { class: 'most', text: size(l.peak_reserved_bytes) + (l.refused_count ? ', ' + grouped(l.refused_count) + ' refused' : '') }), canvas);
+			make('span', { class: 'name', text: l.number + 1 + '. ' + l.name }), make('span', { class: 'most', text: size(l.peak_reserved_bytes) + (l.replayed_peak_bytes === l.peak_reserved_bytes ? '' : ', simulated ' + size(l.replayed_peak_bytes)) + (l.refused_count ? ', ' + grouped(l.refused_count) + ' refused' : '') }), canvas);
 		bands.append(band);
 		bandDraws.push(() => {
 			const pen = new CanvasPen(canvas), width = pen.width, keep = ui.axis;

@@ -58,3 +58,16 @@ InUse:                      8589934592
 jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 3221225472 bytes.
 E
 "$CUFRAG" diagnose dump.log
+# TensorFlow 1 writes its dump before the error, and says of some refusals that they are no failure
+W=tensorflow/core/common_runtime/bfc_allocator.cc
+cat > dump.log <<E
+W $W:217] Ran out of memory trying to allocate 1.09GiB. The caller indicates that this is not a failure, but may mean that there could be performance gains if more memory is available.
+I $W:643] Bin (256): 	Total Chunks: 2, Chunks in use: 0 512B allocated for chunks. 16B client-requested for chunks. 0B in use in bin.
+I $W:687] Free at 0x10487e8f00 next 17 of size 412000000
+I $W:693] Sum Total of in-use chunks: 3.10GiB
+I $W:700] Stats: 
+Limit:                  4229129831
+InUse:                  3328599654
+W $W:276] Ran out of memory trying to allocate 592.00MiB.  See logs for memory state.
+E
+"$CUFRAG" summary dump.log | head -1

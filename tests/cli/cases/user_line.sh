@@ -28,3 +28,13 @@ log 9 > b.csv
 "$CUFRAG" explain a.csv --quiet --at event:2 | sed -n '/Live memory/,/^$/p'
 "$CUFRAG" explain a.csv --quiet --at event:2 --by stack --json - | grep '"site"'
 "$CUFRAG" diff a.csv b.csv --quiet | grep train
+# C++ alone: the first frame that is neither PyTorch's nor libc's, with and without debug information
+{
+	printf '#frame 0x%s\t%s\t%s\t%s\n' 1 'at::Tensor& at::native::zero_<float>(at::Tensor&)' '??' 0x0 \
+		2 'torch::autograd::VariableType::(anonymous namespace)::mul(at::Tensor const&)' '??' 0x0 \
+		3 'cudaMalloc' /usr/local/cuda/lib64/libcudart.so.12 0x0 4 'at::Tensor Trainer::step<float>(int)' '??' 0x0 5 main '??' 0x0 \
+		6 'Net::forward()' /home/me/net.cpp :31 7 'c10::impl::call' /build/pytorch/c10/core/impl.h :5
+	printf '#stack %s\n' '1 1 2 4 5' '2 3 7 1 6 5'
+	printf '%s\n' action,id,size,stack alloc,1,1048576,1 alloc,2,2097152,2
+} > cpp.csv
+"$CUFRAG" explain cpp.csv --quiet --at event:1 | sed -n '/Live memory/,/^$/p'

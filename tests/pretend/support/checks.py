@@ -90,10 +90,12 @@ def ended(case, kind, group, said):
     """A signal to cufrag ("-": its group) once its ranks wait; they are gone at most 25 s later."""
     case.shell("""set -m
         $CUFRAG record --no-gpu --ranks 0,1 -o run.cft -- %s ranks_end.py deaf > ranks.log 2>&1 &
-        for _ in {600..1}; do grep -qx deaf ranks.log && break || sleep 0.1; done kill -%s -- %s$!
-        wait $! for _ in {250..1}; do sed -n 's/^rank [01] is //p' ranks.log | xargs kill -0 ||
-        break; sleep 0.1; done sed -n 's/^rank [01] is //p' ranks.log | xargs -n 1 kill -0 && echo
-        "a rank is left"
+        for _ in {600..1}; do grep -qx deaf ranks.log && break || sleep 0.1; done
+        kill -%s -- %s$!
+        wait $!
+        pids=$(sed -n 's/^rank [01] is //p' ranks.log)
+        for _ in {250..1}; do kill -0 $pids || break; sleep 0.1; done
+        for pid in $pids; do kill -0 $pid && echo "a rank is left"; done
         cat ranks.log""" % (case.python, kind, group))
     case.never("^a rank is left")
     case.match("^rank 0 is ")
