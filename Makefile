@@ -564,13 +564,15 @@ cppcheck: $(GENERATED)
 	$(Q)cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability \
 		--inline-suppr --suppressions-list=scripts/build/cppcheck.txt --library=posix \
 		-D__GNUC__ -D_GNU_SOURCE -Isrc/include -Isrc -Ipolicies -Ipolicies/common -I$(GEN) \
-		-j 2 $(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC) $(CLI_SRC)
+		-j 2 $(TIDY_SRC)
 	@echo 'cppcheck: clean'
 
 # How far the analyzer follows a function. 40,000 take three times as long; `make nightly` has its default, 225,000.
 TIDY_NODES ?= 10000
+# To begin takes it 0.08 s. Its check of va_list reports functions that are right where another file came before.
+TIDY_SRC = $(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC) $(CLI_SRC)
 tidy: $(GENERATED)
-	$(Q)printf '%s\n' $(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC) $(CLI_SRC) | xargs -P 2 -n 1 sh -c 'clang-tidy --quiet \
+	$(Q){ grep -l va_list $(TIDY_SRC); grep -L va_list $(TIDY_SRC) | xargs -n 8; } | xargs -P 2 -L 1 sh -c 'clang-tidy --quiet \
 		--extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang --extra-arg=max-nodes=$(TIDY_NODES) \
 		"$$@" -- -std=c17 $(CPPFLAGS) $(CUDA_CPP) -DFRAG_VERSION="\"\""' tidy 2> $(B)/tidy.err || { cat $(B)/tidy.err >&2; exit 1; }
 	@echo 'tidy: clean'
