@@ -52,7 +52,6 @@ CFLAGS_release := -O3 -g -DNDEBUG -fno-tree-slp-vectorize -fstack-protector-stro
 CFLAGS_debug   := -O0 -g3
 CFLAGS_asan    := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 CFLAGS_tsan    := -O1 -g1 -fsanitize=thread
-CFLAGS_cov     := -O0 -g --coverage
 # unlike gcc, clang 14 has no macro for it. The sanitizer of addresses reports what is read through NULL, too; to look at
 # each pointer before, and whether it is aligned, takes half of the time of compiling: where bytes from outside are read,
 # which is also what fuzzers follow, alignment is looked at. `make asan` looks at both everywhere.
@@ -60,11 +59,10 @@ CFLAGS_fuzz    := $(CFLAGS_asan) -fno-sanitize=null,alignment -D__SANITIZE_ADDRE
 OUTSIDE        := base device explain fleet recording replay trace
 LDFLAGS_asan   := -fsanitize=address,undefined
 LDFLAGS_tsan   := -fsanitize=thread
-LDFLAGS_cov    := --coverage
 # lld links a program in a third of the time; there are a hundred
 LDFLAGS_fuzz   := -fsanitize=address,undefined $(if $(shell command -v ld.lld),-fuse-ld=lld)
-ifeq ($(filter $(BUILD),release debug asan tsan cov fuzz),)
-  $(error unknown BUILD=$(BUILD); use release, debug, asan, tsan, cov or fuzz)
+ifeq ($(filter $(BUILD),release debug asan tsan fuzz),)
+  $(error unknown BUILD=$(BUILD); use release, debug, asan, tsan or fuzz)
 endif
 PKGS     := libarchive libzstd jansson libxxhash sqlite3 yaml-0.1 libmicrohttpd
 PKG_CF   := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
@@ -175,7 +173,7 @@ MPI_MODULE := $(if $(and $(MPICC),$(if $(MPI_LACKS),,yes),$(wildcard src/fleet/r
 # has one, they are those of the release build in PLAIN.
 PLAIN    ?= build/release
 PLAIN_CC ?= $(if $(shell command -v gcc),gcc,$(CC))
-SO       := $(if $(filter asan tsan cov fuzz,$(BUILD)),$(PLAIN),$(OUT))
+SO       := $(if $(filter asan tsan fuzz,$(BUILD)),$(PLAIN),$(OUT))
 LIVE_SO  := $(if $(wildcard src/inject/live/*.c),$(SO)/libcufrag_torch.so)
 PRETEND_LIBS := $(if $(filter 0,$(PRETEND)),,$(SO)/libcufrag_pretend.so $(SO)/libcufrag_files.so)
 SHARED_LIBS := $(PRETEND_LIBS) $(SO)/libcufrag_record.so $(SO)/libcufrag_start.so $(LIVE_SO)
@@ -670,7 +668,7 @@ help:
 	@sed -n 's/^#: /  /p' $(firstword $(MAKEFILE_LIST))
 	@echo
 	@echo 'variables:'
-	@echo '  BUILD=$(BUILD)    release, debug, asan, tsan, cov or fuzz; each has its own folder in build/'
+	@echo '  BUILD=$(BUILD)    release, debug, asan, tsan or fuzz; each has its own folder in build/'
 	@echo '  PRETEND=$(PRETEND)       0: without the pretended card: no --no-gpu, layout, advise'
 	@echo '  CUDA=$(CUDA)        auto, 0, or 1 (fail without a toolkit); CUDA_HOME or NVCC name the toolkit'
 	@echo '  DEVICE=$(DEVICE)       for demo: sim, or cuda[:N]'
