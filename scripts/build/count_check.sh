@@ -26,7 +26,7 @@ work=${COUNTS_WORK:-$b/counts}
 
 skip() { echo "counts: $1: skipped"; exit 0; }
 command -v valgrind > /dev/null || skip 'no valgrind'
-if grep -q -e -fsanitize -e '-O[01] ' -e --coverage "$b/flags" 2> /dev/null; then skip "'$b' is no release build"; fi
+if grep -q -e -fsanitize -e '-O[01] ' "$b/flags" 2> /dev/null; then skip "'$b' is no release build"; fi
 
 # "gcc-12.2.0-x86_64": the compiler that left its name in the program, the second one if there
 # are two, because the start-up files of gcc are in what clang links.

@@ -143,11 +143,23 @@ def explained(program, trace, other, out):
         check(f"diff {name} {side} live", top(drawn, "bytes", name=side + ": live") == of["peak_active_bytes"])
 
 
+def stand_in(scratch):
+    """A path whose gnuplot writes an empty picture: the tables are looked at, and pages have gnuplot itself (run.py)."""
+    path = os.path.join(scratch, "bin")
+    os.mkdir(path)
+    with open(os.path.join(path, "gnuplot"), "w", encoding="ascii", opener=lambda p, f: os.open(p, f, 0o755)) as file:
+        file.write("""#!/bin/sh\necho '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 560 380"></svg>' > "$5"\n""")
+    return path + os.pathsep
+
+
 def check_all(program, traces):
+    real = os.environ["PATH"]
     with tempfile.TemporaryDirectory() as scratch:
+        others = "" if os.environ.get("FRAG_TEST_NIGHTLY") else stand_in(scratch)
         for trace, *how in [[t] for t in traces] + [[t, "--capacity", "3G"] for t in traces if "leak.frames" in t]:
             name = os.path.basename(trace) + " ".join(how)
             out = os.path.join(scratch, name)
+            os.environ["PATH"] = others * ("serve" not in name) + real
             ran = subprocess.run([program, "compare", trace, *how, "--out", out, "--formats", "svg", "--no-host"],
                                  capture_output=True, text=True, check=False)
             check(f"compare {name}", ran.returncode == 0, ran.stderr[-300:])
@@ -164,3 +176,4 @@ def check_all(program, traces):
         for trace in drawn:
             explained(program, trace, drawn[0], scratch)
         ranks(program, [t for t in traces if "leak.frames" in t or "seeddemo" in t], os.path.join(scratch, "ranks"))
+    os.environ["PATH"] = real

@@ -1,8 +1,7 @@
 # The same command with one thread and with several writes the same bytes. Under ThreadSanitizer (make tsan) a race ends the
 # program with a status of its own.
 export TSAN_OPTIONS="${TSAN_OPTIONS:-halt_on_error=1}"
-numbers='1 5 2'
-[ -z "$FRAG_TEST_QUICK" ] || numbers='1 5'
+numbers='1 5'
 grep -q __tsan_init "$CUFRAG" && numbers=5 # which looks for races
 # same COMMAND ARGUMENT...: its JSON, without the command line and the number of threads
 same() {
