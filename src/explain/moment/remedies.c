@@ -214,6 +214,8 @@ static int raise_limit(const struct trial *t, struct frag_err *err)
 	struct frag_remedy *r;
 	struct change c = { 0 };
 
+	if (t->x->in.card_full)
+		return 0;
 	/* twice as much more until it is served, then halves in between */
 	for (unsigned i = 0; i < RAISES_MAX && low < room && !(high && high - low <= by / 4); i++) {
 		c.raised = high ? frag_round_up(low + (high - low) / 2, FRAG_PAGE)
