@@ -27,7 +27,7 @@ static bool find_card(struct frag_case *c)
 {
 	struct frag_sim_config *card = &c->target.card, own = *card;
 
-	if (!frag_estimate_card(c->events.trace, &own))
+	if (!frag_estimate_card(c->events.trace, &own) || frag_estimate_shared(c->events.trace))
 		return false;
 	c->other_card = c->target.card_given;
 	*card = c->other_card ? *card : own;
