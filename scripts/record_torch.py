@@ -53,7 +53,7 @@ class Recorder:
         self.options = options
         self.torch = None
         self.started = False
-        self.fractions = {}  # by device; None: of the current one, which was not known yet
+        self.fractions = {}  # by device; None: it changed, so that no limit holds for all
         self.pid = os.getpid()
         self.original_import = builtins.__import__
 
@@ -77,20 +77,16 @@ class Recorder:
 
     def note_limit(self):
         """The file does not hold the memory limit, and a replay needs it."""
-        original = self.torch.cuda.set_per_process_memory_fraction
+        binding = getattr(self.torch, "_C", None)
+        original = getattr(binding, "_cuda_setMemoryFraction", None)
 
-        def set_fraction(fraction, device=None):
+        def set_fraction(fraction, device):
             done = original(fraction, device)
-            self.fractions[self.ordinal(device)] = float(fraction)
+            changed = self.fractions.get(device, fraction) != fraction
+            self.fractions[device] = None if changed else float(fraction)
             return done
-        self.torch.cuda.set_per_process_memory_fraction = set_fraction
-        self.torch.cuda.memory.set_per_process_memory_fraction = set_fraction
-
-    def ordinal(self, device):
-        if isinstance(device, int):
-            return device
-        index = getattr(self.torch.device(device), "index", None) if device is not None else None
-        return self.torch.cuda.current_device() if index is None else index
+        if original:  # not in a PyTorch without CUDA
+            binding._cuda_setMemoryFraction = set_fraction
 
     def beside(self, device):
         """Bytes of this process on the card beside its allocator, by NVML; None: not known."""

@@ -62,7 +62,7 @@ static const struct frag_checked_device *largest(const struct frag_findings *f)
 	return most;
 }
 
-static void say_size(struct frag_answer *a, const struct summary *s)
+static void say_size(struct frag_answer *a, const struct summary *s, bool shared)
 {
 	const char *steps = s->steps_count && s->steps_count != UINT64_MAX
 				    ? frag_answer_print(a, " over %llu steps",
@@ -75,9 +75,10 @@ static void say_size(struct frag_answer *a, const struct summary *s)
 
 	if (s->devices_count > 1)
 		frag_answer_say(a,
-				"Of %llu devices, %s reserved most: %s at its peak, of which %s "
+				"Of %llu %s, %s reserved most: %s at its peak, of which %s "
 				"were in use%s%s.",
-				(unsigned long long)s->devices_count, s->name,
+				(unsigned long long)s->devices_count,
+				shared ? "processes, some on one card" : "devices", s->name,
 				FRAG_BYTES(s->peak_reserved_bytes),
 				FRAG_BYTES(s->peak_active_bytes), steps, simulated);
 	else
@@ -109,7 +110,7 @@ static int answer(const struct frag_findings *f, const char *files, const char *
 	a->question = "Is it healthy, what is wrong, and what comes next?";
 	a->estimated = f->texts->estimated;
 	if (device && !state)
-		say_size(a, s);
+		say_size(a, s, device->shared);
 	if (state)
 		frag_answer_conclude(a, "%s: %s", s->name, s->text);
 	else if (s->healthy && device) /* a log tells less */

@@ -37,19 +37,13 @@ static int check_evidence(const struct frag_trace *trace, const char *path, stru
 			 path, trace->format ? trace->format : "unknown");
 }
 
-/* --limit if it is given; else what the file says, or what was found (frag_settle). */
-static uint64_t limit_of(const struct frag_cli *cli, const struct frag_trace_dev *dev)
-{
-	return cli->target.limit.text ? frag_target_limit(&cli->target) : dev->settled.limit_bytes;
-}
-
 static int verify_one(const struct frag_cli *cli, const char *conf, struct frag_trace *trace,
 		      uint32_t d, struct frag_verify_result *r, struct frag_err *err)
 {
 	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
 	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
 	struct frag_sim_config card = cli->target.card;
-	uint64_t limit = limit_of(cli, &trace->devs[d]);
+	uint64_t limit = trace->devs[d].settled.limit_bytes;
 
 	frag_cli_show(&progress, "verifying", trace->name);
 	if (!cli->target.card_given)
@@ -65,7 +59,7 @@ static int verify_devices(const struct frag_cli *cli, const char *conf, struct f
 			  struct frag_verified *v, struct frag_err *err)
 {
 	FRAG_TRY(frag_verified_begin(v, trace, conf ? conf : trace->settings.conf,
-				     limit_of(cli, &trace->devs[0]), err));
+				     trace->devs[0].settled.limit_bytes, err));
 	frag_cli_note_cards(cli, trace->devs_count);
 	for (uint32_t d = 0; d < trace->devs_count; d++) {
 		FRAG_AUTO(frag_verify_result_release) struct frag_verify_result r = { 0 };

@@ -21,12 +21,13 @@ bool frag_case_guess_limit(struct frag_case *c)
 	return true;
 }
 
-/* Without a GPU the pretended card refused: its size was the limit. Another card has its own. */
+/* Without a GPU the pretended card refused: its size was the limit, unless shared. Another card has
+ * its own. */
 static bool find_card(struct frag_case *c)
 {
 	struct frag_sim_config *card = &c->target.card, own = *card;
 
-	if (!frag_estimate_card(c->events.trace, &own))
+	if (!frag_estimate_card(c->events.trace, &own) || frag_estimate_shared(c->events.trace))
 		return false;
 	c->other_card = c->target.card_given;
 	*card = c->other_card ? *card : own;
@@ -60,6 +61,7 @@ static int find_limit(struct frag_case *c, struct frag_err *err)
 {
 	const struct frag_trace_dev *td = frag_events_dev(&c->events);
 
+	c->card_full = !c->target.limit.text && td->settled.card_full;
 	c->limit_bytes = frag_target_limit(&c->target);
 	if (c->limit_bytes == UINT64_MAX) {
 		c->limit_bytes = frag_settled_limit(c->events.trace, c->events.dev);

@@ -145,6 +145,13 @@ bool frag_estimate_card(const struct frag_trace *trace, struct frag_sim_config *
 	return true;
 }
 
+uint64_t frag_estimate_shared(const struct frag_trace *trace)
+{
+	const char *at = trace->estimate ? strstr(trace->estimate, "\nshared ") : NULL;
+
+	return at ? FRAG_MIN(strtoull(at + 8, NULL, 10), CARD_MAX) : 0;
+}
+
 bool frag_estimate_to_end(const struct frag_trace *trace)
 {
 	return trace->estimate && strstr(trace->estimate, "\nstatus 0\n");

@@ -59,6 +59,8 @@ const struct frag_estimate *frag_estimate_read(struct frag_answer *a,
 bool frag_estimate_card(const struct frag_trace *trace, struct frag_sim_config *card);
 /* Did the program end with status 0? False for a recording of a card, which does not say. */
 bool frag_estimate_to_end(const struct frag_trace *trace);
+/* The most that processes held on one card together, with a context each; 0: each had its own. */
+uint64_t frag_estimate_shared(const struct frag_trace *trace);
 /* Places with this kind of values. */
 unsigned frag_estimate_places(const struct frag_estimate *e, const char *values);
 /* "; with other values it asked for as much", or what differed; "" without a second run. */

@@ -65,12 +65,6 @@ static void say(struct frag_answer *a, const struct written_row *row, bool sized
 	frag_answer_say(a, "%s%s", frag_answer_take(a, &t), a->estimated ? ", estimated" : "");
 }
 
-/* Is there more to say than that the replay is identical? */
-static bool is_news(const struct frag_settled *s)
-{
-	return s->checked && (!s->identical || s->limit_source != FRAG_LIMIT_NONE);
-}
-
 void frag_written_answer(struct frag_answer *a, const struct frag_written *w)
 {
 	struct written_row *row = frag_answer_new(a, 1, sizeof(*row));
@@ -91,9 +85,11 @@ void frag_written_answer(struct frag_answer *a, const struct frag_written *w)
 	frag_answer_data(a, &frag_written_shape, row);
 	frag_answer_csv(a, &frag_written_shape, row, 1);
 	say(a, row, !w->brief);
-	for (uint32_t d = 0; !w->brief && d < w->trace->devs_count; d++)
-		if (is_news(&w->trace->devs[d].settled))
-			frag_answer_say(
-				a, "device %u: %s", w->trace->devs[d].ordinal,
-				frag_settled_text(&w->trace->devs[d].settled, text, sizeof(text)));
+	for (uint32_t d = 0; !w->brief && d < w->trace->devs_count; d++) {
+		const struct frag_settled *s = &w->trace->devs[d].settled;
+
+		if (s->checked && (!s->identical || s->limit_source != FRAG_LIMIT_NONE))
+			frag_answer_say(a, "device %u: %s", w->trace->devs[d].ordinal,
+					frag_settled_text(s, text, sizeof(text)));
+	}
 }

@@ -72,11 +72,11 @@ static int take_name(const struct sidecar *s, const json_t *o, char *out, size_t
 	return 0;
 }
 
-/* One device; *limit: the memory limit of the process, UINT64_MAX = none. */
+/* One device; *limit: the memory limit of the process, UINT64_MAX = none, 0 = not known. */
 static int take_device(const struct sidecar *s, const json_t *o, struct frag_recorded_card *card,
 		       uint64_t *limit)
 {
-	*limit = UINT64_MAX;
+	*limit = json_is_number(json_object_get(o, "limit_fraction")) ? UINT64_MAX : 0;
 	card->limit_fraction = 1;
 	FRAG_TRY(take_name(s, o, card->name, sizeof(card->name)));
 	FRAG_TRY(take_bytes(s, o, "total_bytes", CARD_MAX, &card->total_bytes));
@@ -115,7 +115,7 @@ static int take_devices(const struct sidecar *s, const json_t *list, struct frag
 		}
 	}
 	/* a trace has room for one limit for all devices; others are found by replaying */
-	if (!first && agree && common != UINT64_MAX) {
+	if (!first && agree && common) {
 		trace->settings.limit_bytes = common;
 		trace->settings.limit_known = true;
 	}

@@ -104,14 +104,16 @@ static bool wrong_limit(struct resolve *r, const struct follow_report *rep)
 
 static bool forced(const struct resolve *r, const struct follow_refusal *f)
 {
-	uint64_t capacity = r->total_bytes;
+	uint64_t context = r->td->card.context_bytes ?: r->card->context_bytes;
+	uint64_t capacity =
+		r->total_bytes - (r->t->unlimited && context < r->total_bytes ? context : 0);
 
 	if (f->held_bytes + f->bytes > capacity || !f->synced || !f->served)
 		return true;
 	if (r->limit_bytes != UINT64_MAX)
 		return false; /* the policy would have refused without asking the driver */
 	/* unknown limit: forces a retry only above what the recording reached elsewhere */
-	return f->held_bytes + f->bytes > r->peak_seen_bytes;
+	return !r->t->unlimited && f->held_bytes + f->bytes > r->peak_seen_bytes;
 }
 
 /* Retries that neither limit nor card forced were an empty_cache. True: found some. */
@@ -183,7 +185,8 @@ static void note_outcome(struct resolve *r, const struct follow_report *rep)
 	t->event = rep->event;
 	t->refusals = 0;
 	for (size_t i = 0; i < rep->refusals_count; i++) {
-		if (rep->refusals[i].held_bytes + rep->refusals[i].bytes > r->total_bytes)
+		if (rep->refusals[i].held_bytes + rep->refusals[i].bytes > r->total_bytes ||
+		    (t->unlimited && r->td->events[rep->refusals[i].event].kind == FRAG_EV_REFUSED))
 			continue;
 		if (!t->refusals++ && rep->diff == FOLLOW_SAME)
 			t->event = rep->refusals[i].event;
@@ -314,6 +317,13 @@ uint64_t frag_recorded_peak(const struct frag_trace_dev *td)
 	return peak;
 }
 
+uint64_t resolve_total_bytes(const struct frag_trace_dev *td, const struct frag_sim_config *card)
+{
+	if (td->card.total_bytes || (card && card->total_bytes))
+		return td->card.total_bytes ?: card->total_bytes;
+	return frag_gpu_find("h200")->total_bytes;
+}
+
 int resolve_try(struct frag_trace *trace, uint32_t dev, const struct frag_sim_config *card,
 		struct resolve_try *t, struct frag_err *err)
 {
@@ -332,8 +342,8 @@ int resolve_try(struct frag_trace *trace, uint32_t dev, const struct frag_sim_co
 	if (!r.td->has_evidence || follow_spec(trace, NULL, &spec, NULL))
 		return 0;
 	r.spec = spec;
-	r.total_bytes =
-		r.card->total_bytes ? r.card->total_bytes : frag_gpu_find("h200")->total_bytes;
+	r.total_bytes = resolve_total_bytes(r.td, card);
+	r.guess = r.settings->limit_known && t->unlimited ? 0 : FRAG_EVF_UNSURE;
 	r.peak_seen_bytes = frag_recorded_peak(r.td);
 	r.steps_left = t->steps;
 	rc = settle(&r, err);
@@ -348,13 +358,4 @@ int resolve_try(struct frag_trace *trace, uint32_t dev, const struct frag_sim_co
 uint64_t resolve_steps(const struct frag_trace_dev *td)
 {
 	return STEPS_MIN + STEPS_PER_EVENT * (uint64_t)td->events_count;
-}
-
-int frag_resolve(struct frag_trace *trace, uint32_t dev, const struct frag_sim_config *card,
-		 uint64_t limit_bytes, struct frag_err *err)
-{
-	struct resolve_try t = { .limit_bytes = limit_bytes,
-				 .steps = resolve_steps(&trace->devs[dev]) };
-
-	return resolve_try(trace, dev, card, &t, err);
 }

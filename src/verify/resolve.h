@@ -82,6 +82,8 @@ enum resolve_outcome { RESOLVE_SAME, RESOLVE_DIFFERENT, RESOLVE_TOO_SMALL, RESOL
 
 struct resolve_try {
 	uint64_t limit_bytes; /* UINT64_MAX = none */
+	bool unlimited; /* no limit was set: what was released before a request that was served was an
+			 * empty_cache, and what was refused, by the card */
 	bool bracket;
 	uint64_t low_bytes, high_bytes; /* bracket: the interval of possible limits; gets
 					 * narrower */
@@ -96,7 +98,9 @@ struct resolve_try {
 	char text[400];
 };
 
-/* Edits the events of the device: see frag_resolve. Errors are those of the simulation. */
+/* The size of the card, as far as it is known: that of the recording, else the given one. */
+uint64_t resolve_total_bytes(const struct frag_trace_dev *td, const struct frag_sim_config *card);
+/* Edits the events of the device: see frag_settle. Errors are those of the simulation. */
 int resolve_try(struct frag_trace *trace, uint32_t dev, const struct frag_sim_config *card,
 		struct resolve_try *t, struct frag_err *err);
 /* Size of the segment for a request under these settings (PyTorch's get_allocation_size). */
@@ -114,6 +118,7 @@ struct resolve {
 	struct resolve_try *t;
 	struct pools pools;
 	bool pools_known;
+	uint8_t guess; /* flags of a found TRIM: where no limit was set, nothing else explains it */
 	bool *trim_before;	  /* [events_count + 1]: releases of this event become a TRIM */
 	uint64_t peak_seen_bytes; /* largest total of the recording */
 	uint64_t steps_left;

@@ -112,7 +112,7 @@ static int rebuild_event(struct rebuild *b, size_t i, size_t *s, struct frag_err
 	if (trim && end == first)
 		FRAG_TRY(emit(b, e, FRAG_NO_ADDR, err)); /* returned nothing: unchanged */
 	else
-		FRAG_TRY(emit_trims(b, first, end, e, trim ? e->flags : FRAG_EVF_UNSURE, err));
+		FRAG_TRY(emit_trims(b, first, end, e, trim ? e->flags : b->r->guess, err));
 	for (*s = end; *s < td->seen_count && td->seen[*s].before == i; (*s)++)
 		td->seen[*s].before = b->count - (trim ? 1 : 0);
 	return trim ? 0 : emit(b, e, td->addrs[i], err);

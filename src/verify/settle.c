@@ -8,12 +8,12 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "follow.h"
 #include "resolve.h"
 #include "trace/build/build.h"
+#include "trace/whole.h"
 
 #define TRIES_MAX 64
 
@@ -62,6 +62,8 @@ struct settle {
 	const struct frag_sim_config *card;
 	struct frag_trace_dev saved; /* as the file has it */
 	struct resolve_try t;	     /* the last attempt */
+	bool strict;		     /* a limit must explain all releases, as collections show it */
+	bool refused, card_full;     /* see least_limit */
 };
 
 static int attempt(struct settle *s, uint64_t limit_bytes, struct frag_err *err)
@@ -79,11 +81,15 @@ static bool explained(const struct settle *s)
 
 /* ---- the limit ---- */
 
-/* The largest total that the limit allowed: held bytes plus a segment then taken. */
-static uint64_t least_limit(const struct settle *s)
+/*
+ * The largest total that the limit allowed: held bytes plus a segment then taken. s->refused: a
+ * request was refused that the card has room for. Only that shows a limit, or a garbage collection,
+ * which PyTorch does under a limit alone: a release beside a served request may be an empty_cache.
+ */
+static uint64_t least_limit(struct settle *s)
 {
 	const struct frag_trace_dev *td = s->td;
-	uint64_t held = 0, least = 0;
+	uint64_t held = 0, least = 0, total = resolve_total_bytes(td, s->card);
 
 	for (size_t i = 0; i < td->initial.segments_count; i++)
 		held += td->initial.segments[i].bytes;
@@ -93,6 +99,11 @@ static uint64_t least_limit(const struct settle *s)
 		bool first =
 			!i || td->seen[i - 1].before != e->before || frag_seen_is_release(e - 1);
 
+		if (e->kind == FRAG_SEEN_OOM) {
+			s->refused |= held + resolve_segment_bytes(&s->trace->settings, e->bytes) <=
+				      total;
+			s->card_full = e->addr && e->addr < e->bytes;
+		}
 		if (!frag_seen_is_segment(e))
 			continue;
 		if (frag_seen_is_release(e)) {
@@ -148,6 +159,7 @@ static int search(struct settle *s, bool *found, struct frag_err *err)
 
 static void note(struct settle *s, enum frag_limit_source source)
 {
+	const struct frag_trace_settings *set = &s->trace->settings;
 	struct frag_settled *out = &s->td->settled;
 	bool limited = s->t.limit_bytes != UINT64_MAX;
 
@@ -157,7 +169,10 @@ static void note(struct settle *s, enum frag_limit_source source)
 	if (out->limit_source == FRAG_LIMIT_INFERRED) {
 		out->limit_low_bytes = s->t.low_bytes;
 		out->limit_high_bytes = s->t.high_bytes;
+		if (set->limit_known && set->limit_bytes != UINT64_MAX)
+			out->limit_refuted_bytes = set->limit_bytes;
 	}
+	out->card_full = s->card_full || (set->limit_known && set->limit_bytes == UINT64_MAX);
 	out->event = s->t.event;
 	out->allocs.same = s->t.allocs_same;
 	out->segments.same = s->t.segments_same;
@@ -179,15 +194,6 @@ static void note(struct settle *s, enum frag_limit_source source)
 			 s->t.refusals);
 }
 
-static void note_inferred(struct settle *s)
-{
-	const struct frag_trace_settings *set = &s->trace->settings;
-
-	note(s, FRAG_LIMIT_INFERRED);
-	if (set->limit_known && set->limit_bytes != UINT64_MAX)
-		s->td->settled.limit_refuted_bytes = set->limit_bytes;
-}
-
 static uint64_t unsure_trims(const struct frag_trace_dev *td)
 {
 	uint64_t n = 0;
@@ -197,84 +203,51 @@ static uint64_t unsure_trims(const struct frag_trace_dev *td)
 	return n;
 }
 
-/*
- * Tries one limit that must explain everything: releases that another limit would explain must not
- * be calls of empty_cache. *refuted: they would have to be.
- */
-static int try_strictly(struct settle *s, uint64_t limit_bytes, bool *refuted, struct frag_err *err)
+/* Releases that the limit does not explain were calls of empty_cache, or, if it has to be strict,
+ * refute it. */
+static int try_limit(struct settle *s, uint64_t limit_bytes, enum frag_limit_source source,
+		     bool *done, struct frag_err *err)
 {
 	first_interval(s);
-	s->t.bracket = true;
+	s->t.bracket = s->strict;
 	FRAG_TRY(attempt(s, limit_bytes, err));
 	s->t.bracket = false;
-	*refuted = s->t.outcome >= RESOLVE_TOO_SMALL;
-	return 0;
-}
-
-/* Tries a limit that is accepted even if it is refuted, if possible. */
-static int insist(struct settle *s, uint64_t limit_bytes, bool refuted,
-		  enum frag_limit_source source, struct frag_err *err)
-{
-	if (refuted)
-		FRAG_TRY(attempt(s, limit_bytes, err));
 	note(s, source);
-	if (refuted && explained(s))
+	*done = explained(s);
+	if (*done && limit_bytes != UINT64_MAX)
 		s->td->settled.assumed_trims_count = unsure_trims(s->td);
 	return 0;
 }
 
-/* Tries the file's limit. If refuted, a limit that explains everything replaces it. */
-static int try_recorded(struct settle *s, bool *done, struct frag_err *err)
-{
-	uint64_t limit = s->trace->settings.limit_bytes;
-	bool refuted;
-
-	FRAG_TRY(try_strictly(s, limit, &refuted, err));
-	if (refuted)
-		FRAG_TRY(search(s, done, err));
-	if (*done) {
-		note_inferred(s);
-		return 0;
-	}
-	FRAG_TRY(insist(s, limit, refuted, FRAG_LIMIT_RECORDED, err));
-	*done = explained(s);
-	return 0;
-}
-
-/* Tries the given limit, then the file's; *done: it explains everything, or no other is allowed. */
-static int try_known(struct settle *s, uint64_t limit_bytes, bool only, bool *done,
-		     struct frag_err *err)
-{
-	const struct frag_trace_settings *set = &s->trace->settings;
-	bool refuted;
-
-	*done = false;
-	if (limit_bytes != UINT64_MAX || only) {
-		FRAG_TRY(try_strictly(s, limit_bytes, &refuted, err));
-		FRAG_TRY(insist(s, limit_bytes, refuted && only, FRAG_LIMIT_GIVEN, err));
-		*done = only || explained(s);
-	}
-	return !*done && set->limit_known && set->limit_bytes != UINT64_MAX
-		       ? try_recorded(s, done, err)
-		       : 0;
-}
-
+/*
+ * Tries the given limit, then the file's, then none; searches for one only where a refusal or a
+ * collection shows that there was one.
+ */
 static int settle_limits(struct settle *s, uint64_t limit_bytes, bool only, struct frag_err *err)
 {
 	const struct frag_trace_settings *set = &s->trace->settings;
-	bool done;
+	bool none = set->limit_known && set->limit_bytes == UINT64_MAX, done = false;
+	bool collects = set->gc_threshold > 0;
 
-	FRAG_TRY(try_known(s, limit_bytes, only, &done, err));
-	if (done)
+	first_interval(s);
+	s->strict = collects && !only;
+	if (limit_bytes != UINT64_MAX || only)
+		FRAG_TRY(try_limit(s, limit_bytes, FRAG_LIMIT_GIVEN, &done, err));
+	if (done || only)
 		return 0;
-	FRAG_TRY(search(s, &done, err));
-	if (done) {
-		note_inferred(s);
+	if (set->limit_known && !none)
+		FRAG_TRY(try_limit(s, set->limit_bytes, FRAG_LIMIT_RECORDED, &done, err));
+	s->t.unlimited = !done && (none || (!s->refused && !collects));
+	if (s->t.unlimited)
+		FRAG_TRY(try_limit(s, UINT64_MAX, FRAG_LIMIT_NONE, &done, err));
+	s->t.unlimited = false;
+	if (done || (none && !collects))
 		return 0;
-	}
-	/* no limit explains everything: follow as far as possible with the file's limit */
-	FRAG_TRY(attempt(s, set->limit_known ? set->limit_bytes : UINT64_MAX, err));
-	note(s, FRAG_LIMIT_RECORDED);
+	if (s->refused || collects)
+		FRAG_TRY(search(s, &done, err));
+	if (!done) /* no limit explains everything: as far as possible with the file's limit */
+		FRAG_TRY(attempt(s, set->limit_known ? set->limit_bytes : UINT64_MAX, err));
+	note(s, done ? FRAG_LIMIT_INFERRED : FRAG_LIMIT_RECORDED);
 	return 0;
 }
 
@@ -320,65 +293,44 @@ int frag_settle(struct frag_trace *trace, const struct frag_sim_config *card, ui
 	return 0;
 }
 
-/* The value behind "key:" in a text of settings, 0 = none. */
-static double setting(const char *conf, const char *key)
-{
-	const char *at = strstr(conf, key);
-
-	return at ? strtod(at + strlen(key), NULL) : 0;
-}
-
 int frag_settings_use(struct frag_trace *trace, const char *conf, struct frag_err *err)
 {
-	struct frag_trace_settings *s = &trace->settings;
 	struct frag_policy_spec *spec;
-	double split;
-	char *copy;
 
 	FRAG_TRY(follow_spec(trace, conf, &spec, err));
 	frag_policy_spec_destroy(spec);
-	copy = frag_host_strdup(conf);
-	FRAG_CHECK_ALLOC(copy, "settings", err);
-	frag_host_free(s->conf);
-	s->conf = copy;
-	s->present = true;
-	s->gc_threshold = setting(conf, "garbage_collection_threshold:");
-	split = setting(conf, "max_split_size_mb:");
-	s->max_split_bytes = split >= 1 && split < 1e12 ? (uint64_t)split * FRAG_MIB : UINT64_MAX;
-	s->expandable = strstr(conf, "expandable_segments:True") != NULL;
-	return 0;
+	return frag_trace_take_conf(trace, conf, err);
 }
 
 char *frag_settled_text(const struct frag_settled *s, char *buf, size_t size)
 {
 	char at[32];
+	int n = 0;
 
 	*buf = '\0';
 	if (!s->checked)
 		return buf;
 	frag_format_bytes(s->limit_bytes, at, sizeof(at));
-	if (s->undetermined)
-		snprintf(buf, size, "undetermined from event %" PRIu64 " on: %s", s->event,
-			 s->difference);
-	else if (!s->identical)
-		snprintf(buf, size, "not identical, from event %" PRIu64 " on: %s", s->event,
+	if (!s->identical)
+		snprintf(buf, size, "%s from event %" PRIu64 " on: %s",
+			 s->undetermined ? "undetermined" : "not identical,", s->event,
 			 s->difference);
 	else if (s->limit_source == FRAG_LIMIT_INFERRED)
-		snprintf(buf, size, "limit %s, inferred: between %s and %s; verified identical%s%s",
-			 at, FRAG_BYTES(s->limit_low_bytes), FRAG_BYTES(s->limit_high_bytes),
+		snprintf(buf, size, "%s %s, inferred: between %s and %s; verified identical%s%s",
+			 s->card_full ? "room on a full card" : "limit", at,
+			 FRAG_BYTES(s->limit_low_bytes), FRAG_BYTES(s->limit_high_bytes),
 			 s->limit_refuted_bytes ? "; the file says " : "",
 			 s->limit_refuted_bytes ? FRAG_BYTES(s->limit_refuted_bytes) : "");
-	else if (s->limit_source != FRAG_LIMIT_NONE && s->assumed_trims_count)
-		snprintf(buf, size,
-			 "limit %s, %s; verified identical only if %" PRIu64
-			 " releases were calls of empty_cache; another limit would explain them",
-			 at, s->limit_source == FRAG_LIMIT_GIVEN ? "as given" : "as recorded",
-			 s->assumed_trims_count);
-	else if (s->limit_source != FRAG_LIMIT_NONE)
-		snprintf(buf, size, "limit %s, %s; verified identical", at,
-			 s->limit_source == FRAG_LIMIT_GIVEN ? "as given" : "as recorded");
-	else
+	else if (s->limit_source == FRAG_LIMIT_NONE)
 		snprintf(buf, size, "verified identical");
+	else
+		n = snprintf(buf, size, "limit %s, as %s; verified identical", at,
+			     s->limit_source == FRAG_LIMIT_GIVEN ? "given" : "recorded");
+	if (n && s->assumed_trims_count)
+		snprintf(buf + n, size - (size_t)n,
+			 " only if %" PRIu64
+			 " releases were calls of empty_cache; another limit would explain them",
+			 s->assumed_trims_count);
 	return buf;
 }
 

@@ -69,13 +69,12 @@ int frag_verify(struct frag_trace *trace, uint32_t dev, const struct frag_sim_co
 
 	FRAG_TRY(follow_check(trace, dev, err));
 	FRAG_TRY(follow_spec(trace, conf, &spec, err));
-	if (td->settled.checked && !conf)
-		limit_bytes = td->settled.limit_bytes;
-	else
-		FRAG_TRY(frag_resolve(trace, dev, card ? card : &h200, limit_bytes, err));
+	if (!td->settled.checked)
+		FRAG_TRY(frag_settle(trace, card, limit_bytes, limit_bytes != UINT64_MAX, err));
+	limit_bytes = td->settled.limit_bytes;
 	FRAG_TRY(follow_recording(td, spec, card ? card : &h200, limit_bytes, &r, err));
 	fill(td, &r, out);
-	if (td->settled.undetermined && !out->identical && !conf) {
+	if (td->settled.undetermined && !out->identical) {
 		out->undetermined = true;
 		snprintf(out->first_difference, sizeof(out->first_difference), "%s",
 			 td->settled.difference);

@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "follow.h"
+#include "resolve.h"
 #include "lib/grow.h"
 #include "replay/address_log.h"
 
@@ -400,6 +400,7 @@ int frag_verify_card(struct frag_trace *trace, uint32_t dev, struct frag_device 
 	struct card_check c = {
 		.td = td, .limit_bytes = limit_bytes, .twin = twin_of(device, card), .r = out
 	};
+	struct resolve_try open = { .limit_bytes = limit_bytes, .steps = resolve_steps(td) };
 	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 	int rc;
 
@@ -408,7 +409,7 @@ int frag_verify_card(struct frag_trace *trace, uint32_t dev, struct frag_device 
 	FRAG_TRY(check_late(td, err));
 	FRAG_TRY(follow_spec(trace, conf, &spec, err));
 	c.spec = spec;
-	rc = frag_resolve(trace, dev, card, limit_bytes, err) ?: replay(&c, device, err);
+	rc = resolve_try(trace, dev, card, &open, err) ?: replay(&c, device, err);
 	if (!rc && !out->identical)
 		rc = find_cause(&c, err);
 	address_log_release(&c.given);

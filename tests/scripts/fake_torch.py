@@ -32,7 +32,8 @@ def dump(path):
 
 cuda._lazy_call = _lazy_call
 cuda.use = use
-cuda.set_per_process_memory_fraction = lambda fraction, device=None: None
+_C = types.SimpleNamespace(_cuda_setMemoryFraction=lambda fraction, device: None)
+cuda.set_per_process_memory_fraction = lambda part, device=0: _C._cuda_setMemoryFraction(part, device)
 cuda.device_count = lambda: 2
 cuda.current_device = lambda: 0
 cuda.memory_stats = lambda device: {"reserved_bytes.all.peak": 4096 if device == 0 else 0}

@@ -54,10 +54,22 @@ static uint64_t wait_for_clear(struct sim *sim, uint64_t bytes)
 	return (uint64_t)wait;
 }
 
+/* The capacity is what other processes leave, but not below what is used. */
+static void share(struct sim *sim, uint64_t asked_bytes)
+{
+	uint64_t room = sim->cfg.total_bytes - sim->cfg.context_bytes, others;
+
+	if (FRAG_LIKELY(!sim->others))
+		return;
+	others = sim->others(sim->others_ctx, sim->used_bytes, asked_bytes);
+	sim->capacity_bytes = FRAG_MAX(sim->used_bytes, room - FRAG_MIN(room, others));
+}
+
 void frag_sim_give(struct sim *sim, uint64_t bytes)
 {
 	FRAG_ASSERT(sim->used_bytes >= bytes);
 	sim->used_bytes -= bytes;
+	share(sim, 0);
 	if (sim->clear.bytes_per_ns <= 0)
 		return;
 	if (sim->dev)
@@ -65,7 +77,7 @@ void frag_sim_give(struct sim *sim, uint64_t bytes)
 	sim->clear.dirty_bytes += (double)bytes;
 }
 
-int frag_sim_take(struct sim *sim, uint64_t bytes, uint64_t *ns)
+static int take(struct sim *sim, uint64_t bytes, uint64_t *ns)
 {
 	if (FRAG_UNLIKELY(bytes > sim->capacity_bytes))
 		return FRAG_OOM;
@@ -82,6 +94,15 @@ int frag_sim_take(struct sim *sim, uint64_t bytes, uint64_t *ns)
 	*ns += wait_for_clear(sim, bytes);
 	sim->used_bytes += bytes;
 	return 0;
+}
+
+int frag_sim_take(struct sim *sim, uint64_t bytes, uint64_t *ns)
+{
+	share(sim, bytes);
+	if (!take(sim, bytes, ns))
+		return 0;
+	share(sim, 0);
+	return FRAG_OOM;
 }
 
 static int sim_make_ready(void *priv, uint64_t given_back_bytes, struct frag_err *err)
@@ -125,9 +146,10 @@ void frag_sim_info(void *priv, struct frag_device_info *out)
 int frag_sim_mem_info(void *priv, uint64_t *free_bytes, uint64_t *total_bytes, uint64_t *ns,
 		      struct frag_err *err)
 {
-	const struct sim *sim = priv;
+	struct sim *sim = priv;
 
 	(void)err;
+	share(sim, 0);
 	*free_bytes = sim->capacity_bytes - sim->used_bytes;
 	*total_bytes = sim->cfg.total_bytes;
 	*ns = frag_sim_cost(sim, FRAG_CALL_MEM_INFO, 0);
@@ -209,6 +231,12 @@ static struct sim *own(const struct frag_device *dev)
 void frag_sim_local(struct frag_device *dev, uint64_t bytes, uint64_t behind)
 {
 	frag_simplace_local(&own(dev)->place, bytes, behind);
+}
+
+void frag_sim_share(struct frag_device *dev, frag_sim_others_fn others, void *ctx)
+{
+	own(dev)->others = others;
+	own(dev)->others_ctx = ctx;
 }
 
 void frag_sim_hold(struct frag_device *dev, uint64_t bytes)

@@ -73,7 +73,9 @@ struct sim {
 	struct frag_sim_config cfg;
 	const struct frag_device *dev; /* for now_ns */
 	const struct frag_cost *cost;
-	uint64_t capacity_bytes; /* total - context */
+	uint64_t capacity_bytes; /* total - context - what other processes hold */
+	frag_sim_others_fn others;
+	void *others_ctx;
 	uint64_t used_bytes;
 	struct sim_clear clear;
 	struct place place;

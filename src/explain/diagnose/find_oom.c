@@ -116,10 +116,11 @@ static int tell(struct frag_checkup *c, const struct tally *t, enum frag_finding
 			 FRAG_BYTES(r->bytes), f->line ? " at " : "", f->line ? f->line : "",
 			 FRAG_BYTES(live));
 	if (c->in.limit_bytes != UINT64_MAX)
-		frag_finding_say(f, "; together they %s the limit of %s",
+		frag_finding_say(f, "; together they %s the %s %s",
 				 live + request > c->in.limit_bytes	? "exceed"
 				 : kind == FRAG_FOUND_OOM_FRAGMENTATION ? "fit under"
 									: "nearly fill",
+				 c->in.card_full ? "card's" : "limit of",
 				 FRAG_BYTES(c->in.limit_bytes));
 	if (kind == FRAG_FOUND_OOM_FRAGMENTATION && reserved > live)
 		frag_finding_say(f, ", but %s is free in segments that live blocks pin",

@@ -121,6 +121,8 @@ static const char *recorded_by(struct frag_answer *a, const struct frag_rows *re
 
 static const char *limit_text(struct frag_answer *a, const struct frag_trace *t)
 {
+	if (t->settings.limit_known && t->settings.limit_bytes == UINT64_MAX)
+		return "none was set";
 	if (t->settings.limit_known)
 		return frag_answer_print(a, "%s", FRAG_BYTES(t->settings.limit_bytes));
 	for (uint32_t d = 0; d < t->devs_count; d++)

@@ -133,7 +133,10 @@ static const char *why_refused(const struct frag_explained *x)
 		: leaks		 ? "; the program leaks"
 				 : "; the program needs more memory",
 		FRAG_BYTES(r->live_bytes), FRAG_BYTES(r->reserved_bytes),
-		limited ? " under a limit of " : "", limited ? FRAG_BYTES(x->m.limit_bytes) : "");
+		!limited	  ? ""
+		: x->in.card_full ? " of what the card had for it, "
+				  : " under a limit of ",
+		limited ? FRAG_BYTES(x->m.limit_bytes) : "");
 
 	if (leaks && !r->fragmentation)
 		return frag_answer_print(

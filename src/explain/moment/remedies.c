@@ -257,6 +257,8 @@ static int raise_limit(const struct trial *t, struct frag_err *err)
 	uint64_t low = t->limits[t->limits_count - 1], high = 0;
 	struct change c = { .least = true }, found = c;
 
+	if (t->x->in.card_full)
+		return 0;
 	/* twice as much more until it is served, then halves in between */
 	for (unsigned i = 0; i < RAISES_MAX && low < room && !(high && high - low <= by / 4); i++) {
 		bool enough;

@@ -401,6 +401,10 @@ void frag_sim_host_give(struct frag_device *dev, frag_addr_t addr, uint64_t byte
  * where that is less. vacate: at most what was taken. */
 uint64_t frag_sim_occupy(struct frag_device *dev, uint64_t bytes);
 void frag_sim_vacate(struct frag_device *dev, uint64_t bytes);
+/* A card that processes share, each with its own: `others` says what the others hold, in bytes. It
+ * is told what this one holds and what it asks for, which it grants to no other if it fits. */
+typedef uint64_t (*frag_sim_others_fn)(void *ctx, uint64_t used_bytes, uint64_t asked_bytes);
+void frag_sim_share(struct frag_device *dev, frag_sim_others_fn others, void *ctx);
 /* Unlimited memory, no cost, addresses that only grow; shows what the simulator itself costs. */
 int frag_null_open(struct frag_device **out, struct frag_err *err);
 /* `ordinal` as in the CUDA runtime. Errors: FRAG_EDEVICE "no driver" or "no device". */

@@ -103,7 +103,7 @@ void frag_verify_result_release(struct frag_verify_result *r);
 /*
  * Replays the recorded settings on a simulated card that follows the recorded
  * addresses and refusals, and compares every segment event, address, oom and
- * the final state. Resolves first (frag_resolve), so the events may be edited.
+ * the final state. Settles first (frag_settle), so the events may be edited.
  * card: total and context, NULL = the card of the recordings; limit: UINT64_MAX =
  * none known. conf: settings text, NULL = those recorded.
  */
@@ -125,21 +125,16 @@ int frag_verify_card(struct frag_trace *trace, uint32_t dev, struct frag_device 
 		     struct frag_verify_result *out, struct frag_err *err);
 
 /*
- * Finds by simulation what a reader cannot know: which releases were an empty_cache and which the
- * retry of a malloc, which frees completed inside a synchronisation. Edits trace->devs[dev].events.
- * Idempotent.
- */
-int frag_resolve(struct frag_trace *trace, uint32_t dev, const struct frag_sim_config *card,
-		 uint64_t limit_bytes, struct frag_err *err);
-
-/*
- * Settles every device of a recording, once; every command does this first. Resolves it, and checks
- * whether the replay of its settings matches the recording. The result is devs[].settled.
+ * Settles every device of a recording, once; every command does this first. Finds by simulation
+ * what a reader cannot know: which releases were an empty_cache and which the retry of a malloc,
+ * which frees completed inside a synchronisation. Edits the events, and checks whether the replay
+ * of its settings matches the recording. The result is devs[].settled.
  *
  * limit_bytes: the caller's limit, tried first (with `only`, no other is tried); UINT64_MAX = none.
- * Next comes the file's limit. Otherwise, what was reserved, retried, released, collected and
- * refused leaves an interval, which is searched for a limit with an identical replay. card: NULL =
- * the card of the bundled recordings. Does nothing without evidence. O(events) times a bounded
+ * Next comes the file's limit, or that none was set. Otherwise, where a refusal or a collection
+ * shows a limit, what was reserved, retried, released, collected and refused leaves an interval,
+ * which is searched for a limit with an identical replay. card: NULL = the card of the bundled
+ * recordings. Does nothing without evidence. O(events) times a bounded
  * number. Errors: those of the simulation.
  */
 int frag_settle(struct frag_trace *trace, const struct frag_sim_config *card, uint64_t limit_bytes,

@@ -110,6 +110,7 @@ struct frag_settled {
 	uint64_t limit_bytes; /* of the recording; UINT64_MAX = none */
 	enum frag_limit_source limit_source;
 	uint64_t limit_low_bytes, limit_high_bytes; /* inferred: the limit lies between these */
+	bool card_full; /* what was refused last was more than the card had: that was the limit */
 	uint64_t limit_refuted_bytes; /* the file's limit, if it cannot be right; else 0 */
 	/* identical under the required limit only if this many releases were calls of empty_cache,
 	 * which another limit would explain */

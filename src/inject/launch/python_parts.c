@@ -96,17 +96,11 @@ static int list(struct frag_torch_parts *p, const char *folder, const struct fra
 static int read_part(struct frag_torch_part *part, struct frag_err *err)
 {
 	char path[4500];
-	const json_t *limit;
 
 	snprintf(path, sizeof(path), "%s.pickle", part->stem);
 	FRAG_TRY(frag_launch_read(path, &part->trace, err));
 	frag_trace_take_release(part->trace, json_string_value(json_object_get(part->notes, "torc"
 											    "h")));
-	limit = json_object_get(part->notes, "limit_bytes");
-	if (json_is_integer(limit) && json_integer_value(limit) > 0) {
-		part->trace->settings.limit_bytes = (uint64_t)json_integer_value(limit);
-		part->trace->settings.limit_known = true;
-	}
 	return 0;
 }
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch's own history of one process, written when it ends; see sitecustomize.py.
 
-A recording is PID.pickle, as torch.cuda.memory._dump_snapshot writes it, and PID.json: rank, limit,
-torch, and reports of the pretended card; on a real card, PID.pickle.meta.json, too
-(record_torch.py). cufrag converts them to one .cft.
+A recording is PID.pickle, as torch.cuda.memory._dump_snapshot writes it, PID.pickle.meta.json
+(record_torch.py), and PID.json: rank, torch, and reports of the pretended card. cufrag
+converts them to one .cft.
 """
 import atexit
 import contextlib
@@ -217,9 +217,6 @@ class Recorder:
     def notes(self):
         out = {"rank": self.rank(), "world": int(os.environ.get("WORLD_SIZE", "1")),
                "torch": self.torch.__version__, "program": os.path.basename(sys.argv[0] or "")}
-        if self.card and self.settings.fractions:
-            total = self.torch.cuda.get_device_properties(self.torch.cuda.current_device()).total_memory
-            out["limit_bytes"] = int(list(self.settings.fractions.values())[-1] * total)
         if self.card:
             out.update(self.card.notes())
         return out
@@ -266,8 +263,7 @@ class Recorder:
             self.torch.cuda.memory._dump_snapshot(stem + ".pickle.tmp")
             with open(stem + ".json", "w") as f:
                 json.dump(notes, f)
-            if not self.card:
-                self.settings.describe(stem + ".pickle.meta.json")
+            self.settings.describe(stem + ".pickle.meta.json")
             os.replace(stem + ".pickle.tmp", stem + ".pickle")  # complete or absent
             return True
         except Exception as error:

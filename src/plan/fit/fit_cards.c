@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/term.h"
+#include "recording/estimate.h"
 
 /* Beyond this part of the recorded time the driver is noticed. */
 #define COSTLY_RATIO 0.01
@@ -87,6 +88,22 @@ static int make_rows(struct frag_fit_cards *f, const struct frag_policy_texts *p
 
 /* ---- the search ------------------------------------------------------------------ */
 
+/* Processes that shared a card need what they held together. */
+static void share_card(struct frag_fit_cards *f, struct frag_fit_row *row, size_t unit)
+{
+	const uint64_t context = f->target->card.context_bytes;
+	uint64_t bytes = frag_estimate_shared(f->units.units[unit].trace);
+
+	f->shared |= bytes != 0;
+	row->min_bytes = FRAG_MAX(row->min_bytes, bytes);
+	row->safe_bytes = FRAG_MAX(row->safe_bytes, bytes);
+	row->ample_bytes = FRAG_MAX(row->ample_bytes, bytes);
+	row->peak_bytes = FRAG_MAX(row->peak_bytes, bytes - FRAG_MIN(bytes, context));
+	for (size_t g = 0; g < f->catalog.count; g++)
+		if (frag_gpu_room(f->catalog.cards[g], NULL) + context < bytes)
+			row->gpus &= ~(1ull << g);
+}
+
 /* The worst unit decides. */
 static void sum_row(struct frag_fit_cards *f, struct frag_fit_row *row)
 {
@@ -110,6 +127,7 @@ static void sum_row(struct frag_fit_cards *f, struct frag_fit_row *row)
 		row->safe_bytes = FRAG_MAX(row->safe_bytes, fit->safe_capacity_bytes);
 		row->ample_bytes = FRAG_MAX(row->ample_bytes, fit->ample_capacity_bytes);
 		row->peak_bytes = FRAG_MAX(row->peak_bytes, fit->peak_reserved_bytes);
+		share_card(f, row, i);
 	}
 	f->interrupted += !row->complete;
 	if (!row->complete || !row->possible)

@@ -41,6 +41,7 @@ struct frag_fit_cards {
 	 * policies; NULL, or NULL in it = this one */
 	const struct frag_fit_cards *const *judges;
 	const struct frag_gpu_chip *chip; /* that all units were recorded on; NULL = not known */
+	bool shared;			  /* processes were on one card */
 	bool ended;			  /* a recording did, out of memory */
 	bool partial;			  /* an interruption left out recordings for other cards */
 	bool failed; /* the program failed for another reason when it was recorded: nothing is known */

@@ -71,6 +71,9 @@ void frag_fit_remarks(const struct frag_fit_cards *f, struct frag_answer *a)
 					   "recorded; the peaks here are simulated",
 					   u->label, FRAG_BYTES(peak));
 	}
+	if (f->shared)
+		frag_answer_remark(a, "processes shared a card: a smallest card has at least what "
+				      "they held together, with a context for each");
 	if (refused)
 		frag_answer_remark(a,
 				   "%llu requests were refused when recorded; a smallest card "

@@ -115,6 +115,7 @@ struct frag_device *frag_pretend_places(int ordinal)
 		return NULL;
 	}
 	frag_pretend_host_begin(cfg.host_ctx, sims[ordinal]);
+	frag_sim_share(sims[ordinal], frag_pretend_others, (void *)(intptr_t)ordinal);
 	return sims[ordinal];
 }
 

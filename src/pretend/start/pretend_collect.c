@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/outfile.h"
 #include "inject/launch/python_parts.h"
 #include "lib/bisect.h"
 
@@ -115,9 +116,23 @@ static const char *convolutions_of(const struct frag_torch_parts *p)
 	return NULL;
 }
 
+/* The most that processes held together on one card (card/share.c), with their contexts. */
+static void put_shared(FILE *to, const char *folder)
+{
+	FRAG_AUTO_FREE char *path = frag_path_join(folder, "shared");
+	FRAG_AUTO_FILE FILE *f = path ? fopen(path, "r") : NULL;
+	unsigned long long bytes, most = 0;
+
+	while (f && fscanf(f, "%llu", &bytes) == 1)
+		most = FRAG_MAX(most, bytes);
+	if (most)
+		fprintf(to, "shared %llu\n", most);
+}
+
 /* NULL: memory is short. */
 static char *make_note(const struct frag_launch *l, const struct frag_torch_parts *p,
-		       const struct frag_roles *roles, bool modelled, int status)
+		       const struct frag_roles *roles, const char *folder, bool modelled,
+		       int status)
 {
 	const struct frag_gpu *gpu = frag_pretend_gpu(l);
 	const json_t *first = p->list[0].notes;
@@ -145,6 +160,7 @@ static char *make_note(const struct frag_launch *l, const struct frag_torch_part
 		frag_launch_note(l, "%s", convolutions_of(p));
 	}
 	frag_roles_put(to, roles);
+	put_shared(to, folder);
 	for (size_t i = 0; i < p->count; i++) {
 		fprintf(to, "rank %ld\n", p->list[i].rank);
 		put_recomputed(to, p->list[i].notes);
@@ -232,7 +248,7 @@ int frag_pretend_collect(const struct frag_launch *l, const char *folder, int st
 	FRAG_TRY(frag_roles_read(folder, &roles, err));
 	FRAG_TRY(check_roles(l, &p, &roles, err));
 	FRAG_TRY(frag_torch_parts_join(&p, &all, err));
-	all->estimate = make_note(l, &p, &roles, modelled, status);
+	all->estimate = make_note(l, &p, &roles, folder, modelled, status);
 	FRAG_CHECK_ALLOC(all->estimate, "recordings", err);
 	*out = FRAG_GIVE(all);
 	return 0;

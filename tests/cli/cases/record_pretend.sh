@@ -3,11 +3,12 @@ cat > program << 'END'
 echo "card $CUFRAG_PRETEND"
 cp "$TRACES/seeddemo.default.cft" "$CUFRAG_RECORD/17.pickle"
 cat > "$CUFRAG_RECORD/17.json" << 'NOTES'
-{"rank": 0, "world": 1, "torch": "2.11.0", "values": "rules", "limit_bytes": 1073741824, "steered": [
+{"rank": 0, "world": 1, "torch": "2.11.0", "values": "rules", "steered": [
  {"place": "train.py:42", "what": "_local_scalar_dense", "values": "invented", "count": 3},
  {"place": "evil\u001b[31m\nvalue.py:1", "what": "nonzero", "values": "invented", "count": 1},
  {"place": "train.py:50", "what": "copy_", "values": "computed", "count": 7}]}
 NOTES
+echo '{"cufrag_meta": 1, "devices": [{"ordinal": 0, "limit_bytes": 1073741824}]}' > "$CUFRAG_RECORD/17.pickle.meta.json"
 echo cudaNeverHeardOf > "$CUFRAG_PRETEND_CALLS"
 END
 "$CUFRAG" record --no-gpu --gpu l4 -o run.cft -- sh program

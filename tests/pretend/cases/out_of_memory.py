@@ -5,6 +5,7 @@ from support.small import cuda, torch
 # run: record --capacity 1G --context 512M
 # match: caught OutOfMemoryError
 # verify
+# check: not re.search("limit of|fraction", said("explain", "run.cft") + said("diagnose", "run.cft"))
 # run: fit run.cft --policy pytorch
 
 # case: live

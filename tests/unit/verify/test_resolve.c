@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a recording leaves open is found by following it: small histories made here.
- * Limits: tests/golden/run.py, tests/cli limit_given. */
+ * More limits: tests/golden/run.py, tests/cli limit_given. */
 #include "test.h"
 
 #include <frag/replay.h>
@@ -31,15 +31,21 @@ static void verify_raw(const struct frag_raw_dev *raw, struct frag_trace_dev *de
 		 frag_verify(&trace, 0, NULL, UINT64_MAX, NULL, out, &test_err));
 }
 
+/* "known: …": that no limit was set. */
 static void answer(char *call, FILE *out)
 {
 	FRAG_AUTO(frag_verify_result_release) struct frag_verify_result r = { 0 };
 	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
 	struct raw_text text;
+	char settled[600];
 
-	raw_text_parse(&text, call);
+	no_settings.limit_known = !strncmp(call, "known: ", 7);
+	raw_text_parse(&text, call + (no_settings.limit_known ? 7 : 0));
 	verify_raw(&text.raw, &dev, &r);
+	no_settings.limit_known = false;
 	fprintf(out, "%s", r.identical ? "identical" : r.first_difference);
+	if (r.ooms || dev.settled.limit_bytes != UINT64_MAX)
+		fprintf(out, ", %s", frag_settled_text(&dev.settled, settled, sizeof(settled)));
 	for (size_t i = 0; i < dev.initial.blocks_count; i++)
 		fprintf(out, ", initial block of %llu", (ull)dev.initial_blocks[i].bytes);
 	if (r.uncertain)
