@@ -37,7 +37,7 @@ struct live {
 struct tape {
 	struct frag_view *view;
 	struct frag_lane *lane;
-	bool shared, what_if;
+	bool shared, what_if, ended;
 	const struct frag_initial_state *initial;
 	struct live *live;
 	size_t live_count;
@@ -362,8 +362,9 @@ static void take_extremes(struct tape *t, const struct frag_told *told)
 		*most[1] = FRAG_MAX(*most[1], t->now[RESERVED]);
 	}
 	t->piece_peak = FRAG_MAX(t->piece_peak, t->now[ALLOCATED]);
-	if (t->what_if && told->run->ooms > told->run->refused_again)
-		return; /* a program ends there: its peaks lie before */
+	if (t->ended) /* a what-if, at the request that it refused */
+		return;
+	t->ended = t->what_if && told->run->ooms > told->run->refused_again;
 	if (t->now[RESERVED] > t->lane->replayed_peak_bytes) {
 		t->lane->replayed_peak_bytes = t->now[RESERVED];
 		t->lane->peak_reserved_event = told->index;

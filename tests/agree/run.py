@@ -58,14 +58,8 @@ def compared(cufrag, trace, policy, limit):
 
 def explained(cufrag, trace, policy, limit):
     """The answer; None: there is no refusal to explain."""
-    done = cufrag.run("explain", trace, "--policy", policy, "--limit", limit, "--at", "oom", "--json", "-")
-    text = done.stderr.decode(errors="replace")
-    if done.returncode == 0:
-        found = json.loads(done.stdout)
-        return found if found["oom"] else None
-    if "no request was refused" in text or "was served" in text or "no refus" in text:
-        return None
-    raise RuntimeError(f"explain {trace} {policy} {limit}: {text.strip()}")
+    found = cufrag.json("explain", trace, "--policy", policy, "--limit", limit)
+    return found if found["oom"] else None
 
 
 def diagnosed(cufrag, trace, policy, limit):
@@ -75,10 +69,9 @@ def diagnosed(cufrag, trace, policy, limit):
 
 
 def same_refusal(refusal, found, numbers):
-    """What explain and diagnose say of a refusal: its figures, and is it one of a leak?"""
+    """What explain and diagnose say of a refusal: its figures, and its verdict."""
     oom = refusal["oom"]
-    return ((numbers["event"], numbers["live_bytes"]) == (refusal["event"], oom["live_bytes"]) and oom["verdict"] in found and
-            (oom["verdict"] == "leak") == ("leak" in found) and refusal["peak_reserved_bytes"] >= refusal["reserved_bytes"])
+    return (numbers["event"], numbers["live_bytes"]) == (refusal["event"], oom["live_bytes"]) and oom["verdict"] in found
 
 
 def tuned(cufrag, trace, policy, limit):
@@ -102,6 +95,7 @@ def cells_of_limit(cufrag, trace, policy, limit):
     yield "diagnose", (not ooms, passed), (completed, completed)
     if refusal and ooms and len(truth) == 1:
         yield "explain", same_refusal(refusal, found, ooms[0]), True
+        yield "explain", refusal["peak_reserved_bytes"], truth[0][1]
     for one in refusal["oom"]["remedies"] if refusal and policy != "vmm" else []:
         if one["text"].startswith("a limit of "):
             yield "explain", True, all(ended for _, _, ended in replayed(cufrag, trace, policy, "--limit", one["bytes"]))
@@ -146,58 +140,45 @@ TABLE = 60  # recordings, the smallest
 ROWS = []  # name, peak, limit, verdict, line, remedy
 
 
-def peaks_of(cufrag, trace, said, peaks):
+def peaks_agree(said, peaks, trace):
     """The recorded peak is that of the recorder where its figures lie beside the file, and the same in all commands."""
-    beside, whole = trace.replace(".pickle.xz", ".json"), said["info"]["devices"][0]["initial_blocks_count"] == 0
-    if beside != trace and whole and len(peaks) == 1:
+    beside, explain, truth = trace.replace(".pickle.xz", ".json"), said["explain"], max(peaks)
+    if beside != trace and not said["info"]["devices"][0]["initial_blocks_count"] and len(peaks) == 1:
         with open(beside, encoding="utf-8") as file:
             yield "info", peaks[0], json.load(file).get("stats", {}).get("reserved_bytes.all.peak", peaks[0])
-    truth, tune = max(peaks), said["tune"]
     yield "summary", (said["summary"]["peak_reserved_bytes"], said["summary"]["peak_simulated"]), (truth, False)
-    yield "explain", said["explain"]["peak_reserved_bytes"], truth
-    if said["explain"]["oom"] is None:
-        yield "summary", said["summary"]["peak_active_bytes"] >= said["explain"]["peak_live_bytes"], True
-    for command in ("diagnose", "verify"):
-        figures = numbers_of(said[command], "peak_reserved_bytes") if command == "diagnose" or said[command]["verdict"] == "identical" else []
-        yield command, set(figures) <= set(peaks), True
+    yield "summary", said["summary"]["peak_active_bytes"] >= explain["peak_live_bytes"] or bool(explain["oom"]), True
+    yield "explain", explain["peak_reserved_bytes"], truth
+    yield "diagnose", set(numbers_of(said["diagnose"], "peak_reserved_bytes")) <= set(peaks), True
     yield "view", [lane["peak_reserved_bytes"] for lane in said["view"]["lanes"]], peaks
     yield "diff", numbers_of(said["diff"], "peak_reserved_bytes"), [truth, truth]
-    yield "tune", tune["recorded_peak_bytes"], truth
-    for command in ("fit", "compare"):
-        yield command, sorted(set(numbers_of(said[command], "recorded_peak_bytes"))), sorted(set(peaks))
-    with tempfile.TemporaryDirectory() as folder:
-        results = os.path.join(folder, "results.sqlite")
-        cufrag.run("sweep", trace, "--policies", "recorded;pytorch", "-o", results)
-        job = cufrag.json("fleet", results)["jobs"][0]
-        if not job["ended_out_of_memory"]:
-            yield "fleet", job["today"]["need_bytes"], truth
+    yield "tune", said["tune"]["recorded_peak_bytes"], truth
+    for command in ("verify", "fit", "compare"):
+        yield command, set(numbers_of(said[command], "recorded_peak_bytes")), set(peaks)
 
 
-def limits_agree(said):
-    """One limit per device, or none; where explain and diagnose guess it, both guess the same."""
-    limits = [one["recording"]["limit_bytes"] for one in said["info"]["devices"]]
-    for command in ("verify", "fit", "compare", "tune"):
-        yield command, {one for one in numbers_of(said[command], "limit_bytes")} <= set(limits), True
+def limits_agree(said, limits):
+    """What verify finds of a recording is what all say; where a limit is guessed, all guess the same."""
+    for command in ("fit", "compare", "tune"):
+        yield command, numbers_of(said[command], "recording"), numbers_of(said["info"], "recording")
+    yield "verify", set(numbers_of(said["verify"], "limit_bytes")) <= set(limits), True
     yield "view", [lane["limit_bytes"] for lane in said["view"]["lanes"]], limits
-    found, known = {one["numbers"].get("limit_bytes") for one in said["diagnose"]["findings"]} - {None}, {one for one in limits if one}
-    yield "diagnose", not known or found <= known, True
+    found = set(numbers_of(said["diagnose"], "limit_bytes"))
+    yield "diagnose", not any(limits) or found <= set(limits), True
     yield "explain", not found or said["explain"]["limit_bytes"] in found, True
-    yield "summary", said["summary"]["numbers"].get("limit_bytes") in found | {None}, True
+    yield "summary", set(numbers_of(said["summary"], "limit_bytes")) <= found, True
 
 
 def verdicts_agree(said):
     """The worst finding is the verdict, in the same words and with the same line."""
-    worst, summary, oom = said["diagnose"]["findings"][0], said["summary"], said["explain"]["oom"]
+    findings, summary, oom = said["diagnose"]["findings"], said["summary"], said["explain"]["oom"]
+    worst = findings[0]
     yield "summary", (summary["verdict"], summary["text"]), (worst["verdict"], worst["text"])
-    yield "summary", summary["line"] in worst["lines"] or not worst["lines"], True
-    notes = [note["text"] for note in said["view"]["notes"]]
-    yield "view", sorted(notes), sorted(f"{one['verdict']}: {one['text']}" for one in said["diagnose"]["findings"] if one["about"] != "all")
-    if oom:
-        leak = oom["verdict"] == "leak" and "(leak)" in worst["text"]
-        yield "explain", leak or oom["verdict"] == worst["verdict"], True
-        yield "explain", oom["line"] in worst["lines"] or not worst["lines"], True
-    ended = {json.dumps(one["line"]) for command in ("info", "summary", "diagnose") for one in numbers_of(said[command], "ended_out_of_memory")}
-    yield "diagnose", len(ended) < 2, True
+    notes = {f"{one['verdict']}: {one['text']}" for one in findings if one["about"] != "all"}
+    yield "view", {note["text"] for note in said["view"]["notes"]}, notes
+    yield "explain", not oom or oom["verdict"] == worst["verdict"] or f"({oom['verdict']})" in worst["text"], True
+    for line in [summary["line"], *([oom["line"]] if oom else [])]:
+        yield "explain", line in worst["lines"] or not worst["lines"], True
 
 
 def remedies_agree(said, peaks):
@@ -209,11 +190,10 @@ def remedies_agree(said, peaks):
     yield "diagnose", worst["numbers"].get("cured_peak_reserved_bytes") is None or same, True
     peak, live = said["summary"]["peak_reserved_bytes"], said["summary"]["peak_active_bytes"]
     yield "summary", said["summary"]["healthy"] and peak - live > max(64 << 20, peak / 10), False
+    alone = len(peaks) == 1 and not any(numbers_of(said["info"], "refused_count") + numbers_of(said["info"], "limit_bytes"))
     need = {one["policy"]: one["peak_reserved_bytes"] for one in fit["results"]}
-    if len(peaks) == 1:
-        for one in said["compare"]["results"]:
-            if one["completed"] and one["policy"] in need and not any(numbers_of(said["info"], "refused_count") + numbers_of(said["info"], "limit_bytes")):
-                yield "compare", one["peak_reserved_bytes"], need[one["policy"]]
+    for one in said["compare"]["results"] * alone:
+        yield "compare", one["peak_reserved_bytes"], need.get(one["policy"], one["peak_reserved_bytes"])
 
 
 def settings_agree(cufrag, trace, refusal):
@@ -235,14 +215,18 @@ def table_of(cufrag, trace):
     """One recording, each command once."""
     said = {command: cufrag.json(command, *[trace] * (1 + (command == "diff")), *words) for command, words in COMMANDS.items()}
     peaks = numbers_of(said["info"]["devices"], "peak_reserved_bytes")
-    yield from peaks_of(cufrag, trace, said, peaks)
-    yield from limits_agree(said)
-    yield from verdicts_agree(said)
-    yield from remedies_agree(said, peaks)
+    limits = [one["recording"]["limit_bytes"] for one in said["info"]["devices"]]
+    for cells in (peaks_agree(said, peaks, trace), limits_agree(said, limits), verdicts_agree(said), remedies_agree(said, peaks)):
+        yield from cells
     if said["explain"]["oom"]:
         yield from settings_agree(cufrag, trace, said["explain"])
-    summary, limits = said["summary"], numbers_of(said["info"], "limit_bytes")
-    ROWS.append((os.path.basename(trace), max(peaks), next(filter(None, limits), None), summary["verdict"], summary["line"], said["tune"]["pick"]["params"]))
+    with tempfile.TemporaryDirectory() as folder:
+        results = os.path.join(folder, "results.sqlite")
+        cufrag.run("sweep", trace, "--policies", "recorded;pytorch", "-o", results)
+        job = cufrag.json("fleet", results)["jobs"][0]
+    yield "fleet", job["ended_out_of_memory"] or job["today"]["need_bytes"] == max(peaks), True
+    summary, remedy = said["summary"], said["tune"]["pick"]["params"]
+    ROWS.append((os.path.basename(trace), max(peaks), limits[0], summary["verdict"], summary["line"], remedy))
 
 
 def cells_of(cufrag, task):

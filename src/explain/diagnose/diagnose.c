@@ -26,9 +26,11 @@ static int advance(struct frag_checkup *c, struct frag_cursor *s, size_t step, u
 		   struct frag_err *err)
 {
 	for (uint64_t i = s->next; i <= event && i < c->in.history.events; i++) {
+		bool ended = !c->in.recorded_peak_bytes && s->run->ooms > s->run->refused_again;
+
 		FRAG_TRY(frag_cursor_to(s, i, err));
-		if (!c->in.recorded_peak_bytes && s->run->ooms > s->run->refused_again)
-			continue; /* a what-if ends there */
+		if (ended) /* a what-if ends at the request that it refuses */
+			continue;
 		c->reserved[step] = FRAG_MAX(c->reserved[step], frag_cursor_reserved(s));
 		c->replayed_peak_bytes = FRAG_MAX(c->replayed_peak_bytes, c->reserved[step]);
 		c->peak_active_bytes =

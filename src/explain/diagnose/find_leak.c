@@ -234,20 +234,6 @@ static double kept_part(const struct frag_history *h)
 	return flow > 0 ? grew / flow : 0;
 }
 
-/* Without stacks: each layer has a parameter, so more passes than blocks before are not layers. */
-static bool outnumber_layers(const struct frag_checkup *c)
-{
-	const struct frag_trace_dev *td = frag_events_dev(&c->in.events);
-	const struct frag_history *h = &c->in.history;
-	size_t blocks = 0;
-
-	for (uint64_t i = 0; i < h->steps[0].end; i++)
-		blocks += td->events[i].kind == FRAG_EV_ALLOC		? 1
-			  : td->events[i].kind < FRAG_EV_TRIM && blocks ? (size_t)-1
-									: 0;
-	return blocks < h->count * h->stride;
-}
-
 bool frag_growth_is_held(const struct frag_checkup *c, const struct frag_finding *f, uint64_t event,
 			 uint64_t live_bytes)
 {
@@ -279,8 +265,6 @@ int frag_find_leak(struct frag_checkup *c, struct frag_findings *out, struct fra
 	least = FRAG_MAX(GROWN_PART * (double)h->peak_live, (double)FRAG_MIB);
 	FRAG_TRY(frag_climbs(kept, n, least, &climb, &climbs, err));
 	if (!climbs || fades(c, &climb, err))
-		return 0;
-	if (!marks && !frag_sites_known(&c->in.sites) && !outnumber_layers(c))
 		return 0;
 	return tell(c, &climb, graphs, out, err);
 }

@@ -46,8 +46,9 @@ int frag_finding_holders(struct frag_checkup *c, uint64_t event, struct frag_fin
 	double *site, total = 0;
 
 	if (!frag_sites_known(&c->in.sites)) {
-		frag_finding_say(f, "; record with stacks to see who holds it (%s)",
-				 frag_stacks_hint(c->in.events.trace));
+		if (!frag_own_allocators(c->in.events.trace->format, NULL))
+			frag_finding_say(f, "; record with stacks to see who holds it (%s)",
+					 frag_stacks_hint(c->in.events.trace));
 		return 0;
 	}
 	FRAG_TRY_CALLOC(live, n + c->in.sites.count, "diagnosis", err);
@@ -73,10 +74,11 @@ bool frag_oom_in_first_step(const struct frag_case *c, const struct frag_refusal
 {
 	const struct frag_history *h = &c->history;
 
+	if (frag_events_dev(&c->events)->initial.blocks_count) /* it began late */
+		return false;
 	if (h->first_mark != UINT64_MAX)
 		return r->event < h->first_mark;
 	return h->from != FRAG_STEPS_PERIOD && h->allocs >= STEP_ALLOCS &&
-	       !frag_events_dev(&c->events)->initial.blocks_count &&
 	       (double)h->given_back < GIVEN_BACK * (double)h->peak_live;
 }
 
@@ -84,7 +86,6 @@ bool frag_oom_in_first_step(const struct frag_case *c, const struct frag_refusal
 static void tell_when(const struct frag_checkup *c, const struct frag_refused_at *then,
 		      const struct frag_findings *out, struct frag_finding *f)
 {
-	const struct frag_history *h = &c->in.history;
 	const struct frag_refusal *r = &then->r;
 
 	for (size_t i = 0; i + 1 < out->count; i++)
@@ -98,8 +99,6 @@ static void tell_when(const struct frag_checkup *c, const struct frag_refused_at
 		}
 	if (frag_oom_in_first_step(&c->in, r))
 		frag_finding_say(f, "; it ran out in its first step");
-	else if (h->first_mark == UINT64_MAX && h->from != FRAG_STEPS_PERIOD)
-		frag_finding_say(f, "; it ran out before a step was complete, or none is marked");
 }
 
 static int tell(struct frag_checkup *c, const struct tally *t, enum frag_finding_kind kind,

@@ -64,14 +64,13 @@ static int find_peaks(struct frag_explained *x, struct frag_err *err)
 	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
 	struct frag_moment *m = &x->m;
 	uint64_t most = 0, free_before = 0;
+	bool ended = false;
 
 	FRAG_TRY(frag_case_replay(&x->in, &s, err));
-	for (uint64_t i = 0; i < x->in.history.events; i++) {
+	/* a what-if ends at the request that it refuses */
+	for (uint64_t i = 0; i < x->in.history.events && !ended; i++) {
 		FRAG_TRY(frag_cursor_to(&s, i, err));
-		if (!x->in.recorded_peak_bytes && s.run->ooms > s.run->refused_again) {
-			m->peak_live_bytes = most; /* a what-if ends there */
-			break;
-		}
+		ended = !x->in.recorded_peak_bytes && s.run->ooms > s.run->refused_again;
 		if (s.run->allocated > most) {
 			most = s.run->allocated;
 			m->peak_live_event = i;
@@ -87,6 +86,7 @@ static int find_peaks(struct frag_explained *x, struct frag_err *err)
 		free_before = frag_cursor_reserved(&s);
 		free_before -= FRAG_MIN(free_before, s.run->allocated + s.run->waiting);
 	}
+	m->peak_live_bytes = ended ? most : m->peak_live_bytes;
 	return 0;
 }
 

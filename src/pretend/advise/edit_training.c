@@ -95,39 +95,34 @@ static int states(const struct frag_advice_plan *p, struct frag_edit *e, struct 
 }
 
 /* What the passes of a phase leave goes at the end of the next pass, as a cache does that each pass
- * hands on. */
-static int passes(const struct frag_story *s, const struct frag_case *c, uint64_t from, uint64_t to,
-		  struct frag_edit *e, struct frag_err *err)
-{
-	struct frag_step_ends ends = { 0 };
-	uint64_t outside;
-	int rc = frag_passes_find(&c->events, from, to, &ends, &outside, err);
-
-	for (size_t i = frag_story_born(s, from); !rc && i < s->count; i++) {
-		const struct frag_life *l = &s->lives[i];
-		size_t at;
-
-		FRAG_BISECT(at, 0, ends.count, ends.list[at] <= l->born);
-		if (at && at + 1 < ends.count)
-			rc = frag_edit_end(e, l->born, l->died, ends.list[at + 1], err);
-	}
-	frag_host_free(ends.list);
-	return rc;
-}
-
-/* In each step that needs about as much as the worst; without steps there is one phase. */
+ * hands on: in each step that needs about as much as the worst, or in all of it. */
 static int phases(const struct frag_story *s, const struct frag_case *c, struct frag_edit *e,
 		  struct frag_err *err)
 {
 	const struct frag_history *h = &c->history;
+	bool marks = h->from == FRAG_STEPS_MARKS;
+	int rc = 0;
 
-	if (h->from != FRAG_STEPS_MARKS)
-		return passes(s, c, 0, h->peak_event + 1, e, err);
-	for (size_t i = 0; i < h->count + h->more; i++)
-		if ((double)h->steps[i].peak_live >= AS_MUCH * (double)h->peak_live)
-			FRAG_TRY(passes(s, c, h->steps[i].first, h->steps[i].peak_event + 1, e,
-					err));
-	return 0;
+	for (size_t k = 0; !rc && k < (marks ? h->count + h->more : 1); k++) {
+		const struct frag_step *step = &h->steps[k];
+		uint64_t from = marks ? step->first : 0, outside;
+		uint64_t to = (marks ? step->peak_event : h->peak_event) + 1;
+		struct frag_step_ends ends = { 0 };
+		size_t at;
+
+		if (marks && (double)step->peak_live < AS_MUCH * (double)h->peak_live)
+			continue;
+		rc = frag_passes_find(&c->events, from, to, &ends, &outside, err);
+		for (size_t i = frag_story_born(s, from); !rc && i < s->count; i++) {
+			const struct frag_life *l = &s->lives[i];
+
+			FRAG_BISECT(at, 0, ends.count, ends.list[at] <= l->born);
+			if (at && at + 1 < ends.count)
+				rc = frag_edit_end(e, l->born, l->died, ends.list[at + 1], err);
+		}
+		frag_host_free(ends.list);
+	}
+	return rc;
 }
 
 /* Blocks of the lines that diagnose reports (find_leak.c) go at the end of their step. */

@@ -15,3 +15,8 @@ EOF
 done
 "$CUFRAG" explain --brief "$TRACES/gnn.default.cft"
 "$CUFRAG" explain --brief "$TRACES/gnn.default.cft" --at reserved
+# a what-if ends at the request that it refuses: one peak, that before it
+printf 'action,id,size,stream,time_us\nalloc,1,6442450944,0,1\nalloc,2,6442450944,0,2\nfree,1,,,3\nalloc,3,8589934592,0,4\n' > what_if.csv
+for c in 'replay --policy' 'explain --at peak --policy' 'view --policies'; do
+	"$CUFRAG" $c native what_if.csv --capacity 10G --json - 2> /dev/null | grep -o -m1 '"peak_reserved_bytes": [0-9]*'
+done

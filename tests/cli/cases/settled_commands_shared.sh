@@ -6,18 +6,16 @@ O=$SHARED/torch/oomcap.default.pickle.xz
 "$CUFRAG" gen repeat "$O" --times 2 -o r.cft | tail -1
 "$CUFRAG" verify "$O" | head -1
 "$CUFRAG" plan "$O" --time 0.1 --json p.json | head -1
-"$CUFRAG" fit "$O" --policies recorded --json f.json | grep '^# rec'
+"$CUFRAG" fit "$O" --policies recorded | grep '^# rec'
 "$CUFRAG" tune "$O" --budget 3 --json t.json | grep -E '^# (objective|rec)|refuses|baseline)'
 "$CUFRAG" tune "$O" --budget 3 --limit 8G | grep -cE '^# recording.*holds'
 "$CUFRAG" tune "$O" --budget 3 --objective card | grep -oE 'not applied.*'
 "$CUFRAG" explain "$O" --at oom | grep -o 'under a limit of [0-9.]* GiB\|^limit.*'
 python3 - << 'EOF'
 import json
-def load(name):
-    return json.load(open(name))
-of = [load("i.json")["devices"][0]["recording"]] + [load(n)["recordings"][0]["recording"] for n in ("p.json", "f.json", "t.json")]
-print(all(r == of[0] for r in of), of[0])
-print([(x["refused_count"], x["completed"]) for x in load("t.json")["tried"]], load("t.json")["baseline"]["refused_count"])
+i, p, t = (json.load(open(n + ".json")) for n in "ipt")
+print(i["devices"][0]["recording"] == p["recordings"][0]["recording"], i["devices"][0]["recording"])
+print([(x["refused_count"], x["completed"]) for x in t["tried"]], t["baseline"]["refused_count"])
 EOF
 # a recording that no limit explains: its differences are shown, and no row is called recorded
 V=$SHARED/torch/varlen.split128.pickle.xz

@@ -7,6 +7,9 @@ from support.small import cuda, nn, sys, torch
 # match: ^verdict: growth inside a phase
 # match: ^memory grows by .* pass after pass after the last step, .*; 9[0-9] % of it is requested at .*steps_phases.py:.*; no backward pass releases it
 
+# run: advise run.cft
+# match: ^nothing kept in a phase +.*steps_phases.py:
+
 # the arithmetic agrees with itself, and the line with most of the growth is blamed
 # case: losses
 # run: record --frames -- losses
@@ -25,8 +28,17 @@ from support.small import cuda, nn, sys, torch
 # fails: record --frames --capacity 692M --context 300M -- forward
 # fails 6: diagnose run.cft
 # match: ^verdict: oom: 
-# match: ; it ran out before a step was complete, or none is marked; most is held by .*steps_phases.py
+# match: ; it ran out in its first step; most is held by .*steps_phases.py
 # never: leak
+
+# without stacks, layers are no steps either
+# case: layers
+# fails: record --capacity 692M --context 300M -- forward
+# fails 6: diagnose run.cft
+# match: ; it ran out in its first step; record with stacks to see who holds it
+# never: leak|found from a request
+# run: explain run.cft
+# match: was refused in the first step; the program needs more memory
 
 # what is lost by fragmentation leads, and fills the recorded card
 # case: pins
