@@ -143,7 +143,7 @@ class logits_not_float:
     NUMERICS = "the loss is computed of logits in 16 bits"
 
     def applies(seen):
-        found = [x for x in seen.floated if x[2] in seen.scored - seen.inner]
+        found = [x for x in seen.floated if x[2] in seen.scored - seen.taken]
         if not found or not seen.backwards:
             return None
         size, place, _ = max(found)

@@ -109,7 +109,7 @@ class Seen:
         self.zeroed = ""  # where gradients are set to zero and kept
         self.backward_place = ""
         self.losses = []  # (bytes of the logits, place, did a Linear give them, rows or 0)
-        self.widths, self.inner, self.scored = set(), set(), set()  # of what wide Linears gave, what Linears take, what losses take
+        self.widths, self.taken, self.scored = set(), set(), set()  # of what wide Linears gave, what Linears and losses took
         self.floated = []  # (bytes, place, width) of what may be logits and was copied to float32
         self.cache, self.prompt = ("", ""), 0  # (class of cached keys, place), most tokens
         self.captures = []  # places of CUDA graphs with a pool of their own
@@ -278,7 +278,7 @@ class Seen:
         return w.shape[0] > 4 * w.shape[1] and h.dim() > 1
 
     def on_linear(self, original, h, w, *args, **kwargs):
-        self.inner.add(w.shape[-1])
+        self.taken.add(w.shape[-1])
         if self.wide(h, w):
             self.widths.add(w.shape[0])
         return original(h, w, *args, **kwargs)
@@ -286,7 +286,7 @@ class Seen:
     def is_logits(self, t, to, args, kwargs):
         """Does that make a copy of logits in float32? A loss takes them, and no other Linear does."""
         return (t.is_cuda and t.dtype in (self.torch.bfloat16, self.torch.float16) and t.dim() > 1 and
-                t.shape[-1] in self.widths - self.inner and (not self.scored or t.shape[-1] in self.scored) and
+                t.shape[-1] in self.widths - self.taken and (not self.scored or t.shape[-1] in self.scored) and
                 (to.__name__ == "float" or self.torch.float32 in args or kwargs.get("dtype") is self.torch.float32))
 
     def on_float(self, original, t, *args, **kwargs):
