@@ -36,15 +36,23 @@ static int open_beside(const char *folder, const char *name, int flags)
 	return open(path, flags | O_CREAT | O_CLOEXEC, 0600);
 }
 
-/* Nodes of a job have cards of their own. False: there is no folder, or no room in it. */
+static int number_of(const char *variable)
+{
+	const char *value = getenv(variable);
+
+	return value ? atoi(value) : 0;
+}
+
+/* Nodes and ranks of a job have cards of their own: NCCL refuses ranks that share one. False: there
+ * is no folder, or no room in it. */
 static bool read_card(struct used_card *c, int ordinal)
 {
-	const char *folder = getenv(CUFRAG_RECORD), *node = getenv("GROUP_RANK");
-	char name[40];
+	const char *folder = getenv(CUFRAG_RECORD);
+	char name[60];
 
 	if (!c->tried) {
-		snprintf(name, sizeof(name), "card.%d.%d", node ? atoi(node) : 0,
-			 frag_pretend_number(ordinal));
+		snprintf(name, sizeof(name), "card.%d.%d.%d", number_of("GROUP_RANK"),
+			 number_of("LOCAL_RANK"), frag_pretend_number(ordinal));
 		c->fd = folder ? open_beside(folder, name, O_RDWR) : -1;
 		c->tried = true;
 	}
