@@ -195,6 +195,50 @@ static int take_section(struct frag_session *s, struct trace_runs *t, uint32_t d
 	return 0;
 }
 
+/* Names from the command line that have no row of their own. Rows are in the order of the names. */
+static int note_shared_rows(const struct frag_session *s, const struct trace_runs *t,
+			    struct frag_err *err)
+{
+	FRAG_AUTO_FREE const char **firsts = NULL; /* the first name of each row */
+	size_t rows = 0;
+
+	FRAG_TRY_CALLOC(firsts, t->specs_count + 1, "rows", err);
+	for (size_t i = 0; i < s->policies.count; i++) {
+		FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
+		FRAG_AUTO(frag_text_release) struct frag_text text = { 0 };
+		const char *name = s->policies.text[i], *first;
+		size_t k = 0;
+
+		while (strcmp(s->policies.text[k], name) != 0)
+			k++;
+		if (k < i)
+			continue;
+		FRAG_TRY(frag_recording_spec(t->trace, name, &spec, err));
+		k = 0;
+		while (spec &&
+		       strcmp(frag_policy_spec_echo(t->specs[k]), frag_policy_spec_echo(spec)) != 0)
+			k++;
+		if (spec && k == rows) {
+			firsts[rows++] = name;
+			continue;
+		}
+		first = spec ? firsts[k] : "";
+		if (!spec)
+			frag_text_addf(&text,
+				       "'%s' has no row: the settings that '%s' was recorded with "
+				       "are not known",
+				       name, t->trace->name);
+		else
+			frag_text_addf(&text, "'%s' is '%s' in '%s': one row for both",
+				       frag_policy_is_recorded(first) ? first : name,
+				       frag_policy_is_recorded(first) ? name : first,
+				       t->trace->name);
+		FRAG_TRY(frag_text_check(&text, err));
+		s->host.note(s->host.ctx, frag_text_str(&text));
+	}
+	return 0;
+}
+
 static int run_trace(struct frag_session *s, struct trace_runs *t, struct frag_err *err)
 {
 	char label[128];
@@ -204,10 +248,8 @@ static int run_trace(struct frag_session *s, struct trace_runs *t, struct frag_e
 	FRAG_TRY(frag_policy_texts_specs(&s->policies, t->trace, &t->specs, &t->recorded, err));
 	while (t->specs[t->specs_count])
 		t->specs_count++;
-	if (s->host.note && !s->policies.usual && t->specs_count < s->policies.count)
-		s->host.note(s->host.ctx,
-			     "a policy that is another one by its settings, or that is "
-			     "'recorded' where that is not known, has no row");
+	if (s->host.note && !s->policies.usual)
+		FRAG_TRY(note_shared_rows(s, t, err));
 	FRAG_TRY_CALLOC(t->tasks, (t->specs_count + 1) * t->trace->devs_count, "results", err);
 	/* The limit of the recording holds for all policies unless another is given; the recorded
 	 * settings also restore the blocks from before the recording, if the card has room. */

@@ -280,19 +280,22 @@ static struct frag_part *add_matrix(const struct frag_report *r, const struct fr
 
 	if (!fields || !rows)
 		return NULL;
-	fields[0] = (struct frag_field)FRAG_FIELD(TEXT, struct program, name, "program", NULL);
+	fields[0] = (struct frag_field)FRAG_FIELD(TEXT, struct program, name, "program",
+						  "recording, with its device");
 	rows[r->count].name = "together";
 	for (size_t i = 0; i < r->count; i++)
 		rows[i].name = frag_section_title_text(&r->sections[i], a);
 	for (size_t k = 0; k < count; k++) {
-		fields[k + 1] =
-			(struct frag_field){ .name = x[k].policy,
-					     .head = x[k].policy +
-						     (strncmp(x[k].policy, "pytorch:", 8) ? 0 : 8),
-					     .type = FRAG_FIELD_BYTES,
-					     .offset = offsetof(struct program, peaks[k]),
-					     .unit = "GiB",
-					     .precision = 2 };
+		fields[k + 1] = (struct frag_field){
+			.name = x[k].policy,
+			.head = x[k].policy + (strncmp(x[k].policy, "pytorch:", 8) ? 0 : 8),
+			.help = "peak reserved with this policy; none where it "
+				"does not complete",
+			.type = FRAG_FIELD_BYTES,
+			.offset = offsetof(struct program, peaks[k]),
+			.unit = "GiB",
+			.precision = 2
+		};
 		for (size_t i = 0; i < r->count; i++) {
 			const struct frag_result *res = find(&r->sections[i], x[k].policy);
 

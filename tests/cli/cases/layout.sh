@@ -102,10 +102,12 @@ wait
 END
 rm -f out; timeout 28 "$CUFRAG" layout --keep-writes --serve --jobs 1 --gpu h100 --requests 1 --tokens 8192 --vary tp=1 -- sh engine vllm serve > out 2> err; echo "exit $?"
 grep -E '^answer' out
-# the page cannot be written: the answer is given, the status says so
-touch file
-layout --gpu l4 --vary '{mb}=1' --out file/page -- sh program '{mb}' none ''
-sed 's/:.*//' err | tail -1
+# no folder for the page: said before anything runs. A page that cannot be written: the answer is given, the status says so
+touch file; mkdir -p page/layout.html
+for out in file/page page; do
+	layout --gpu l4 --vary '{mb}=1' --out $out -- sh program '{mb}' none ''
+	sed 's/:.*//' err | tail -1
+done
 # kept recordings are a batch for sweep, and its results for fleet
 layout --gpu h100,l4 --vary '{mb}=1..3' --check 9 --keep batch -- sh program '{mb}' none ''
 ls batch

@@ -7,7 +7,7 @@ shard() { # NAME FOLDER VARIABLES…: what this shard of three recorded
 	local name=$1
 	shift
 	env "$@" "$CUFRAG" layout --no-gpu --jobs 1 --gpu h100 --vary '{n}=1..6' --keep "$name" --shard /3 -- sh program '{n}' > out 2> err; echo "$name exit $?"
-	grep -o 'needs [0-9.]* GiB' err | sort -u | tr '\n' ' '; echo
+	grep -o 'peak [0-9.]* GiB' err | sort -u | tr '\n' ' '; echo
 	[ ! -s leaks ] || cat leaks
 }
 for i in 0 1 2; do
