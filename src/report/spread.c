@@ -280,7 +280,8 @@ static struct frag_part *add_matrix(const struct frag_report *r, const struct fr
 
 	if (!fields || !rows)
 		return NULL;
-	fields[0] = (struct frag_field)FRAG_FIELD(TEXT, struct program, name, "program", NULL);
+	fields[0] = (struct frag_field)FRAG_FIELD(TEXT, struct program, name, "program",
+						  "program that was recorded");
 	rows[r->count].name = "together";
 	for (size_t i = 0; i < r->count; i++)
 		rows[i].name = frag_section_title_text(&r->sections[i], a);
@@ -289,6 +290,7 @@ static struct frag_part *add_matrix(const struct frag_report *r, const struct fr
 			(struct frag_field){ .name = x[k].policy,
 					     .head = x[k].policy +
 						     (strncmp(x[k].policy, "pytorch:", 8) ? 0 : 8),
+					     .help = "most reserved memory with this setting",
 					     .type = FRAG_FIELD_BYTES,
 					     .offset = offsetof(struct program, peaks[k]),
 					     .unit = "GiB",
