@@ -168,7 +168,7 @@ int frag_memlog_read(const char *path, struct frag_memlog *out, struct frag_err 
 void frag_memlog_release(struct frag_memlog *log);
 int frag_diagnose_log(const struct frag_memlog *log, struct frag_findings *out,
 		      struct frag_err *err);
-/* PyTorch's export_memory_timeline, likewise: 1; 0: it is none; or an error. */
+/* PyTorch's export_memory_timeline, likewise: 1; 0: the file is not one; or an error. */
 int frag_diagnose_timeline(const char *path, struct frag_findings *out, struct frag_err *err);
 /* The text of an out-of-memory error, for people that have nothing else. 1; 0: there is none in it;
  * or an error of reading. */

@@ -85,7 +85,7 @@ static const struct words {
 	{ "maximum model length is ", BEHIND, AT(longest), NONE },
 };
 
-/* What is said of them, in this order. */
+/* The texts around each figure, in the order of the sentence. */
 static const struct {
 	size_t at;
 	const char *name, *before, *after;

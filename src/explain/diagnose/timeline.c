@@ -95,7 +95,7 @@ static void tell(const struct numbers level[2], const char *path, struct frag_fi
 	for (size_t i = 0; i < (width ? n : n / 4); i++) {
 		double time = sizes_at(level, width, i, sizes);
 
-		begin = begin < 0 ? time : begin; /* of what was there before: -1 */
+		begin = begin < 0 ? time : begin; /* -1: allocated before the profile */
 		total = 0;
 		for (size_t k = 0; k < CATEGORIES; k++)
 			total += sizes[k];

@@ -58,7 +58,7 @@ for _ in range(40):
     least, (found, _) = optimum(buffers), plan(buffers)
     is_bound = least == found["lower_bound_bytes"]
     assert found["target_impossible"] == (not is_bound)
-    assert plan(buffers, "--target", least)[0]["best_bytes"] == least
-    assert is_bound or plan(buffers, "--target", least - 1)[0]["target_impossible"]
+    assert plan(buffers, "--target", f"{least}B")[0]["best_bytes"] == least
+    assert is_bound or plan(buffers, "--target", f"{least - 1}B")[0]["target_impossible"]
 END
 python3 check.py

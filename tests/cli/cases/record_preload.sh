@@ -25,6 +25,6 @@ cp -r "${CUFRAG%/*}/share/cufrag/inject" "with blank/"
 FRAG_SHARE="$PWD/with blank" "$CUFRAG" record --by preload -o none.cft -- ./program proc 2>&1 | sed "s|'/.*/with|'HERE/with|"
 # stacks: by source line where there is debug information
 "$CUFRAG" record --by preload --stacks -o stacks.cft -- ./program proc
-"$CUFRAG" explain stacks.cft --json - 2> out.txt | grep -oE 'fake_cuda.c:[0-9]+ [a-z_]+' | sed 's/:[0-9]*/:LINE/' | sort | uniq -c
+"$CUFRAG" explain stacks.cft --json - 2> out.txt | grep '"site"' | grep -oE 'fake_cuda.c:[0-9]+ [a-z_]+' | sed 's/:[0-9]*/:LINE/' | sort | uniq -c
 CUFRAG_RECORD_STACKS=1 recorded own2 ./linked
 grep -c '^#stack 1 0x' own2.*.csv; grep '^#frame' own2.*.csv | grep -c '/linked	0x'

@@ -49,6 +49,7 @@ soon() {
 answers() { curl -s -m 10 "$1" > answer.txt && grep -q "$2" answer.txt; }
 # watch OPTION...: starts a monitor that serves, whose number is in $pid, and whose port and page are in $port and $url
 watch() {
+	: > err.txt # before the monitor in the background opens it
 	"$CUFRAG" monitor --interval 100ms "$@" > out.txt 2> err.txt & pid=$!
 	soon grep -qE 'on port [0-9]+,|page: http' err.txt
 	port=$(sed -nE 's/.*on port ([0-9]+),.*/\1/p' err.txt)
