@@ -42,7 +42,7 @@ struct error {
 static const struct words {
 	const char *words;
 	enum { BEHIND, BEFORE, DUMP } where; /* DUMP: behind them, anywhere in the text */
-	size_t at;			     /* 0: no figure */
+	unsigned at;			     /* 0: no figure */
 	enum producer who;
 } table[] = {
 	{ "ut of memory. Tried to allocate ", BEHIND, AT(asked), TORCH },
@@ -295,6 +295,10 @@ static void derive(struct error *e)
 	if (!(e->process > 0) && e->others >= e->reserved && e->reserved > e->total / 2) {
 		e->process = e->others;
 		e->others = 0;
+	} else if (!(e->process > 0) &&
+		   e->others + e->reserved > (1 + OTHERS_PART) * (e->total - e->available)) {
+		e->others = 0; /* one of them is this process, but which? */
+		e->other_pid = 0;
 	}
 	if (e->who == TORCH && !(e->others > 0) && e->total > 0)
 		e->others = e->total - e->available - FRAG_MAX(e->process, e->reserved);
@@ -332,7 +336,8 @@ static void say_torch(const struct error *e, struct frag_finding *f)
 	if (e->allowed > 0 && e->available >= e->asked)
 		frag_finding_say(f, ". The limit refused it, not the card: a larger "
 				    "set_per_process_memory_fraction serves it");
-	if (e->others >= missing && missing > 0 && (e->process > 0 || e->other_pid))
+	if (e->others >= missing && missing > 0 &&
+	    (e->process > 0 || e->other_pid || e->others > e->total / 4))
 		frag_finding_say(f, ". Ending the other processes%s gives enough",
 				 e->other_pid ? frag_answer_print(f->texts, " (%lu holds most)",
 								  e->other_pid)
@@ -340,14 +345,12 @@ static void say_torch(const struct error *e, struct frag_finding *f)
 	if (pieces)
 		frag_finding_say(
 			f,
-			". What lies unallocated would hold it, but is in pieces beside live "
-			"blocks: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (from PyTorch "
+			". What lies unallocated, with what is free, would hold it, but is in "
+			"pieces beside live blocks: "
+			"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (from PyTorch "
 			"2.1 on, unless it is set) joins them, and leaves at most %s for what "
 			"comes later",
 			SIZE(e->unallocated + e->available - e->asked));
-	else if (e->unallocated >= missing && missing > 0)
-		frag_finding_say(f, ". expandable_segments:True might serve it, from what lies "
-				    "unallocated and what is free");
 	if (e->total > 0 && e->asked > e->total)
 		frag_finding_say(f, ". It alone exceeds the card: no setting serves it, only "
 				    "another shape");
@@ -423,7 +426,8 @@ static void say_engine(const struct error *e, struct frag_finding *f)
 static bool in_pieces(const struct error *e)
 {
 	if (e->who == TORCH)
-		return e->asked > 0 && e->unallocated >= e->asked;
+		return e->asked > 0 && e->unallocated > 0 &&
+		       e->unallocated + (e->allowed > 0 ? 0 : e->available) >= e->asked;
 	return e->who == BFC && e->asked > 0 && e->total - e->allocated >= e->asked &&
 	       e->total > 0 && e->allocated > 0;
 }

@@ -19,6 +19,12 @@ say <<'E'
 torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB of which 60.00 GiB is free. Including non-PyTorch memory, this process has 19.00 GiB memory in use. 19.79 GiB allowed; Of the allocated memory 18.00 GiB is allocated by PyTorch, and 500.00 MiB is reserved by PyTorch but unallocated.
 E
 say <<'E'
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.69 GiB of which 1.31 GiB is free. Including non-PyTorch memory, this process has 22.36 GiB memory in use. Of the allocated memory 20.12 GiB is allocated by PyTorch, and 1.75 GiB is reserved by PyTorch but unallocated.
+E
+say <<'E'
+torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacty of 23.69 GiB of which 12.00 MiB is free. Process 1 has 20.00 GiB memory in use. Process 2 has 3.50 GiB memory in use. Of the allocated memory 2.90 GiB is allocated by PyTorch, and 30.00 MiB is reserved by PyTorch but unallocated.
+E
+say <<'E'
 tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocating tensor with shape[256,1024,1024] and type float on /job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc
 E
 say <<'E'
