@@ -22,10 +22,11 @@ int frag_cursor_to(struct frag_cursor *s, uint64_t event, struct frag_err *err)
 {
 	const struct frag_trace_dev *dev = frag_events_dev(&s->ev);
 	const uint64_t end = FRAG_MIN(event, (uint64_t)dev->events_count - 1) + 1;
-	const struct frag_event *e = dev->events + s->next;
+	const struct frag_event *e;
 
 	if (s->next >= end || !dev->events_count || frag_run_stopped(s->run))
 		return 0;
+	e = dev->events + s->next;
 	FRAG_TRY(note_births(s, e, end - s->next, err));
 	FRAG_TRY(frag_run_feed(s->run, e, end - s->next, err));
 	s->next = end;

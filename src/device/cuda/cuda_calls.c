@@ -116,7 +116,7 @@ int frag_cuda_mempool_free(void *priv, uint64_t pool, frag_addr_t addr, uint32_t
 			   uint64_t *ns, struct frag_err *err)
 {
 	struct cuda *c = priv;
-	cudaStream_t s;
+	cudaStream_t s = NULL;
 	uint64_t start;
 
 	FRAG_TRY(frag_cuda_stream(c, stream, &s, err));

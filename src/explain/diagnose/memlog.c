@@ -176,7 +176,7 @@ static void add_column(struct layout *lay, enum role role, const char *name, dou
 static bool read_header(struct layout *lay, const char *text)
 {
 	bool timed = false;
-	char line[LINE_MAX_BYTES + 1], *at = strcpy(line, text), *field;
+	char line[LINE_MAX_BYTES + 1], *at = memcpy(line, text, strlen(text) + 1), *field;
 
 	*lay = (struct layout){ .format = "CSV with time and bytes", .part = "," };
 	lay->smi = has(text, "memory.used") || has(text, "used_gpu_memory") ||
@@ -190,10 +190,10 @@ static bool read_header(struct layout *lay, const char *text)
 		lay->smi = true;
 		lay->part = " \t";
 		at++;
-	} else if (frag_log_csv_header(strcpy(line, text))) {
+	} else if (frag_log_csv_header(memcpy(line, text, strlen(text) + 1))) {
 		return false; /* a trace */
 	}
-	strcpy(line, text);
+	memcpy(line, text, strlen(text) + 1);
 	while (lay->columns < COLUMNS_MAX && (field = frag_log_cut(&at, lay->part))) {
 		enum role role = role_of(lay, field);
 		double unit = unit_of(field);
@@ -213,7 +213,7 @@ static bool read_header(struct layout *lay, const char *text)
 static bool guess_header(struct layout *lay, const char *text)
 {
 	double values[COLUMNS_MAX] = { 0 };
-	char line[LINE_MAX_BYTES + 1], *at = strcpy(line, text), *field, *end;
+	char line[LINE_MAX_BYTES + 1], *at = memcpy(line, text, strlen(text) + 1), *field, *end;
 	size_t numbers = 0, last = 0;
 
 	*lay = (struct layout){ .format = "nvidia-smi CSV without a header",

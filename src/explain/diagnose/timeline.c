@@ -19,7 +19,7 @@
 static const char *const categories[] = { "parameters",	 "optimizer states", "inputs",
 					  "temporaries", "activations",	     "gradients",
 					  "autograd's",	 "unknown" };
-#define CATEGORIES FRAG_ARRAY_LEN(categories)
+enum { CATEGORIES = FRAG_ARRAY_LEN(categories) };
 
 struct numbers {
 	double *list;
@@ -77,7 +77,7 @@ static double sizes_at(const struct numbers level[2], size_t width, size_t i,
 			sizes[k] = level[1].list[i * width + k + 1];
 		return level[0].list[i] / 1e6;
 	}
-	k = row[3] >= 0 && row[3] < CATEGORIES ? (size_t)row[3] : CATEGORIES - 1;
+	k = row[3] >= 0 && row[3] < CATEGORIES ? (size_t)row[3] : (size_t)CATEGORIES - 1;
 	sizes[k] += row[2];
 	return row[0] / 1e9;
 }

@@ -117,7 +117,8 @@ void frag_kvcache_take(struct frag_kvcache *k, const struct frag_engine_log *sai
 		blocks = (double)frag_kvcache_needs(k, 0, 0, said->request_tokens,
 						    k->batched_tokens);
 		blocks = ceil((agree ? requests : most) * blocks);
-		k->tokens = (uint64_t)fmin(blocks, (double)(FRAG_KVCACHE_TOKENS_MAX / k->block)) *
+		k->tokens = (uint64_t)fmin(blocks, floor((double)FRAG_KVCACHE_TOKENS_MAX /
+							 (double)k->block)) *
 			    k->block;
 	}
 	if (k->request_tokens)

@@ -275,9 +275,9 @@ static int read_lines(struct frag_log *log, struct frag_err *err)
 		}
 		if (!begun) {
 			begun = true;
-			if (!r->how->tag && read_header(r, strcpy(first, at)))
+			if (!r->how->tag && read_header(r, memcpy(first, at, strlen(at) + 1)))
 				continue;
-			read_header(r, strcpy(first, columns));
+			read_header(r, memcpy(first, columns, strlen(columns) + 1));
 		}
 		at = r->how->tag ? strstr(at, r->how->tag) : at;
 		if (at)
