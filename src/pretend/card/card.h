@@ -150,7 +150,7 @@ struct frag_device;
 struct frag_device *frag_pretend_sim(int ordinal);
 /* The same, for calls that only affect addresses; NULL: no memory or addresses. pre: locked. */
 struct frag_device *frag_pretend_places(int ordinal);
-/* Memory of the card that other processes hold (share.c, frag_sim_share). pre: locked. */
+/* Memory of the card that other processes hold (neighbours.c, frag_sim_share). pre: locked. */
 uint64_t frag_pretend_others(void *ordinal, uint64_t used_bytes, uint64_t asked_bytes);
 /* The host's address space, as the driver of one card sees it (host_space.c); repeats new mappings
  * and unmappings in its simulated device. pre: locked. */

@@ -116,7 +116,7 @@ static const char *convolutions_of(const struct frag_torch_parts *p)
 	return NULL;
 }
 
-/* The most that processes held together on one card (card/share.c), with their contexts. */
+/* The most that processes held together on one card (card/neighbours.c), with their contexts. */
 static void put_shared(FILE *to, const char *folder)
 {
 	FRAG_AUTO_FREE char *path = frag_path_join(folder, "shared");
