@@ -88,7 +88,7 @@ def launched(case, said, options, command, itself=True):
 
 def ended(case, kind, group, said):
     """A signal to cufrag ("-": its group) once its ranks wait; they are gone at most 25 s later."""
-    case.shell("""set -m
+    case.shell("""set -m; : > ranks.log
         $CUFRAG record --no-gpu --ranks 0,1 -o run.cft -- %s ranks_end.py deaf > ranks.log 2>&1 &
         for _ in {600..1}; do grep -qx deaf ranks.log && break || sleep 0.1; done
         kill -%s -- %s$!
