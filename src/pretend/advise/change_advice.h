@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What to change in a program, with what it saves: tried on a pretended card, or estimated by an edited recording. Bytes. The answer
- * owns the texts (trial_measure.c).
+ * What to change in a program, with what it saves: tried on a pretended card, or estimated from a
+ * recording. Bytes. The answer owns the texts (trial_measure.c).
  */
 #ifndef FRAG_ADVISE_CHANGE_ADVICE_H
 #define FRAG_ADVISE_CHANGE_ADVICE_H
@@ -12,9 +12,11 @@
 #include <frag/base.h>
 #include <frag/error.h>
 
-/* Peaks of one run: requested, reserved under `pytorch`, reserved with expandable segments. */
+/* Peaks of one run: requested, reserved under the recorded settings (of a program, `pytorch`), and
+ * with expandable segments (UINT64_MAX: not PyTorch's allocator). */
 struct frag_advice_peaks {
 	uint64_t requested, reserved, expandable;
+	bool recorded; /* the recorded settings are compared; else the better */
 };
 
 /* The cost of a change. */
@@ -61,10 +63,10 @@ const char *frag_advice_text(struct frag_answer *texts, const char *text);
 /* The same for all its texts. */
 void frag_advice_keep(struct frag_advice *x, struct frag_answer *texts);
 
-/* Reserved bytes with the better of both settings. */
+/* The reserved bytes that are compared. */
 static inline uint64_t frag_advice_need(const struct frag_advice_peaks *p)
 {
-	return FRAG_MIN(p->reserved, p->expandable);
+	return p->recorded ? p->reserved : FRAG_MIN(p->reserved, p->expandable);
 }
 
 /* max(first - second, 0) */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Estimates what a change in a program would save from its recording: edits the lifetimes of its blocks as the change would, and
- * replays the result. The sentence of each estimate names its assumptions.
+ * Estimates from a recording what a change would save: edits the lifetimes of the blocks as it
+ * would, and replays the result. The sentence of each estimate names its assumptions.
  *
  * A change is a file edit_NAME.c with frag_edit_NAME, a list of proposals (below); make lists it.
  */
@@ -126,11 +126,14 @@ const struct frag_instance *frag_loops_instance(const struct frag_loops *l, uint
 /*
  * Advice from a recording, the largest saving first. Changes that save less than 1 % of a peak are
  * dropped. Of several devices the one with the highest peak is used. pre: the events are in memory
- * (FRAG_EUSAGE). settings: only other settings and allocators, whose replay is exact. The caller
- * frees *out; `texts` own what it points to. Errors: FRAG_ENOMEM, FRAG_EINPUT, those of replays; FRAG_EINTR.
+ * (FRAG_EUSAGE). settings: of a program; only other settings and allocators, whose replay is exact.
+ * unchanged: the recorded policy (`change`), its peak (before.reserved; 0 = not known) and replay
+ * (`after`, `curve`); where these differ, no settings are tried. The caller frees *out, `texts` own
+ * what it points to. Errors: FRAG_ENOMEM, FRAG_EINPUT, FRAG_EINTR, those of replays.
  */
 int frag_advise_edits(const struct frag_recording *rec, bool settings, struct frag_answer *texts,
-		      struct frag_advice **out, size_t *n, struct frag_err *err);
+		      struct frag_advice *unchanged, struct frag_advice **out, size_t *n,
+		      struct frag_err *err);
 
 struct frag_advice_plan {
 	const struct frag_story *story;
@@ -139,7 +142,7 @@ struct frag_advice_plan {
 	struct frag_plan_env env;
 	struct frag_catalog catalog;
 	struct frag_headroom headroom;
-	struct frag_policy_spec *plain, *expandable;
+	struct frag_policy_spec *plain, *expandable; /* expandable NULL: not PyTorch's allocator */
 	struct frag_advice_peaks before;
 	struct frag_advice *list;
 	size_t count, cap;

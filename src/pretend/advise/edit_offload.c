@@ -11,8 +11,8 @@
 #define LEAVE_ALLOCS 256u /* requests after which a block is freed at the latest */
 #define LEAST_BYTES 4096u /* smaller blocks are not moved */
 
-/* Depth, from the outermost frame, of the function that made a block: the innermost forward() outside PyTorch. *passed: a
- * container (Sequential) below it called the operator, and keeps no reference. */
+/* Depth, from the outermost frame, of the innermost forward() outside PyTorch. *passed: a container
+ * (Sequential) below it called the operator, and keeps no reference. */
 static size_t owner_depth(const struct frag_story *s, uint32_t stack, bool *passed)
 {
 	size_t n;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What lives from step to step: gradients released in the backward pass; optimizer states in 8 bits, on the host, or none; nothing that
- * accumulates. A block that an optimizer step requests is a state if it outlives the next step, else a temporary, which 8-bit
- * optimizers, those on the host and SGD do not have.
+ * What lives from step to step: gradients released in the backward pass; optimizer states in 8
+ * bits, on the host, or none; nothing that accumulates. What an optimizer step requests is a state if it
+ * outlives the next step, else a temporary, which 8-bit, host's and SGD's optimizers do not have.
  */
 #include "edit.h"
 
@@ -28,8 +28,8 @@ static bool is_gradient(const struct frag_story *s, const struct frag_life *l)
 	       l->died >= s->spans[i].end;
 }
 
-/* Each gradient goes at the next request: its parameter is updated at once, so the optimizer step has no temporaries; or it is copied
- * to its bucket, where it stays. */
+/* Each gradient goes at the next request: its parameter is updated at once, without temporaries of
+ * the optimizer's step; or it is copied to its bucket, where it stays. */
 static int gradients(const struct frag_advice_plan *p, struct frag_edit *e, struct frag_proposal *o,
 		     struct frag_err *err)
 {
@@ -177,8 +177,8 @@ const struct frag_proposal frag_edit_training[] = {
 	{ .change = "gradients in buckets",
 	  .edit = gradients,
 	  .way = BUCKETS,
-	  .what = "DistributedDataParallel(…, gradient_as_bucket_view=True): gradients lie in its "
-		  "buckets, not beside them" },
+	  .what = "DistributedDataParallel(…, gradient_as_bucket_view=True): gradients lie in "
+		  "its buckets, not beside them" },
 	{ .change = "no tensors kept",
 	  .edit = leak,
 	  .what = "nothing kept from step to step here: .item() or .detach() of what is "

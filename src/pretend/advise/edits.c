@@ -20,7 +20,7 @@ static const struct frag_proposal *const lists[] = {
 
 /* ---- figures ----------------------------------------------------------------------------- */
 
-/* Replays the events under a setting. The curve is that of the better one, so the default comes first. */
+/* Replays under a setting. The curve is of what is compared, so `expandable` comes last. */
 static int measure(const struct frag_advice_plan *p, const struct frag_policy_spec *spec,
 		   const struct frag_trace_dev *dev, uint64_t *reserved, struct frag_advice *a,
 		   struct frag_err *err)
@@ -32,7 +32,7 @@ static int measure(const struct frag_advice_plan *p, const struct frag_policy_sp
 	options.stop = p->env.watch.stop;
 	FRAG_TRY(frag_replay_sim(spec, &p->env.card, dev, &options, &result, err));
 	*reserved = result.m.peak_reserved_bytes;
-	if (spec != p->expandable || a->after.expandable < a->after.reserved)
+	if (spec != p->expandable || frag_advice_need(&a->after) < a->after.reserved)
 		frag_curve_take(&a->curve, &result.series);
 	return 0;
 }
@@ -40,9 +40,11 @@ static int measure(const struct frag_advice_plan *p, const struct frag_policy_sp
 static int measure_both(const struct frag_advice_plan *p, const struct frag_trace_dev *dev,
 			struct frag_advice *a, struct frag_err *err)
 {
-	a->after.requested = frag_probe_peak_live(dev, 1);
+	a->after = (struct frag_advice_peaks){ .requested = frag_probe_peak_live(dev, 1),
+					       .expandable = UINT64_MAX,
+					       .recorded = p->before.recorded };
 	FRAG_TRY(measure(p, p->plain, dev, &a->after.reserved, a, err));
-	return measure(p, p->expandable, dev, &a->after.expandable, a, err);
+	return p->expandable ? measure(p, p->expandable, dev, &a->after.expandable, a, err) : 0;
 }
 
 static bool falls(uint64_t before, uint64_t after)
@@ -132,21 +134,26 @@ static int try_policy(struct frag_advice_plan *p, const char *policy, const char
 	return take(p, a, err);
 }
 
-/* Settings of the allocator, and another allocator: only an environment variable changes. */
+/* Settings of the allocator, and another allocator: of a log, those that its library has. */
 static int try_settings(struct frag_advice_plan *p, struct frag_err *err)
 {
 	FRAG_AUTO(frag_tune_release) struct frag_tune tune = { 0 };
+	const struct frag_tune_options options = { .baseline = frag_policy_spec_text(p->plain) };
+	size_t n;
+	const struct frag_own_allocator *own = frag_own_allocators(p->story->trace->format, &n);
 	const struct frag_tune_try *best;
 
-	FRAG_TRY(frag_tune_settings(&p->env, p->story->dev,
-				    (struct frag_tune_options){ .baseline = "pytorch" }, &tune,
-				    err));
+	for (size_t i = 1; i < n; i++)
+		FRAG_TRY(try_policy(p, own[i].policy, own[i].policy, own[i].line, err));
+	if (own)
+		return 0;
+	FRAG_TRY(frag_tune_settings(&p->env, p->story->dev, options, &tune, err));
 	best = tune.tries_count ? &tune.tries[frag_tune_pick(&tune)] : NULL;
 	if (best && best->conf && best->completed)
-		FRAG_TRY(try_policy(
-			p, best->text, "settings",
-			frag_answer_print(p->texts, "PYTORCH_CUDA_ALLOC_CONF=%s", best->conf),
-			err));
+		FRAG_TRY(try_policy(p, best->text, "settings",
+				    frag_answer_print(p->texts, "PYTORCH_CUDA_ALLOC_CONF%s%s",
+						      *best->conf ? "=" : " unset", best->conf),
+				    err));
 	return try_policy(p, "vmm", "vmm",
 			  "cufrag's own allocator vmm in place of PyTorch's (cufrag run --policy "
 			  "vmm)",
@@ -159,9 +166,9 @@ FRAG_COMPARE(by_need, struct frag_advice,
 	     FRAG_ORDER(frag_advice_need(&x->after), frag_advice_need(&y->after)),
 	     strcmp(x->what, y->what))
 
-static int open_plan(struct frag_advice_plan *p, const struct frag_story *s, struct frag_err *err)
+static int open_plan(struct frag_advice_plan *p, const struct frag_story *s,
+		     struct frag_advice *now, struct frag_err *err)
 {
-	struct frag_advice now = { 0 };
 
 	p->story = s;
 	p->env.threads = 1;
@@ -170,11 +177,18 @@ static int open_plan(struct frag_advice_plan *p, const struct frag_story *s, str
 	p->headroom.ratio = FRAG_HEADROOM_RATIO;
 	p->headroom.outside_bytes = frag_recorded_outside_bytes(s->dev);
 	FRAG_TRY(frag_catalog_init(&p->catalog, NULL, NULL, err));
-	FRAG_TRY(frag_policy_spec_parse("pytorch", &p->plain, err));
-	FRAG_TRY(frag_policy_spec_parse("pytorch:expandable_segments:True", &p->expandable, err));
+	if (p->before.recorded)
+		FRAG_TRY(frag_recorded_spec(s->trace, &p->plain, err));
+	if (!p->plain)
+		FRAG_TRY(frag_policy_spec_parse("pytorch", &p->plain, err));
+	if (!frag_own_allocators(s->trace->format, NULL))
+		FRAG_TRY(frag_policy_spec_parse("pytorch:expandable_segments:True", &p->expandable,
+						err));
 	FRAG_TRY(frag_loops_find(s, &p->loops, err));
-	FRAG_TRY(measure_both(p, s->dev, &now, err));
-	p->before = now.after;
+	FRAG_TRY(measure_both(p, s->dev, now, err));
+	p->before = now->after;
+	now->change = frag_advice_text(p->texts, frag_policy_spec_text(p->plain));
+	now->before.reserved = frag_recorded_peak(s->dev);
 	return 0;
 }
 
@@ -196,22 +210,23 @@ static const struct frag_unit *fullest(const struct frag_recording *rec)
 	for (uint32_t i = 0; i < rec->trace->devs_count; i++) {
 		uint64_t peak = frag_probe_peak_live(rec->units[i].dev, 1);
 
-		if (!best || peak > most) {
-			most = peak;
-			best = &rec->units[i];
-		}
+		best = !best || peak > most ? &rec->units[i] : best;
+		most = FRAG_MAX(most, peak);
 	}
 	return best;
 }
 
 int frag_advise_edits(const struct frag_recording *rec, bool settings, struct frag_answer *texts,
-		      struct frag_advice **out, size_t *n, struct frag_err *err)
+		      struct frag_advice *unchanged, struct frag_advice **out, size_t *n,
+		      struct frag_err *err)
 {
 	FRAG_AUTO(frag_story_release) struct frag_story story = { 0 };
-	FRAG_AUTO(close_plan) struct frag_advice_plan p = { .texts = texts };
+	FRAG_AUTO(close_plan)
+	struct frag_advice_plan p = { .texts = texts, .before.recorded = !settings };
 	FRAG_AUTO(frag_progress_end) struct frag_progress progress = { 0 };
 	const struct frag_unit *unit;
 
+	*unchanged = (struct frag_advice){ .change = "pytorch" };
 	*out = NULL;
 	*n = 0;
 	if (rec->source)
@@ -222,11 +237,13 @@ int frag_advise_edits(const struct frag_recording *rec, bool settings, struct fr
 	frag_progress_begin(&progress, "editing the recording");
 	p.env.watch = progress.watch;
 	FRAG_TRY(frag_story_make(&story, unit, err));
-	FRAG_TRY(open_plan(&p, &story, err));
-	for (size_t i = 0; !settings && i < FRAG_ARRAY_LEN(lists); i++)
+	FRAG_TRY(open_plan(&p, &story, unchanged, err));
+	for (size_t i = 0; !settings && p.expandable && i < FRAG_ARRAY_LEN(lists); i++)
 		for (const struct frag_proposal *o = lists[i]; o->edit; o++)
 			FRAG_TRY(propose(&p, *o, err));
-	FRAG_TRY(try_settings(&p, err));
+	if (settings || !unchanged->before.reserved ||
+	    unchanged->before.reserved == unchanged->after.reserved)
+		FRAG_TRY(try_settings(&p, err));
 	if (p.count)
 		qsort(p.list, p.count, sizeof(*p.list), by_need);
 	*out = FRAG_GIVE(p.list);

@@ -66,6 +66,7 @@ static int add_replayed(struct frag_advising *a, struct frag_err *err)
 {
 	FRAG_AUTO(frag_recording_release) struct frag_recording r = { 0 };
 	FRAG_AUTO_FREE struct frag_advice *list = NULL;
+	struct frag_advice unchanged;
 	unsigned number;
 	bool settings = frag_offer_asked(a->only, "settings", &number);
 	size_t n = 0;
@@ -74,7 +75,7 @@ static int add_replayed(struct frag_advising *a, struct frag_err *err)
 	if (!settings && !frag_offer_asked(a->only, "vmm", &number))
 		return 0;
 	rc = frag_recording_take(&r, FRAG_GIVE(a->base), &a->program.target, 0, err)
-		     ?: frag_advise_edits(&r, true, a->texts, &list, &n, err);
+		     ?: frag_advise_edits(&r, true, a->texts, &unchanged, &list, &n, err);
 	if (rc == FRAG_EINTR || rc == FRAG_ENOMEM)
 		return rc;
 	if (rc) {
@@ -162,7 +163,7 @@ static bool is_cheap(const struct frag_advising *a, const struct frag_advice *x)
 	return !a->first.span_ns || x->cost.seconds * 1e9 <= (double)a->first.span_ns;
 }
 
-/* May x be a member? Kind 0: nothing changes numerically, at little cost; 1: at more; 2 and 3: the others. */
+/* May x be a member? Kinds: 0 no numerical change at little cost, 1 at more; 2 and 3 the others. */
 static bool is_candidate(const struct frag_advising *a, const struct frag_advice *x, size_t kind)
 {
 	return x->tried && saving(x) * 100 >= frag_advice_need(&x->before) &&
@@ -178,8 +179,8 @@ static void add_member(struct frag_advising *a, const struct frag_advice *x,
 	a->fits = a->named && frag_trial_fits(a, &t->peaks);
 }
 
-/* The largest saving first, until it fits; each must save another 1 %. With a card, of all kinds; without one, only of the first kind
- * that has a change. */
+/* The largest saving first, until it fits; each must save another 1 %. With a card, of all kinds;
+ * without one, only of the first kind that has a change. */
 static int combine(struct frag_advising *a, struct frag_err *err)
 {
 	const struct frag_advice *alone = a->named ? enough_alone(a) : NULL;
@@ -296,8 +297,8 @@ int frag_advise_recording(struct frag_advising *a, const struct frag_recording *
 
 	a->edited = true;
 	snprintf(a->name, sizeof(a->name), "%s", r->trace->name);
-	FRAG_TRY(frag_trial_measure(a, r->trace, &a->first, err));
-	FRAG_TRY(frag_advise_edits(r, false, a->texts, &a->list, &a->count, err));
+	FRAG_TRY(frag_advise_edits(r, false, a->texts, &a->unchanged, &a->list, &a->count, err));
+	a->first = (struct frag_trial){ .peaks = a->unchanged.after, .curve = a->unchanged.curve };
 	a->took_ns = frag_clock_ns() - begun;
 	return 0;
 }

@@ -4,7 +4,7 @@
  * (src/pretend/python/cufrag_changes), then with the best of them together.
  *
  *	struct frag_advising a = { .program = program, … };
- *	frag_catalog_init(&a.catalog, …) ?: frag_advise_try(&a, err) ?: frag_advise_answer(&a, &answer, err);
+ *	frag_catalog_init(…) ?: frag_advise_try(&a, err) ?: frag_advise_answer(&a, &answer, err);
  *	frag_advising_release(&a);
  *
  * A change must not alter the training: the number of optimizer steps and of updated weights stays.
@@ -58,9 +58,10 @@ struct frag_advising {
 	struct frag_program real; /* on the given card */
 	bool enlarged; /* the unchanged program runs out of memory, so it is recorded with enough */
 	bool interrupted;
-	bool edited;		  /* a recording was edited; else a program ran */
-	char name[200];		  /* of the edited recording */
-	struct frag_advice *list; /* largest saving first, untried changes last */
+	bool edited;		      /* a recording was edited; else a program ran */
+	char name[200];		      /* of the edited recording, */
+	struct frag_advice unchanged; /* and what is known of it (edit.h) */
+	struct frag_advice *list;     /* largest saving first, untried changes last */
 	size_t count, tried;
 	/* the best together */
 	const struct frag_advice *members[8];
@@ -90,7 +91,7 @@ void frag_advising_release(struct frag_advising *a);
 extern const struct frag_shape frag_advise_shape;
 int frag_advise_answer(const struct frag_advising *v, struct frag_answer *a, struct frag_err *err);
 
-/* ---- parts: one run measured, and what the program offers (trial_measure.c); runs (trial_runs.c) ---- */
+/* ---- parts: one run measured, what the program offers (trial_measure.c); trial_runs.c ---- */
 
 #define FRAG_TRIAL_LARGE (1ull << 40) /* more than any card has */
 #define FRAG_TRIAL_REPLAYED 4u	      /* replayed changes, at most */
@@ -102,8 +103,6 @@ void frag_trials_path(const struct frag_advising *a, unsigned n, const char *nam
 /* Makes the folder of a new run; path[4096]. */
 int frag_trials_folder(struct frag_advising *a, unsigned *n, char *path, struct frag_err *err);
 
-int frag_trial_measure(const struct frag_advising *a, const struct frag_trace *trace,
-		       struct frag_trial *t, struct frag_err *err);
 /* Reads the recording of run n. *out_of_memory: a request was refused. Errors: there is none. */
 int frag_trial_collect(struct frag_advising *a, unsigned n, int status, struct frag_trial *t,
 		       bool *out_of_memory, struct frag_err *err);
@@ -114,8 +113,8 @@ void frag_offer_number(struct frag_advising *a, struct frag_advice *x, const cha
 		       unsigned n);
 int frag_trial_offers(struct frag_advising *a, struct frag_err *err);
 
-/* Runs the program with these changes, as "checkpoint+fused", and waits for its end. What the run as it is had imported is loaded
- * once, in a server from which these are forked. */
+/* Runs the program with these changes, as "checkpoint+fused", and waits for its end. It is forked
+ * from a server that has loaded once what the run as it is imported. */
 int frag_trial_alone(struct frag_advising *a, const char *names, struct frag_trial *t,
 		     struct frag_err *err);
 /* Runs the program with each change of the list, several at a time. */

@@ -15,7 +15,7 @@
 	F(S, TEXT, where, *x->where ? x->where : NULL, "where", "file and line of the program", \
 	  .spare = 2) \
 	F(S, BYTES, saved_bytes, known ? frag_advice_above(before, after) : UINT64_MAX, "saves", \
-	  "reserved less at the peak, in the better setting") \
+	  "reserved less at the peak: of a recording under its settings, else in the better one") \
 	F(S, RATIO, saved_ratio, \
 	  (known && before) ? (double)frag_advice_above(before, after) / (double)before : NAN, \
 	  "of all", "the saving as a part of memory reserved without the change", .unit = "%", \
@@ -23,7 +23,7 @@
 	F(S, BYTES, requested_bytes, known ? x->after.requested : UINT64_MAX, "requested", \
 	  "peak of requested bytes after it", .spare = 4) \
 	F(S, BYTES, reserved_bytes, known ? x->after.reserved : UINT64_MAX, "reserved", \
-	  "peak reserved after it, with default settings") \
+	  "peak reserved after it, under the recorded settings; of a program, the default") \
 	F(S, BYTES, expandable_bytes, known && !x->replayed ? x->after.expandable : UINT64_MAX, \
 	  "expandable", "peak reserved after it, with expandable segments", .spare = 3) \
 	F(S, BYTES, before_requested_bytes, x->before.requested, NULL, \
@@ -75,8 +75,10 @@ FRAG_VALUED_ROW_AS(static, together_shape, together_row, "combination", TOGETHER
 #define ADVISE_ROW(F, P, S) \
 	F(S, BYTES, requested_bytes, v->first.peaks.requested, NULL, \
 	  "peak of requested bytes of the unchanged program") \
+	F(S, BYTES, recorded_peak_bytes, v->unchanged.before.reserved ?: UINT64_MAX, NULL, \
+	  "peak reserved when it was recorded; null: not known") \
 	F(S, BYTES, reserved_bytes, v->first.peaks.reserved, NULL, \
-	  "peak reserved, with default settings") \
+	  "peak reserved in a replay of the recorded settings; of a program, the default") \
 	F(S, BYTES, expandable_bytes, v->first.peaks.expandable, NULL, \
 	  "peak reserved, with expandable segments") \
 	F(S, COUNT, steps_count, v->first.steps ? v->first.steps : UINT64_MAX, NULL, \
@@ -135,13 +137,47 @@ static struct together_row *together(const struct frag_advising *v, struct frag_
 
 /* ---- in words -------------------------------------------------------------------------------- */
 
+/* Of a recording: the best edit and the best setting, which tune takes, too. */
+static void say_edited(const struct frag_advising *v, struct frag_answer *a)
+{
+	const uint64_t recorded = v->unchanged.before.reserved, was = v->first.peaks.reserved;
+	const struct frag_advice *edit = NULL, *other = NULL;
+	const char *text = "", *then = "";
+
+	for (const struct frag_advice *x = v->list; x < v->list + v->count; x++)
+		if (x->replayed && (!other || !strcmp(x->change, "settings")))
+			other = x;
+		else if (!x->replayed && !edit && !*x->left_out)
+			edit = x;
+	if (other)
+		then = frag_answer_print(a,
+					 "with %s the unchanged program reserves %s in place of %s "
+					 "(%+.1f %%); cufrag tune tries more",
+					 strcmp(other->change, "settings") ? other->change
+									   : other->what,
+					 FRAG_BYTES(other->after.reserved), FRAG_BYTES(was),
+					 100 * ((double)other->after.reserved / (double)was - 1));
+	else if (recorded && recorded != was)
+		then = frag_answer_print(a,
+					 "the replay, which has no limit, reserves %s, not %s as "
+					 "recorded; cufrag tune tries settings",
+					 FRAG_BYTES(was), FRAG_BYTES(recorded));
+	if (edit)
+		text = frag_answer_print(a,
+					 "estimated: %s would reserve %s in place of %s under %s; "
+					 "cufrag advise -- PROGRAM tries it%s",
+					 edit->change, FRAG_BYTES(edit->after.reserved),
+					 FRAG_BYTES(was), v->unchanged.change, *then ? "; " : "");
+	frag_answer_conclude(a, "%s%s", text, edit || *then ? then : "nothing helps more than 1 %");
+}
+
 static void say_best(const struct frag_advising *v, struct frag_answer *a)
 {
 	const struct frag_advice_peaks *p = best_peaks(v);
 	const uint64_t need = frag_advice_need(p), before = frag_advice_need(&v->first.peaks);
 	const uint64_t spare = frag_advice_above(frag_advising_room(v, false), need);
 	const struct frag_gpu *card = frag_catalog_pick(&v->catalog, need, &v->headroom);
-	const char *setting = p->expandable < p->reserved ? " with expandable segments" : "",
+	const char *setting = need < p->reserved ? " with expandable segments" : "",
 		   *names = names_of(v, a), *label = v->card.label;
 
 	if (v->named && v->fits && !v->members_count)
@@ -167,13 +203,8 @@ static void say_best(const struct frag_advising *v, struct frag_answer *a)
 			setting, FRAG_BYTES(before),
 			card ? "; the smallest known card with room for that and a margin is " : "",
 			card ? card->label : "");
-	else if (v->count && !*v->list[0].left_out && v->edited)
-		frag_answer_conclude(a,
-				     "estimated: %s would reserve %s in place of %s; cufrag "
-				     "advise -- PROGRAM tries it",
-				     v->list[0].change,
-				     FRAG_BYTES(frag_advice_need(&v->list[0].after)),
-				     FRAG_BYTES(before));
+	else if (v->edited)
+		say_edited(v, a);
 	else
 		frag_answer_conclude(a, v->interrupted ? "interrupted before the best was known"
 						       : "nothing helps more than 1 %%");
@@ -234,19 +265,25 @@ static const char *program_name(const struct frag_advising *v)
 
 static void remarks(const struct frag_advising *v, struct frag_answer *a)
 {
+	const struct frag_advice_peaks *p = &v->first.peaks;
+	const bool torch = p->expandable != UINT64_MAX;
+
 	if (v->edited)
-		frag_answer_remark(
-			a, "cufrag %s advise: %s, edited and replayed: every figure is an estimate",
-			FRAG_VERSION, v->name);
+		frag_answer_remark(a,
+				   "cufrag %s advise: %s, edited and replayed: what is not marked "
+				   "as recorded is an estimate",
+				   FRAG_VERSION, v->name);
 	else
 		frag_answer_remark(a,
 				   "cufrag %s advise: %s, tried %zu changes in %s, %llu steps each",
 				   FRAG_VERSION, program_name(v), v->tried, FRAG_NS(v->took_ns),
 				   (unsigned long long)v->first.steps);
-	frag_answer_remark(a, "unchanged: requested %s, reserved %s, with expandable segments %s",
-			   FRAG_BYTES(v->first.peaks.requested),
-			   FRAG_BYTES(v->first.peaks.reserved),
-			   FRAG_BYTES(v->first.peaks.expandable));
+	frag_answer_remark(
+		a, "unchanged: requested %s, reserved %s%s%s%s%s%s", FRAG_BYTES(p->requested),
+		FRAG_BYTES(v->unchanged.before.reserved ?: p->reserved), v->edited ? " under " : "",
+		v->edited ? v->unchanged.change : "",
+		v->unchanged.before.reserved ? " (recorded)" : "",
+		torch ? ", with expandable segments " : "", torch ? FRAG_BYTES(p->expandable) : "");
 	if (!v->edited)
 		frag_answer_remark(
 			a, "pretended card: %s%s; modelled time: a roofline, and 25 GB/s over PCIe",
@@ -258,7 +295,7 @@ static void remarks(const struct frag_advising *v, struct frag_answer *a)
 			   "other kernels (cufrag fit)");
 }
 
-/* ---- memory over time, before and after; drawn as replays are (memory.gp) --------------------- */
+/* ---- memory over time, before and after; drawn as replays are (memory.gp) -------------------- */
 
 #define COLUMNS(X, s) \
 	X(s, INT, series, series) \
@@ -333,8 +370,8 @@ static void draw_one(const struct frag_advising *v, const struct frag_trial *aft
 			.caption = requested ? "Memory that the program requests, unchanged and "
 					       "with the change."
 					     : "Memory that the program reserves, unchanged and "
-					       "with the change, each in the allocator's better "
-					       "setting. Grey: requested memory of the unchanged "
+					       "with the change, each in the setting that is "
+					       "compared. Grey: requested memory of the unchanged "
 					       "program.",
 			.shape = &curve_row_shape,
 			.rows = { rows, n } });

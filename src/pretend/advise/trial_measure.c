@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One run of a program: its recording replayed, the untrusted reports of its processes, and the changes that they offer. */
+/* One run of a program: its recording replayed, untrusted reports of its processes, their offers. */
 #include "trial.h"
 
 #include <dirent.h>
@@ -83,8 +83,8 @@ static int replay(const struct frag_advising *a, const struct frag_trace_dev *de
 	return frag_replay_sim(spec, &card, dev, &options, out, err);
 }
 
-int frag_trial_measure(const struct frag_advising *a, const struct frag_trace *trace,
-		       struct frag_trial *t, struct frag_err *err)
+static int take_peaks(const struct frag_advising *a, const struct frag_trace *trace,
+		      struct frag_trial *t, struct frag_err *err)
 {
 	for (uint32_t d = 0; d < trace->devs_count; d++) {
 		const struct frag_trace_dev *dev = &trace->devs[d];
@@ -165,7 +165,7 @@ int frag_trial_collect(struct frag_advising *a, unsigned n, int status, struct f
 	FRAG_TRY(frag_pretend_collect(&a->trials.launch, folder, status, &trace, err));
 	*out_of_memory = frag_vary_refusals(trace) != 0;
 	t->done = !status;
-	FRAG_TRY(frag_trial_measure(a, trace, t, err));
+	FRAG_TRY(take_peaks(a, trace, t, err));
 	if (!n) {
 		frag_trace_destroy(a->base);
 		a->base = FRAG_GIVE(trace);

@@ -1,5 +1,5 @@
-# a program runs as it is, then with each change that it offers, then with the best together. Here a shell that leaves recordings
-# stands for PyTorch: what it needs depends on the changes, and so does what it says of its steps.
+# a program runs as it is, with each change that it offers, and with the best together; here a shell
+# that leaves recordings: what it needs, and what it says of its steps, depends on the changes
 for n in 1 2 3 4 6 8; do printf 'alloc,1,%d\nfree,1\n' $((n << 30)) > $n.csv; done
 printf 'alloc,1,1048576\nrefused,2,8589934592\nfree,1\n' > died.csv
 cat > program << 'END'

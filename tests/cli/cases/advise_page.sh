@@ -10,7 +10,7 @@ END
 "$CUFRAG" advise --changes half --brief --out page -- sh program 2> err || cat err
 ls page; grep -c "<svg" page/advise.html; grep -o "<li>half: [a-z ]*" page/advise.html
 cut -d, -f2,6 page/advise.csv | sort -u; echo; cut -d, -f2,6 page/advise-requested.csv | sort -u
-# of a recording alone: the best edit, whose highest points are the peaks of the table
+# of a recording alone: the best of the table, whose highest points are the peaks of the table
 "$CUFRAG" advise -q "$TRACES/varlen.default.cft" --out edited | tail -n 1
 for f in advise advise-requested; do awk -F, 'NR > 1 && $6 > m[$2] { m[$2] = $6 } END { for (k in m) print k, m[k] }' edited/$f.csv | sort; done
 grep -o '"requested_bytes": [0-9]*' edited/results.json | sed -n 1,2p
