@@ -134,7 +134,7 @@ uint64_t frag_case_step_number(const struct frag_case *c, size_t step)
 {
 	const struct frag_history *h = &c->history;
 
-	return h->from == FRAG_STEPS_NONE || step >= h->count ? UINT64_MAX : step * h->stride + 1;
+	return !frag_steps_known(h) || step >= h->count ? UINT64_MAX : step * h->stride + 1;
 }
 
 /* ---- which requests it refuses ---------------------------------------------------------- */

@@ -36,8 +36,8 @@ int frag_step_ends_find(const struct frag_events *ev, struct frag_step_ends *out
 			struct frag_err *err);
 /*
  * The passes of a loop within events [from, to) that goes on to their end: its request comes back
- * evenly, at least four times. out->from: FRAG_STEPS_PERIOD; FRAG_STEPS_WINDOWS: a loop over layers;
- * FRAG_STEPS_NONE. *outside: how often its request comes elsewhere. Errors: FRAG_ENOMEM.
+ * evenly, at least four times. out->from: FRAG_STEPS_PERIOD; FRAG_STEPS_WINDOWS: it is one over
+ * layers, or loads; FRAG_STEPS_NONE. *outside: its requests elsewhere. Errors: FRAG_ENOMEM.
  */
 int frag_passes_find(const struct frag_events *ev, uint64_t from, uint64_t to,
 		     struct frag_step_ends *out, uint64_t *outside, struct frag_err *err);
@@ -86,6 +86,12 @@ struct frag_history {
 
 int frag_history_make(const struct frag_events *ev, struct frag_history *out, struct frag_err *err);
 void frag_history_release(struct frag_history *h);
+
+/* Are steps marked or found? Windows are none: nobody is told of steps then. */
+static inline bool frag_steps_known(const struct frag_history *h)
+{
+	return h->from == FRAG_STEPS_MARKS || h->from == FRAG_STEPS_PERIOD;
+}
 
 /* The step that event belongs to; h->count for what follows the last. */
 size_t frag_history_step(const struct frag_history *h, uint64_t event);

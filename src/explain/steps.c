@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "lib/addr_map.h"
+#include "recording/recording.h"
 #include "recording/sites.h"
 
 #define TOKENS_MAX 32768u /* different ones that are followed */
@@ -19,6 +20,7 @@
 #define UNEVEN_MAX 0.35 /* standard deviation of the distances over their mean */
 #define SPAN_MIN 0.7	/* part of the requests from the first to the last */
 #define RISES 0.75	/* of the passes: layers, on the way forward */
+#define WEIGHTS 4	/* blocks that a pass leaves for each that was there, at most */
 #define WINDOWS 32u
 #define WINDOW_ALLOCS 8u /* in a window, at least */
 
@@ -164,9 +166,9 @@ static bool repeats_in_layers(const struct survey *s, const struct frag_trace *t
 	return false;
 }
 
-/* Without stacks: layers on the way forward look like passes that keep memory. A layer has a
- * parameter, so they are none where fewer blocks came before. */
-static bool climbs_in_layers(const struct survey *s, const struct frag_step_ends *ends)
+/* Do most repeats leave blocks? first: live before them; left: by each, on average. */
+static bool leaves_blocks(const struct survey *s, const struct frag_step_ends *ends,
+			  uint64_t *first, double *left)
 {
 	uint64_t blocks = 0, before = 0, rises = 0;
 	size_t n = 0;
@@ -175,14 +177,15 @@ static bool climbs_in_layers(const struct survey *s, const struct frag_step_ends
 		const uint8_t kind = s->dev->events[i].kind;
 
 		if (i == ends->list[n]) {
-			if (!n++ && blocks < ends->count * ends->stride)
-				return false;
+			if (!n++)
+				*first = blocks;
 			rises += n > 1 && blocks > before;
 			before = blocks;
 		}
 		blocks += kind == FRAG_EV_ALLOC;
 		blocks -= blocks && (kind == FRAG_EV_FREE || kind == FRAG_EV_FREE_REQUESTED);
 	}
+	*left = ((double)before - (double)*first) / (double)(n - 1);
 	return (double)rises > RISES * (double)(n - 1);
 }
 
@@ -243,11 +246,16 @@ static void find(struct survey *s, struct frag_step_ends *out, enum frag_steps_f
 	find_ends(s, out);
 }
 
-/* False: none, or that of layers. */
+/* False: none, that of loading, which leaves blocks where there were none or few (the passes of a
+ * model come after its weights), or that of layers: without stacks, these look like passes that
+ * keep memory, but a layer has a parameter, so they are none where fewer blocks came before. */
 static bool find_period(struct survey *s, const struct frag_events *ev, bool phase,
 			struct frag_step_ends *out)
 {
 	const struct token *even = even_token(s, phase);
+	uint64_t first = 0;
+	double left;
+	bool climbs;
 
 	if (!even && s->stacks) { /* a line may request all that a pass needs */
 		frag_addr_map_release(&s->numbers);
@@ -263,8 +271,12 @@ static bool find_period(struct survey *s, const struct frag_events *ev, bool pha
 	find(s, out, FRAG_STEPS_PERIOD, even->count);
 	if (out->count < 2)
 		return true;
+	climbs = leaves_blocks(s, out, &first, &left);
+	if (climbs && !s->from && (!even->first || WEIGHTS * (double)first <= left) &&
+	    !frag_own_allocators(ev->trace->format, NULL))
+		return false;
 	return s->stacks ? !repeats_in_layers(s, ev->trace, out)
-			 : phase || !climbs_in_layers(s, out);
+			 : phase || !climbs || first < out->count * out->stride;
 }
 
 int frag_step_ends_find(const struct frag_events *ev, struct frag_step_ends *out,

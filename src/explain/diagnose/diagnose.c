@@ -112,7 +112,7 @@ static void note_steps(const struct frag_checkup *c, struct frag_findings *out)
 {
 	const struct frag_history *h = &c->in.history;
 
-	if (h->from == FRAG_STEPS_NONE || h->from == FRAG_STEPS_WINDOWS)
+	if (!frag_steps_known(h))
 		frag_findings_note(out, "%s: %s", c->about, from_words[h->from]);
 	else
 		frag_findings_note(out, "%s: %zu steps, %s%s", c->about, h->count * h->stride,
@@ -140,8 +140,7 @@ static int note_steady(struct frag_checkup *c, struct frag_findings *out, struct
 	}
 	frag_finding_number(f, "peak_active_bytes", (double)live);
 	frag_finding_number(f, "peak_reserved_bytes", (double)reserved);
-	if (!frag_sites_known(&c->in.sites) || h->from == FRAG_STEPS_MARKS ||
-	    h->from == FRAG_STEPS_PERIOD)
+	if (!frag_sites_known(&c->in.sites) || frag_steps_known(h))
 		return 0;
 	return frag_finding_holders(c, h->peak_event, f, err);
 }
@@ -212,17 +211,14 @@ static void add_device(const struct frag_checkup *c, struct frag_findings *out)
 			};
 		}
 	frag_findings_add_device(
-		out,
-		&(struct frag_checked_device){
-			.name = frag_answer_print(out->texts, "%s", c->about),
-			.peak_active_bytes = c->peak_active_bytes,
-			.peak_reserved_bytes = c->peak_reserved_bytes,
-			.simulated = !c->in.recorded_peak_bytes,
-			.shared = frag_estimate_shared(c->in.events.trace) != 0,
-			.steps_count = h->from == FRAG_STEPS_NONE || h->from == FRAG_STEPS_WINDOWS
-					       ? UINT64_MAX
-					       : h->count * h->stride,
-			.points = { points, n } });
+		out, &(struct frag_checked_device){
+			     .name = frag_answer_print(out->texts, "%s", c->about),
+			     .peak_active_bytes = c->peak_active_bytes,
+			     .peak_reserved_bytes = c->peak_reserved_bytes,
+			     .simulated = !c->in.recorded_peak_bytes,
+			     .shared = frag_estimate_shared(c->in.events.trace) != 0,
+			     .steps_count = frag_steps_known(h) ? h->count * h->stride : UINT64_MAX,
+			     .points = { points, n } });
 }
 
 int frag_diagnose(const struct frag_case *in, const char *about, struct frag_findings *out,

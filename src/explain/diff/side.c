@@ -58,7 +58,7 @@ static void fill(struct frag_side *out, const struct frag_explained *x,
 		out->sites[out->sites_count++] =
 			(struct frag_side_site){ clean(a, live->rows[i].site),
 						 live->rows[i].requested_bytes };
-	for (size_t i = 0; out->steps && i < h->count; i++)
+	for (size_t i = 0; out->steps && frag_steps_known(h) && i < h->count; i++)
 		out->steps[out->steps_count++] = h->steps[i].peak_live;
 	sort_sites(out);
 }

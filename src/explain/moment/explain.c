@@ -238,6 +238,7 @@ static int look(struct frag_explained *x, struct frag_err *err)
 static int sum_kinds(struct frag_explained *x, struct frag_err *err)
 {
 	struct frag_kind_row rows[FRAG_KINDS] = { { 0 } };
+	bool steps = frag_steps_known(&x->in.history);
 	size_t n = 0;
 
 	FRAG_TRY_CALLOC(x->kinds, x->view.count + 1, "explanation", err);
@@ -245,7 +246,8 @@ static int sum_kinds(struct frag_explained *x, struct frag_err *err)
 	for (size_t i = 0; i < x->view.count; i++) {
 		const struct frag_kind_of *k = &x->kinds[i];
 		struct frag_kind_row *row =
-			&rows[k->confidence < FRAG_KIND_SURE ? FRAG_KIND_UNKNOWN : k->kind];
+			&rows[steps && k->confidence >= FRAG_KIND_SURE ? k->kind
+								       : FRAG_KIND_UNKNOWN];
 
 		if (x->view.list[i].waiting)
 			continue;

@@ -48,17 +48,18 @@ struct frag_explain_options {
 	F(S, COUNT, oldest_event, NULL, "that allocated the oldest block") \
 	F(S, COUNT, newest_event, NULL, "that allocated the newest block") \
 	F(S, COUNT, oldest_step, "oldest", "step of the oldest block; null after the last step", \
-	  .unit = "step", .none = "end", .spare = 4) \
+	  .unit = "step", .none = "end", .spare = 4, .if_any = true) \
 	F(S, COUNT, newest_step, "newest", "step of the newest block; null after the last step", \
-	  .unit = "step", .none = "end", .spare = 3) \
+	  .unit = "step", .none = "end", .spare = 3, .if_any = true) \
 	F(S, US, oldest_us, NULL, "time of the oldest block") \
 	F(S, US, newest_us, NULL, "time of the newest block") \
 	F(S, US, oldest_age_us, "age", "of the oldest block", .spare = 2) \
-	F(S, TEXT, kind, "kind", "use of most of its bytes; null: below 50 % sure", .spare = 5) \
+	F(S, TEXT, kind, "kind", "use of most of its bytes; null: below 50 % sure", .spare = 5, \
+	  .if_any = true) \
 	F(S, RATIO, kind_confidence_ratio, "confidence", \
 	  "that the kind is right: the part of the stack's blocks that behaved the same, times " \
-	  "the part of the bytes that are of this kind", \
-	  .spare = 1) \
+	  "the part of the bytes that are of this kind; null without steps", \
+	  .spare = 1, .if_any = true) \
 	F(S, BYTES, non_releasable_bytes, NULL, "its share of the free bytes in its segments") \
 	F(S, RATIO, non_releasable_share_ratio, NULL, "of all non-releasable bytes") \
 	F(S, BYTES, alone_bytes, NULL, "non-releasable in segments where nothing else lives") \

@@ -270,8 +270,9 @@ static void say_why(const struct frag_explained *x, struct frag_answer *a)
 		say_remedy(r, a);
 	if (!frag_sites_known(&x->in.sites))
 		frag_answer_remark(a,
-				   "the recording has no stacks, so blocks are grouped by size "
-				   "and step; to see the lines, record with %s",
+				   "the recording has no stacks, so blocks are grouped by size%s; "
+				   "to see the lines, record with %s",
+				   frag_steps_known(&x->in.history) ? " and step" : "",
 				   frag_stacks_hint(x->in.events.trace));
 }
 
@@ -412,8 +413,11 @@ int frag_explained_answer(struct frag_explained *x, const char *trace, const cha
 	say_pinning(x, a);
 	if (is_state(x))
 		return a->failed ? frag_fail_nomem(err, "explanation") : 0;
-	frag_answer_heading(a, "What the memory is for, by how it behaves over the steps");
-	frag_answer_table(a, &frag_kind_shape, x->m.kinds.rows, x->m.kinds.count)->wraps = true;
+	if (frag_steps_known(&x->in.history)) {
+		frag_answer_heading(a, "What the memory is for, by how it behaves over the steps");
+		frag_answer_table(a, &frag_kind_shape, x->m.kinds.rows, x->m.kinds.count)->wraps =
+			true;
+	}
 	if (x->curves)
 		draw_all(x, a);
 	if (!frag_own_allocators(x->in.events.trace->format, NULL))

@@ -7,6 +7,7 @@
 #include "explain/life_edit.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +23,10 @@ static struct frag_row_key key_of(const struct frag_explained *x, const struct f
 {
 	if (frag_sites_known(&x->in.sites))
 		return (struct frag_row_key){ frag_site_of(&x->in.sites, h->stack), 0 };
-	return (struct frag_row_key){ h->requested, frag_history_step(&x->in.history, h->born) };
+	return (struct frag_row_key){ h->requested,
+				      frag_steps_known(&x->in.history)
+					      ? frag_history_step(&x->in.history, h->born)
+					      : 0 };
 }
 
 static bool same_key(struct frag_row_key a, struct frag_row_key b)
@@ -35,13 +39,12 @@ static const char *size_name(const struct frag_explained *x, struct frag_row_key
 {
 	const struct frag_history *h = &x->in.history;
 
-	if (h->from == FRAG_STEPS_NONE)
+	if (!frag_steps_known(h))
 		return frag_answer_print(x->texts, "%s each", FRAG_BYTES(key.a));
 	if (key.b >= h->count)
 		return frag_answer_print(x->texts, "%s each, from after the last step",
 					 FRAG_BYTES(key.a));
-	return frag_answer_print(x->texts, "%s each, from %s %" PRIu64, FRAG_BYTES(key.a),
-				 h->from == FRAG_STEPS_WINDOWS ? "part" : "step",
+	return frag_answer_print(x->texts, "%s each, from step %" PRIu64, FRAG_BYTES(key.a),
 				 frag_case_step_number(&x->in, key.b));
 }
 
@@ -104,11 +107,12 @@ static void end_row(const struct frag_explained *x, struct frag_row *row)
 		if (row->kind_bytes[k] > row->kind_bytes[kind])
 			kind = k;
 	/* of the bytes: those of the row's kind, as sure as their stacks are */
-	row->kind_confidence_ratio =
-		all ? row->kind_confidence_ratio / (double)all * part_of(row->kind_bytes[kind], all)
-		    : 0;
+	row->kind_confidence_ratio = !frag_steps_known(&c->history) ? NAN
+				     : all ? row->kind_confidence_ratio / (double)all *
+						     part_of(row->kind_bytes[kind], all)
+					   : 0;
 	row->kind =
-		row->kind_confidence_ratio < (double)FRAG_KIND_SURE ? NULL : frag_kind_name(kind);
+		row->kind_confidence_ratio >= (double)FRAG_KIND_SURE ? frag_kind_name(kind) : NULL;
 	row->share_ratio = part_of(row->allocated_bytes, x->m.allocated_bytes);
 	row->non_releasable_share_ratio =
 		part_of(row->non_releasable_bytes, x->m.non_releasable_bytes);

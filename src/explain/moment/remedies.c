@@ -324,8 +324,7 @@ static int smaller_batch(const struct trial *t, struct frag_err *err)
 	double low = SMALLEST_BATCH, high = 1; /* low serves all, high does not */
 	struct change c = { .edit.smaller = low, .least = true }, found;
 
-	if (h->from == FRAG_STEPS_NONE || h->from == FRAG_STEPS_WINDOWS ||
-	    h->events > SHRINK_EVENTS / SHRINK_ROUNDS)
+	if (!frag_steps_known(h) || h->events > SHRINK_EVENTS / SHRINK_ROUNDS)
 		return 0;
 	FRAG_TRY(try_change(t, &c, err));
 	found = c;

@@ -41,7 +41,8 @@ async function openLane(lane, number)
 		const what = marks.u();
 		lane.marks.push({ what, event: event += marks.u(), us: us += marks.u(), value: marks.u() });
 	}
-	lane.steps = lane.marks.filter(m => m.what === 0).map(m => m.event);
+	const steps = lane.marks.filter(m => m.what === 0).map(m => m.event);
+	lane.steps = steps.length < 4 ? [] : steps; // none for diagnose either
 	lane.cache = new Map();
 }
 
