@@ -115,12 +115,14 @@ static void look(struct frag_trace *trace, unsigned dice)
 		const struct frag_case in = { .events = { t, d, NULL },
 					      .spec = spec,
 					      .recorded = !(dice & 7),
-					      .target = target };
+					      .target = target,
+					      .threads = 1 };
 		uint64_t event = t->devs[d].events_count * (dice >> 5) / 8;
 
 		verify(t, d);
 		diagnose_whole(&in);
-		explain_whole(&in, (struct frag_at){ FRAG_AT_AUTO, 0 }, FRAG_BY_LINE);
+		if (!d && events < 500) /* a refusal is replayed under hundreds of settings */
+			explain_whole(&in, (struct frag_at){ FRAG_AT_AUTO, 0 }, FRAG_BY_LINE);
 		explain_whole(&in, (struct frag_at){ FRAG_AT_EVENT, event }, FRAG_BY_STACK);
 	}
 	export_whole(t, spec, &target);
