@@ -7,7 +7,7 @@ from support.small import cuda, nn, sys, torch
 # match: ^verdict: growth inside a phase
 # match: ^memory grows by .* pass after pass after the last step, .*; 9[0-9] % of it is requested at .*steps_phases.py:.*; no backward pass releases it
 
-# shell: $CUFRAG advise run.cft
+# python: shell("$CUFRAG advise run.cft")
 # match: ^nothing kept in a phase +.*steps_phases.py:
 
 # the arithmetic agrees with itself, and the line with most of the growth is blamed
