@@ -87,7 +87,7 @@ struct frag_history {
 int frag_history_make(const struct frag_events *ev, struct frag_history *out, struct frag_err *err);
 void frag_history_release(struct frag_history *h);
 
-/* Are steps marked or found? Windows are none: nobody is told of steps then. */
+/* Are steps marked or found? Windows of time are no steps, and answers name none then. */
 static inline bool frag_steps_known(const struct frag_history *h)
 {
 	return h->from == FRAG_STEPS_MARKS || h->from == FRAG_STEPS_PERIOD;

@@ -125,6 +125,7 @@ void frag_refusals_parts(const struct frag_section *s, bool tables, struct frag_
 	F(S, REAL, imbalance_ratio, "worst/mean", "imbalance: 1.00 = all need the same", \
 	  .precision = 2, .spare = 1) \
 	F(S, RATIO, above_mean_ratio, NULL, "imbalance - 1") \
+	F(S, BYTES, sum_bytes, NULL, "sum of the peaks of those that complete") \
 	F(S, TEXT, card_label, NULL, "card with room for each of them") \
 	P(S, TEXT, completes, "completes", "on how many of them the replay came to its end", \
 	  .right = true, .spare = 2) \
@@ -134,7 +135,6 @@ struct frag_spread_row {
 	FRAG_ROW_MEMBERS(FRAG_SPREAD)
 	bool setting;	     /* of PyTorch */
 	size_t worst, least; /* sections */
-	uint64_t sum_bytes;  /* of those that complete */
 };
 extern const struct frag_shape frag_spread_shape;
 /* Those that complete everywhere first, by their worst. None where the report has one unit. */
