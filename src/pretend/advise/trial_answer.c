@@ -144,11 +144,14 @@ static void say_edited(const struct frag_advising *v, struct frag_answer *a)
 	const struct frag_advice *edit = NULL, *other = NULL;
 	const char *text = "", *then = "";
 
-	for (const struct frag_advice *x = v->list; x < v->list + v->count; x++)
+	for (size_t i = 0; i < v->count; i++) {
+		const struct frag_advice *x = &v->list[i];
+
 		if (x->replayed && (!other || !strcmp(x->change, "settings")))
 			other = x;
 		else if (!x->replayed && !edit && !*x->left_out)
 			edit = x;
+	}
 	if (other)
 		then = frag_answer_print(a,
 					 "with %s the unchanged program reserves %s in place of %s "
