@@ -85,6 +85,12 @@ void frag_run_sync(void *run);
 /* The block of this slot is freed, but a stream still uses it. */
 void frag_run_wait(struct frag_run *run, uint32_t slot);
 
+/* Was a request refused that the recording has as served? A what-if ends there. */
+static inline bool frag_run_refuses_more(const struct frag_run *run)
+{
+	return run->ooms > run->refused_again;
+}
+
 /* ---- whole replays on a new simulated card, from any source of events: run.c, stream.c ---- */
 
 struct frag_feeder {

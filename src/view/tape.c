@@ -364,7 +364,7 @@ static void take_extremes(struct tape *t, const struct frag_told *told)
 	t->piece_peak = FRAG_MAX(t->piece_peak, t->now[ALLOCATED]);
 	if (t->ended) /* a what-if, at the request that it refused */
 		return;
-	t->ended = t->what_if && told->run->ooms > told->run->refused_again;
+	t->ended = t->what_if && frag_run_refuses_more(told->run);
 	if (t->now[RESERVED] > t->lane->replayed_peak_bytes) {
 		t->lane->replayed_peak_bytes = t->now[RESERVED];
 		t->lane->peak_reserved_event = told->index;

@@ -26,7 +26,7 @@ static int advance(struct frag_checkup *c, struct frag_cursor *s, size_t step, u
 		   struct frag_err *err)
 {
 	for (uint64_t i = s->next; i <= event && i < c->in.history.events; i++) {
-		bool ended = !c->in.recorded_peak_bytes && s->run->ooms > s->run->refused_again;
+		bool ended = !c->in.recorded_peak_bytes && frag_run_refuses_more(s->run);
 
 		FRAG_TRY(frag_cursor_to(s, i, err));
 		if (ended) /* a what-if ends at the request that it refuses */

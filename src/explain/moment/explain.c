@@ -70,7 +70,7 @@ static int find_peaks(struct frag_explained *x, struct frag_err *err)
 	/* a what-if ends at the request that it refuses */
 	for (uint64_t i = 0; i < x->in.history.events && !ended; i++) {
 		FRAG_TRY(frag_cursor_to(&s, i, err));
-		ended = !x->in.recorded_peak_bytes && s.run->ooms > s.run->refused_again;
+		ended = !x->in.recorded_peak_bytes && frag_run_refuses_more(s.run);
 		if (s.run->allocated > most) {
 			most = s.run->allocated;
 			m->peak_live_event = i;

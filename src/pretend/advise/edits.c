@@ -169,7 +169,6 @@ FRAG_COMPARE(by_need, struct frag_advice,
 static int open_plan(struct frag_advice_plan *p, const struct frag_story *s,
 		     struct frag_advice *now, struct frag_err *err)
 {
-
 	p->story = s;
 	p->env.threads = 1;
 	p->env.card.total_bytes = AMPLE_BYTES;
