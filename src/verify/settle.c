@@ -208,7 +208,8 @@ static uint64_t unsure_trims(const struct frag_trace_dev *td)
 static int try_limit(struct settle *s, uint64_t limit_bytes, enum frag_limit_source source,
 		     bool *done, struct frag_err *err)
 {
-	first_interval(s);
+	if (s->strict)
+		first_interval(s);
 	s->t.bracket = s->strict;
 	FRAG_TRY(attempt(s, limit_bytes, err));
 	s->t.bracket = false;
@@ -229,7 +230,7 @@ static int settle_limits(struct settle *s, uint64_t limit_bytes, bool only, stru
 	bool none = set->limit_known && set->limit_bytes == UINT64_MAX, done = false;
 	bool collects = set->gc_threshold > 0;
 
-	first_interval(s);
+	least_limit(s); /* was a request refused? */
 	s->strict = collects && !only;
 	if (limit_bytes != UINT64_MAX || only)
 		FRAG_TRY(try_limit(s, limit_bytes, FRAG_LIMIT_GIVEN, &done, err));
