@@ -123,6 +123,11 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	FRAG_TRY(read_side(cli, o, cli->operands[0], one ? 0 : torch, &answer, &before, err));
 	FRAG_TRY(read_side(cli, o, cli->operands[!one], torch, &answer, &after, err));
 	FRAG_TRY(frag_diff(&before, &after, o->top, &answer, err));
+	if (before.state && (o->most_ratio >= 0 || o->most_bytes != UINT64_MAX))
+		return frag_fail(err, FRAG_EINPUT,
+				 "'%.100s' is a state without a history: --fail-on-growth is about "
+				 "peaks, which it does not tell",
+				 before.name);
 	fails = grew(o, "peak reserved memory", before.peak_reserved_bytes,
 		     after.peak_reserved_bytes, &answer);
 	fails |=

@@ -46,7 +46,7 @@ int frag_finding_holders(struct frag_checkup *c, uint64_t event, struct frag_fin
 	double *site, total = 0;
 
 	if (!frag_sites_known(&c->in.sites)) {
-		if (!frag_own_allocators(c->in.events.trace->format, NULL))
+		if (frag_stacks_hint(c->in.events.trace))
 			frag_finding_say(f, "; record with stacks to see who holds it (%s)",
 					 frag_stacks_hint(c->in.events.trace));
 		return 0;
@@ -119,7 +119,9 @@ static int tell(struct frag_checkup *c, const struct tally *t, enum frag_finding
 				 live + request > c->in.limit_bytes	? "exceed"
 				 : kind == FRAG_FOUND_OOM_FRAGMENTATION ? "fit under"
 									: "nearly fill",
-				 c->in.card_full ? "card's" : "limit of",
+				 c->in.card_full       ? "card's"
+				 : c->in.limit_guessed ? "assumed limit of"
+						       : "limit of",
 				 FRAG_BYTES(c->in.limit_bytes));
 	if (kind == FRAG_FOUND_OOM_FRAGMENTATION && reserved > live)
 		frag_finding_say(f, ", but %s is free in segments that live blocks pin",

@@ -27,7 +27,8 @@ struct frag_side_site {
 	F(S, TEXT, policy, NULL, "the replayed policy") \
 	F(S, TEXT, torch, NULL, "release of PyTorch whose rules it follows; null: its own") \
 	F(S, BOOL, estimate, NULL, "recorded without a GPU") \
-	F(S, BYTES, peak_reserved_bytes, NULL, "at most reserved") \
+	F(S, BOOL, state, NULL, "without a history: what follows is of that moment") \
+	F(S, BYTES, peak_reserved_bytes, NULL, "at most reserved; 0: a state does not say") \
 	F(S, BYTES, peak_live_bytes, NULL, "at most live") \
 	F(S, BYTES, non_releasable_bytes, NULL, "at the peak of reserved memory; null: unknown")
 struct frag_side { /* init by zeroing */

@@ -8,6 +8,7 @@
 
 #include "base/clean.h"
 #include "diff.h"
+#include "recording/recording.h"
 
 /* Texts come from files. */
 static const char *clean(struct frag_answer *a, const char *text)
@@ -44,6 +45,7 @@ static void fill(struct frag_side *out, const struct frag_explained *x,
 					  a, "%s", frag_torch_format(release, torch, sizeof(torch)))
 				: NULL,
 		.estimate = x->in.events.trace->estimate != NULL,
+		.state = frag_is_state(x->in.events.trace, frag_events_dev(&x->in.events)),
 		.peak_reserved_bytes = x->m.peak_reserved_bytes,
 		.peak_live_bytes = h->peak_live,
 		.non_releasable_bytes = x->loss.non_releasable_bytes,
@@ -54,6 +56,10 @@ static void fill(struct frag_side *out, const struct frag_explained *x,
 		.curves = x->curves ? FRAG_ANSWER_KEEP(a, *x->curves) : NULL,
 		.events = h->events,
 	};
+	if (out->state && !x->in.recorded_peak_bytes) { /* the replay's */
+		out->peak_reserved_bytes = 0;
+		out->non_releasable_bytes = out->loss.requested_bytes = UINT64_MAX;
+	}
 	for (size_t i = 0; out->sites && i < live->rows_count; i++)
 		out->sites[out->sites_count++] =
 			(struct frag_side_site){ clean(a, live->rows[i].site),
@@ -91,7 +97,8 @@ int frag_side_take(struct frag_side *side, const struct frag_case *in,
 	at_peak.top = 0;
 	FRAG_TRY_CALLOC(x, 1, "comparison", err);
 	FRAG_TRY(frag_explain(in, &at_peak, a, x, err));
-	if (!side->name || x->m.peak_reserved_bytes > side->peak_reserved_bytes)
+	if (!side->name || (side->state ? x->in.history.peak_live > side->peak_live_bytes
+					: x->m.peak_reserved_bytes > side->peak_reserved_bytes))
 		return take(side, in, x, name, err);
 	return 0;
 }
