@@ -69,9 +69,9 @@ struct frag_finding {
 struct frag_checked_device {
 	const char *name;
 	uint64_t peak_active_bytes, peak_reserved_bytes, steps_count;
-	bool simulated;		 /* not the recorded peak: the file does not say, or a what-if */
-	bool shared;		 /* processes were on one card */
-	struct frag_rows points; /* its memory over the steps: struct frag_curve_point */
+	bool simulated; /* not the recorded peak: the file does not say, or a what-if */
+	struct frag_neighbours shared; /* processes of its recording on one card, at most */
+	struct frag_rows points;       /* its memory over the steps: struct frag_curve_point */
 };
 
 #define FRAG_DIAGNOSIS_ROW(F, P, S) \

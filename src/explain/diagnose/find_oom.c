@@ -119,13 +119,18 @@ static int tell(struct frag_checkup *c, const struct tally *t, enum frag_finding
 				 live + request > c->in.limit_bytes	? "exceed"
 				 : kind == FRAG_FOUND_OOM_FRAGMENTATION ? "fit under"
 									: "nearly fill",
-				 c->in.card_full       ? "card's"
-				 : c->in.limit_guessed ? "assumed limit of"
-						       : "limit of",
+				 c->in.neighbours.count ? "rest of the card,"
+				 : c->in.card_full	? "card's"
+				 : c->in.limit_guessed	? "assumed limit of"
+							: "limit of",
 				 FRAG_BYTES(c->in.limit_bytes));
 	if (kind == FRAG_FOUND_OOM_FRAGMENTATION && reserved > live)
 		frag_finding_say(f, ", but %s is free in segments that live blocks pin",
 				 FRAG_BYTES(reserved - live));
+	if (c->in.neighbours.count)
+		frag_finding_say(
+			f, "; %s",
+			frag_neighbours_text(out->texts, c->in.events.trace, &c->in.neighbours));
 	tell_when(c, then, out, f);
 	FRAG_TRY(frag_finding_holders(c, r->event, f, err));
 	if (t->count > 1)
