@@ -30,6 +30,10 @@ static int set_size(struct options *o, struct frag_err *err)
 				 "which the size of groups of layers follows from");
 	if (o->log && !o->arrivals && !o->lengths && !k->request_tokens && !k->requests)
 		k->request_tokens = said.hundredths ? said.request_tokens : USUAL_TOKENS;
+	for (size_t i = 0; i < k->groups_count && k->prefix; i++)
+		if (!k->groups[i].window)
+			return frag_fail(err, FRAG_EUSAGE,
+					 "--prefix: vLLM caches no prefix of a model with a state");
 	frag_kvcache_take(k, &said);
 	if (!k->tokens)
 		return frag_fail(err, FRAG_EINPUT,
@@ -83,7 +87,8 @@ static const struct frag_arg options[] = {
 		  "draft=2: "
 		  "speculative tokens" },
 	{ FRAG_ARG_UINT, "prefix", AT(cache.prefix), .value = "N", .min = 1,
-	  .max = FRAG_KVCACHE_REQUEST_MAX, .help = "first tokens that all prompts share" },
+	  .max = FRAG_KVCACHE_REQUEST_MAX,
+	  .help = "first tokens that all prompts share; the engine keeps and finds full blocks" },
 	{ FRAG_ARG_UINT, "requests", AT(cache.requests), .value = "N", .min = 1,
 	  .max = FRAG_KVCACHE_TOKENS_MAX,
 	  .help = "exit with 1 unless it holds N requests of --tokens at a time" },

@@ -12,8 +12,8 @@
  *
  * Groups of layers take whole blocks of one pool: for all tokens; for a window, before which they
  * are given back in the next step; or for a state. There is room for drafts of speculative
- * decoding, of which none is accepted. The blocks of the `prefix` tokens that all prompts share are
- * there from the start. No other block is shared or kept.
+ * decoding, of which none is accepted. With a `prefix`, which all prompts share, full blocks are
+ * kept and found again (kvcache_pool.h); without, none.
  *
  * Ownership: frag_kvcache_release; init by zeroing, then set what is asked.
  */
@@ -35,11 +35,10 @@ struct frag_kvcache_request {
 	uint32_t prompt, output;
 	uint32_t made;	 /* tokens so far */
 	uint32_t done;	 /* tokens of prompt and output whose keys and values are in the cache */
-	uint32_t slots;	 /* tokens and drafts for which it took blocks */
-	uint64_t blocks; /* held, without those that it shares */
-	uint32_t shared; /* blocks of the prefix that others hold, too, in each group */
-	bool drafts;	 /* it made a token in its last step: drafts follow */
-	bool preempted;	 /* once or more */
+	uint32_t cached; /* blocks that others may find */
+	struct frag_kvcache_table *tables; /* blocks of each group; NULL: none */
+	bool drafts;			   /* it made a token in its last step: drafts follow */
+	bool preempted;			   /* once or more */
 };
 
 /* Layers of one kind. window: UINT64_MAX: all tokens; 0: a state, of one block and one a draft. */
@@ -103,10 +102,9 @@ static inline uint64_t frag_kvcache_blocks(const struct frag_kvcache *k, uint64_
 int frag_kvcache_layers(void *cache, const char *text, struct frag_err *err);
 /* Before all that follow: takes what the engine printed for what was not given, and finds `held`. */
 void frag_kvcache_take(struct frag_kvcache *k, const struct frag_engine_log *said);
-/* Blocks of a request of its own with `slots` tokens, of which `done` were processed before this
- * step; `shared` are of the prefix. step: of tokens, for the most on the way there; 0: at once. */
-uint64_t frag_kvcache_needs(const struct frag_kvcache *k, uint64_t shared, uint64_t done,
-			    uint64_t slots, uint64_t step);
+/* Blocks of a request of its own with `slots` tokens. step: of tokens, for the most on the way there;
+ * 0: at once. */
+uint64_t frag_kvcache_needs(const struct frag_kvcache *k, uint64_t slots, uint64_t step);
 
 /*
  * Lines "seconds,prompt tokens,output tokens", in any order; a first line of names is passed over.
@@ -119,7 +117,7 @@ int frag_kvcache_read(struct frag_kvcache *k, const char *path, struct frag_err 
  */
 int frag_kvcache_generate(struct frag_kvcache *k, const char *lengths, double rate, size_t count,
 			  uint64_t seed, struct frag_err *err);
-/* Errors: FRAG_ENOMEM; FRAG_EINTR. */
+/* Errors: FRAG_ENOMEM; FRAG_EINTR; FRAG_EUSAGE. */
 int frag_kvcache_replay(struct frag_kvcache *k, struct frag_err *err);
 void frag_kvcache_release(struct frag_kvcache *k);
 

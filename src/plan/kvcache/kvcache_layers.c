@@ -50,20 +50,17 @@ int frag_kvcache_layers(void *cache, const char *text, struct frag_err *err)
 			 text);
 }
 
-uint64_t frag_kvcache_needs(const struct frag_kvcache *k, uint64_t shared, uint64_t done,
-			    uint64_t slots, uint64_t step)
+uint64_t frag_kvcache_needs(const struct frag_kvcache *k, uint64_t slots, uint64_t step)
 {
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < k->groups_count; i++) {
 		const struct frag_kvcache_group *g = &k->groups[i];
-		uint64_t last = frag_kvcache_blocks(k, slots),
-			 first = done >= g->window ? (done - g->window + 1) / k->block : 0;
+		uint64_t n = frag_kvcache_blocks(k, slots);
 
-		first = FRAG_MAX(first, shared);
-		if (g->window && step && g->window < slots)
-			last = FRAG_MIN(last, frag_kvcache_blocks(k, g->window - 1 + step) + 1);
-		sum += g->count * (g->window ? last - FRAG_MIN(first, last) : 1 + k->draft);
+		if (step && g->window < slots)
+			n = FRAG_MIN(n, frag_kvcache_blocks(k, g->window - 1 + step) + 1);
+		sum += g->count * (g->window ? n : 1 + k->draft);
 	}
 	return sum;
 }
@@ -76,7 +73,7 @@ static void hold(struct frag_kvcache *k, bool agree)
 		 shared = FRAG_MIN(k->prefix, tokens - 1) / k->block * k->full;
 
 	k->held = (blocks - FRAG_MIN(shared, blocks)) /
-		  (frag_kvcache_needs(k, 0, 0, tokens, k->batched_tokens) - shared);
+		  (frag_kvcache_needs(k, tokens, k->batched_tokens) - shared);
 	if (e->slots)
 		k->held = FRAG_MIN(k->held, e->slots);
 	if (!e->hundredths || k->prefix)
@@ -114,8 +111,7 @@ void frag_kvcache_take(struct frag_kvcache *k, const struct frag_engine_log *sai
 	for (size_t i = 0; i < k->groups_count; i++)
 		k->full += k->groups[i].window == UINT64_MAX ? k->groups[i].count : 0;
 	if (!k->uniform && said->tokens) {
-		blocks = (double)frag_kvcache_needs(k, 0, 0, said->request_tokens,
-						    k->batched_tokens);
+		blocks = (double)frag_kvcache_needs(k, said->request_tokens, k->batched_tokens);
 		blocks = ceil((agree ? requests : most) * blocks);
 		k->tokens = (uint64_t)fmin(blocks, floor((double)FRAG_KVCACHE_TOKENS_MAX /
 							 (double)k->block)) *
