@@ -44,6 +44,7 @@ struct frag_kvcache_request {
 /* Layers of one kind. window: UINT64_MAX: all tokens; 0: a state, of one block and one a draft. */
 struct frag_kvcache_group {
 	uint64_t window, count; /* count: such groups */
+	uint64_t times;		/* tokens of its blocks, in those of --block */
 };
 
 /* What a serving engine prints of its memory (engine_log.c): vLLM 0.6 to 0.22, SGLang. Sizes are of one card.
@@ -54,9 +55,11 @@ struct frag_engine_log {
 	uint64_t hundredths;	 /* of requests of that length at a time */
 	uint64_t block, batched_tokens;
 	uint64_t full_tokens, slots; /* of SGLang's layers that keep all; states of requests */
+	uint64_t window_tokens;	     /* of its layers with a window */
 	uint64_t weights_bytes, profile_bytes, graphs_bytes, cache_bytes;
 	bool listens;	/* it is ready for requests */
 	bool too_small; /* it ended, because the card is too small for it: no memory for a cache, or too little for one request */
+	char ended[240]; /* the line that says so */
 };
 
 /* The most within a span of time; spans are equally long. */
@@ -74,8 +77,10 @@ struct frag_kvcache {
 	uint64_t draft, prefix;		   /* tokens */
 	struct frag_kvcache_group groups[FRAG_KVCACHE_GROUPS];
 	size_t groups_count;
-	uint64_t full; /* groups that keep all tokens */
-	bool uniform;  /* no groups were given */
+	uint64_t full;	      /* groups that keep all tokens */
+	bool uniform;	      /* no groups were given */
+	uint64_t token_bytes; /* of a model: of a block by its tokens, on a card; 0: not known */
+	uint64_t otherwise;   /* blocks of the cache by another line of the log; 0: they agree */
 	struct frag_engine_log engine;
 	uint64_t
 		held; /* requests of that length at a time; of the engine's longest, what it says */
@@ -94,12 +99,15 @@ struct frag_kvcache {
 	size_t samples_count;
 };
 
-static inline uint64_t frag_kvcache_blocks(const struct frag_kvcache *k, uint64_t tokens)
+static inline uint64_t frag_kvcache_blocks(uint64_t block, uint64_t tokens)
 {
-	return tokens / k->block + (tokens % k->block != 0);
+	return tokens / block + (tokens % block != 0);
 }
 /* "16" or "16,full,window=1024*5,state*3,draft=2" (kvcache_layers.c). Errors: FRAG_EUSAGE. */
 int frag_kvcache_layers(void *cache, const char *text, struct frag_err *err);
+/* "NAME" of models.csv or "config.json", then ",tp=2", ",fp8": groups and token_bytes
+ * (kvcache_model.c). Errors: FRAG_EUSAGE; FRAG_EINPUT: not understood; FRAG_ENOMEM. */
+int frag_kvcache_model(struct frag_kvcache *k, const char *text, struct frag_err *err);
 /* Before all that follow: takes what the engine printed for what was not given, and finds `held`. */
 void frag_kvcache_take(struct frag_kvcache *k, const struct frag_engine_log *said);
 /* Blocks of a request of its own with `slots` tokens. step: of tokens, for the most on the way there;

@@ -32,13 +32,13 @@ int frag_kvcache_pool_init(struct frag_kvcache_pool *p, struct frag_kvcache *k,
 	p->free = p->fresh;
 	frag_slab_init(&p->slab, sizeof(struct frag_kvcache_block));
 	for (size_t i = 0; i < k->groups_count; i++)
-		p->groups += k->groups[i].count;
-	if (p->groups >= 1u << (REQUEST_SHIFT - GROUP_SHIFT))
+		p->count += k->groups[i].count;
+	if (p->count >= 1u << (REQUEST_SHIFT - GROUP_SHIFT))
 		return frag_fail(err, FRAG_EUSAGE, "more than 4,095 groups of layers");
-	FRAG_TRY_CALLOC(p->windows, p->groups, "groups", err);
+	FRAG_TRY_CALLOC(p->groups, p->count, "groups", err);
 	for (size_t i = 0; i < k->groups_count; i++)
 		for (uint64_t j = 0; j < k->groups[i].count; j++)
-			p->windows[n++] = k->groups[i].window;
+			p->groups[n++] = k->groups[i];
 	return 0;
 }
 
@@ -46,7 +46,7 @@ void frag_kvcache_pool_release(struct frag_kvcache_pool *p)
 {
 	frag_slab_release(&p->slab);
 	frag_addr_map_release(&p->cached);
-	FRAG_FREE(p->windows);
+	FRAG_FREE(p->groups);
 }
 
 static uint64_t key_of(const struct frag_kvcache_pool *p, const struct frag_kvcache_request *q,
@@ -68,11 +68,11 @@ static struct frag_kvcache_block *find(const struct frag_kvcache_pool *p,
 /* The first block that the token behind `blocks` sees. */
 static uint64_t seen_from(const struct frag_kvcache_pool *p, size_t group, uint64_t blocks)
 {
-	uint64_t window = p->windows[group];
+	uint64_t window = p->groups[group].window;
 
 	return window == UINT64_MAX
 		       ? 0
-		       : blocks - FRAG_MIN(blocks, frag_kvcache_blocks(p->k, window - 1));
+		       : blocks - FRAG_MIN(blocks, frag_kvcache_blocks(p->k->block, window - 1));
 }
 
 uint64_t frag_kvcache_pool_hit(const struct frag_kvcache_pool *p,
@@ -80,7 +80,7 @@ uint64_t frag_kvcache_pool_hit(const struct frag_kvcache_pool *p,
 {
 	uint64_t hit = p->k->prefix ? (q->prompt + q->made - 1) / p->k->block : 0;
 
-	for (size_t g = 0; g < p->groups && hit; g++)
+	for (size_t g = 0; g < p->count && hit; g++)
 		for (uint64_t i = hit; i-- > seen_from(p, g, hit);)
 			if (!find(p, q, g, i)) {
 				hit = i;
@@ -90,9 +90,15 @@ uint64_t frag_kvcache_pool_hit(const struct frag_kvcache_pool *p,
 	return hit;
 }
 
+static uint64_t block_of(const struct frag_kvcache_pool *p, size_t group)
+{
+	return p->k->block * p->groups[group].times;
+}
+
 static uint64_t needed(const struct frag_kvcache_pool *p, size_t group, uint64_t slots)
 {
-	return p->windows[group] ? frag_kvcache_blocks(p->k, slots) : 1 + p->k->draft;
+	return p->groups[group].window ? frag_kvcache_blocks(block_of(p, group), slots)
+				       : 1 + p->k->draft;
 }
 
 bool frag_kvcache_pool_has(const struct frag_kvcache_pool *p, const struct frag_kvcache_request *q,
@@ -100,12 +106,13 @@ bool frag_kvcache_pool_has(const struct frag_kvcache_pool *p, const struct frag_
 {
 	uint64_t sum = 0, step = whole ? p->k->batched_tokens : 0;
 
-	for (size_t g = 0; g < p->groups; g++) {
-		uint64_t last = needed(p, g, slots), window = p->windows[g],
+	for (size_t g = 0; g < p->count; g++) {
+		uint64_t last = needed(p, g, slots), window = p->groups[g].window,
 			 held = q->tables ? q->tables[g].first + q->tables[g].count : hit;
 
 		if (window && step && window < slots)
-			last = FRAG_MIN(last, frag_kvcache_blocks(p->k, window - 1 + step) + 1);
+			last = FRAG_MIN(last,
+					frag_kvcache_blocks(block_of(p, g), window - 1 + step) + 1);
 		sum += last - FRAG_MIN(held, last);
 		for (uint64_t i = seen_from(p, g, hit); i < hit; i++)
 			sum += !find(p, q, g, i)->holders;
@@ -167,8 +174,8 @@ int frag_kvcache_pool_take(struct frag_kvcache_pool *p, struct frag_kvcache_requ
 			   uint64_t hit, uint64_t slots, struct frag_err *err)
 {
 	if (!q->tables)
-		FRAG_TRY_CALLOC(q->tables, p->groups, "requests", err);
-	for (size_t g = 0; g < p->groups && hit; g++) {
+		FRAG_TRY_CALLOC(q->tables, p->count, "requests", err);
+	for (size_t g = 0; g < p->count && hit; g++) {
 		struct frag_kvcache_table *t = &q->tables[g];
 
 		t->first = seen_from(p, g, hit);
@@ -178,7 +185,7 @@ int frag_kvcache_pool_take(struct frag_kvcache_pool *p, struct frag_kvcache_requ
 			hold(p, t->at[t->count++]);
 		}
 	}
-	for (size_t g = 0; g < p->groups; g++) {
+	for (size_t g = 0; g < p->count; g++) {
 		struct frag_kvcache_table *t = &q->tables[g];
 
 		for (uint64_t most = needed(p, g, slots); t->first + t->count < most; t->count++) {
@@ -195,7 +202,7 @@ int frag_kvcache_pool_cache(struct frag_kvcache_pool *p, struct frag_kvcache_req
 	uint64_t full = p->k->prefix ? FRAG_MIN(q->done, q->prompt + q->made) / p->k->block : 0;
 
 	for (; q->cached < full; q->cached++)
-		for (size_t g = 0; g < p->groups; g++) {
+		for (size_t g = 0; g < p->count; g++) {
 			struct frag_kvcache_table *t = &q->tables[g];
 			struct frag_kvcache_block *other = find(p, q, g, q->cached), *b;
 
@@ -231,11 +238,12 @@ static void give_back(struct frag_kvcache_pool *p, struct frag_kvcache_table *t,
 
 void frag_kvcache_pool_skip(struct frag_kvcache_pool *p, struct frag_kvcache_request *q)
 {
-	for (size_t g = 0; g < p->groups; g++) {
+	for (size_t g = 0; g < p->count; g++) {
 		struct frag_kvcache_table *t = &q->tables[g];
-		uint64_t window = p->windows[g],
-			 first = window && q->done >= window ? (q->done - window + 1) / p->k->block
-							     : 0;
+		uint64_t window = p->groups[g].window,
+			 first = window && q->done >= window
+					 ? (q->done - window + 1) / block_of(p, g)
+					 : 0;
 
 		if (first > t->first)
 			give_back(p, t, FRAG_MIN(first - t->first, t->count));
@@ -244,7 +252,7 @@ void frag_kvcache_pool_skip(struct frag_kvcache_pool *p, struct frag_kvcache_req
 
 void frag_kvcache_pool_drop(struct frag_kvcache_pool *p, struct frag_kvcache_request *q)
 {
-	for (size_t g = 0; q->tables && g < p->groups; g++) {
+	for (size_t g = 0; q->tables && g < p->count; g++) {
 		give_back(p, &q->tables[g], q->tables[g].count);
 		FRAG_FREE(q->tables[g].at);
 	}

@@ -28,8 +28,8 @@ struct frag_kvcache_pool {
 	} freed;
 	uint64_t fresh, free; /* blocks: never taken; these and freed ones */
 	struct frag_addr_map cached;
-	uint64_t *windows; /* of each group */
-	size_t groups;
+	struct frag_kvcache_group *groups; /* each once */
+	size_t count;
 };
 
 /* Errors: FRAG_ENOMEM. */
