@@ -205,7 +205,7 @@ $(eval $(call registry,chart_list.inc,$(wildcard src/report/charts/chart_*.c),ch
 $(eval $(call registry,kernel_list.inc,$(KERNEL_SRC)))
 $(eval $(call registry,way_list.inc,$(foreach f,$(CLI_SRC),$(if $(findstring /way_,$f),$f)),way_))
 $(eval $(call registry,edit_list.inc,$(wildcard src/pretend/advise/edit_*.c),edit_))
-GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc export_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc edit_list.inc cost_list.inc card_list.inc torch_rule_list.inc monitor_page.inc \
+GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc export_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc edit_list.inc cost_list.inc card_list.inc model_list.inc torch_rule_list.inc monitor_page.inc \
              protocol_list.inc cufrag_protocol.py)
 
 # a page as C: a string for each of its lines
@@ -221,6 +221,10 @@ $(GEN)/card_list.inc: src/device/cards.csv | $(GEN)
 	$(Q)awk -F, 'NR > 1 { source = $$18; for (i = 19; i <= NF; i++) source = source "," $$i; \
 		printf "FRAG_CARD(\"%s\", \"%s\", \"%s\", %s, %s, \"%s\", %s, \"%s\", \"%s\"", $$1, $$2, $$3, $$4, $$5, $$6, $$7, source, $$8; \
 		for (i = 9; i <= 17; i++) printf ", %s", $$i; print ")" }' $< > $@
+
+# known models: FRAG_MODEL(name, source, fields of config.json)
+$(GEN)/model_list.inc: src/plan/kvcache/models.csv | $(GEN)
+	$(Q)sed -E '1d; s/"/\\"/g; s/^([^,]*),([^,]*),(.*)/FRAG_MODEL("\1", "\2", "\3")/' $< > $@
 
 # the allocator's rules that PyTorch changed, by the release that did: FRAG_TORCH_SINCE_NAME
 $(GEN)/torch_rule_list.inc: policies/pytorch/releases.csv | $(GEN)
