@@ -190,7 +190,8 @@ static int tell_end(const struct frag_checkup *c, struct frag_finding *f, double
 	const char *name;
 	double steps;
 
-	if (c->in.limit_guessed || !c->reserved)
+	if (c->in.limit_guessed || !c->reserved ||
+	    frag_events_dev(&c->in.events)->ending.out_of_memory)
 		return 0;
 	FRAG_TRY_CALLOC(y, n, "diagnosis", err);
 	for (size_t i = 0; i < n; i++)
@@ -261,16 +262,30 @@ static double kept_part(const struct frag_history *h)
 	return flow > 0 ? grew / flow : 0;
 }
 
-bool frag_growth_is_held(const struct frag_checkup *c, const struct frag_finding *f, uint64_t event,
-			 uint64_t live_bytes)
+static double grown_until(const struct frag_checkup *c, const struct frag_finding *f,
+			  uint64_t event)
 {
 	const struct frag_history *h = &c->in.history;
 	double per_step = frag_finding_value(f, "bytes_per_step");
 	double steps = (double)(frag_history_step(h, event) * h->stride) -
 		       frag_finding_value(f, "steps_before_count");
-	double grown = per_step > 0 ? per_step * steps : frag_finding_value(f, "grown_bytes");
 
-	return grown <= HELD_SLACK * (double)live_bytes;
+	return per_step > 0 ? per_step * steps : frag_finding_value(f, "grown_bytes");
+}
+
+bool frag_growth_is_held(const struct frag_checkup *c, const struct frag_finding *f, uint64_t event,
+			 uint64_t live_bytes)
+{
+	return grown_until(c, f, event) <= HELD_SLACK * (double)live_bytes;
+}
+
+bool frag_growth_is_reason(const struct frag_checkup *c, const struct frag_finding *f,
+			   const struct frag_refused_at *then)
+{
+	return frag_growth_is_held(c, f, then->r.event, then->r.live_bytes) &&
+	       (!frag_oom_is_in_holes(then) ||
+		grown_until(c, f, then->r.event) >
+			FRAG_FAR_LARGER * (double)(then->reserved_bytes - then->r.live_bytes));
 }
 
 int frag_find_leak(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)
