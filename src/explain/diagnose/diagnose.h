@@ -229,6 +229,11 @@ void frag_finding_lines(const struct frag_checkup *c, struct frag_finding *f, ui
 /* Was what a leak or a growth had gathered until an event still there, of so many live bytes? */
 bool frag_growth_is_held(const struct frag_checkup *c, const struct frag_finding *f, uint64_t event,
 			 uint64_t live_bytes);
+/* And is it why a request was refused: free bytes would not have held it, or far less of them is
+ * pinned than grew? */
+bool frag_growth_is_reason(const struct frag_checkup *c, const struct frag_finding *f,
+			   const struct frag_refused_at *then);
+#define FRAG_FAR_LARGER 4 /* a loss against another one, which it then comes before */
 
 /* Who holds most after an event: the largest call site by live bytes. Errors: FRAG_ENOMEM. */
 int frag_finding_holders(struct frag_checkup *c, uint64_t event, struct frag_finding *f,
