@@ -164,6 +164,8 @@ enum pt_family {
 	PT_FAMILIES
 };
 
+enum pt_sum { PT_BLOCKS, PT_BYTES, PT_REQUESTED, PT_SUMS };
+
 enum pt_use_family {
 	PT_ALLOCATION,
 	PT_ALLOCATED_BYTES,
@@ -181,10 +183,9 @@ enum pt_use_family {
  */
 struct pt_use {
 	int64_t room_count, room_bytes;
-	int64_t count, bytes, requested;	     /* handed out */
-	int64_t freed, freed_bytes, freed_requested; /* completely */
-	int64_t waiting, waiting_bytes;		     /* now: let go, not completed */
-	int64_t begun_waiting, begun_waiting_bytes;  /* did so when the history began */
+	int64_t handed[PT_SUMS], freed[PT_SUMS]; /* out; back, completely */
+	int64_t waiting[PT_SUMS];		 /* now: let go, not completed */
+	int64_t begun_waiting[PT_SUMS];		 /* did so when the history began */
 	int64_t peak[PT_USE_FAMILIES];
 };
 
@@ -294,9 +295,9 @@ static inline void pt_use_up(struct pt *a, const struct pt_block *b)
 	struct pt_use *u = &a->st.use[b->kind], *all = &a->st.use[PT_ALL];
 	int64_t size = (int64_t)b->size;
 
-	u->count++;
-	u->bytes += size;
-	u->requested += (int64_t)b->requested;
+	u->handed[PT_BLOCKS]++;
+	u->handed[PT_BYTES] += size;
+	u->handed[PT_REQUESTED] += (int64_t)b->requested;
 	u->room_count--;
 	u->room_bytes -= size;
 	all->room_count--;
@@ -311,16 +312,16 @@ static inline void pt_use_down(struct pt *a, const struct pt_block *b, bool wait
 	struct pt_use *u = &a->st.use[b->kind], *all = &a->st.use[PT_ALL];
 	int64_t requested = (int64_t)b->requested;
 
-	u->freed++;
-	u->freed_bytes += (int64_t)b->size;
-	u->freed_requested += requested;
+	u->freed[PT_BLOCKS]++;
+	u->freed[PT_BYTES] += (int64_t)b->size;
+	u->freed[PT_REQUESTED] += requested;
 	u->room_count++;
 	u->room_bytes += requested;
 	all->room_count++;
 	all->room_bytes += requested;
 	if (FRAG_UNLIKELY(waits)) {
-		u->waiting--;
-		u->waiting_bytes -= (int64_t)b->size;
+		u->waiting[PT_BLOCKS]--;
+		u->waiting[PT_BYTES] -= (int64_t)b->size;
 	}
 }
 

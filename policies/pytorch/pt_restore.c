@@ -11,10 +11,10 @@ static void count_live(struct pt *a, const struct pt_block *b)
 	struct pt_use *u = &a->st.use[b->kind];
 
 	if (b->state == PT_WAITING) {
-		u->waiting++;
-		u->waiting_bytes += (int64_t)b->size;
-		u->begun_waiting++;
-		u->begun_waiting_bytes += (int64_t)b->size;
+		u->waiting[PT_BLOCKS]++;
+		u->waiting[PT_BYTES] += (int64_t)b->size;
+		u->begun_waiting[PT_BLOCKS]++;
+		u->begun_waiting[PT_BYTES] += (int64_t)b->size;
 	} else if (b->size >= a->max_split) {
 		pt_up(&a->st.oversize_allocations, 1);
 	}
