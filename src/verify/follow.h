@@ -91,6 +91,13 @@ struct follow {
 	bool short_of_memory;
 };
 
+/* A block that begins at an address: is it free, and its bytes with those that are free behind it. */
+struct follow_room {
+	uint64_t bytes;
+	bool is_free;
+};
+struct follow_room follow_room_at(const struct follow *f, frag_addr_t at);
+
 /* The segment event that the recording shows next for the current event, NULL if none. */
 static inline const struct frag_evidence *expected(const struct follow *f)
 {
