@@ -70,41 +70,6 @@ static void journal(void *ctx, enum frag_segment_event kind, frag_addr_t addr, u
 
 /* ---- after each event ---- */
 
-struct room_walk {
-	frag_addr_t at, end; /* end 0: not reached yet */
-	struct follow_room room;
-};
-
-static void room_segment(void *ctx, frag_addr_t addr, uint64_t bytes, uint32_t stream)
-{
-	struct room_walk *w = ctx;
-
-	(void)addr, (void)bytes, (void)stream;
-	w->end = 0;
-}
-
-static void room_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_block_state state,
-		       uint64_t releasable)
-{
-	struct room_walk *w = ctx;
-
-	(void)releasable;
-	w->room.is_free |= addr == w->at && state == FRAG_STATE_FREE;
-	if (addr == w->at || (addr == w->end && state == FRAG_STATE_FREE)) {
-		w->room.bytes += bytes;
-		w->end = addr + bytes;
-	}
-}
-
-struct follow_room follow_room_at(const struct follow *f, frag_addr_t at)
-{
-	struct room_walk w = { .at = at };
-	struct frag_visitor v = { .ctx = &w, .segment = room_segment, .block = room_block };
-
-	f->run->policy.ops->visit(f->run->policy.self, &v);
-	return w.room;
-}
-
 static void check_alloc(struct follow *f, const struct frag_event *e)
 {
 	const struct frag_run_slot *s = &f->run->slots[e->slot];

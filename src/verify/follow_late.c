@@ -102,6 +102,41 @@ static bool pools_are_open(const struct frag_trace_dev *td)
 	return !td->pools_named && td->pools_count > 1;
 }
 
+struct room_walk {
+	frag_addr_t at, end; /* end 0: not reached yet */
+	struct follow_room room;
+};
+
+static void room_segment(void *ctx, frag_addr_t addr, uint64_t bytes, uint32_t stream)
+{
+	struct room_walk *w = ctx;
+
+	(void)addr, (void)bytes, (void)stream;
+	w->end = 0;
+}
+
+static void room_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_block_state state,
+		       uint64_t releasable)
+{
+	struct room_walk *w = ctx;
+
+	(void)releasable;
+	w->room.is_free |= addr == w->at && state == FRAG_STATE_FREE;
+	if (addr == w->at || (addr == w->end && state == FRAG_STATE_FREE)) {
+		w->room.bytes += bytes;
+		w->end = addr + bytes;
+	}
+}
+
+struct follow_room follow_room_at(const struct follow *f, frag_addr_t at)
+{
+	struct room_walk w = { .at = at };
+	struct frag_visitor v = { .ctx = &w, .segment = room_segment, .block = room_block };
+
+	f->run->policy.ops->visit(f->run->policy.self, &v);
+	return w.room;
+}
+
 static bool grew(const struct follow *f)
 {
 	for (size_t s = f->r->seen; s < f->td->seen_count; s++) {
