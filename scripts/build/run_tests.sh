@@ -121,7 +121,7 @@ list_tests() {
 	done
 	case $mode in quick | full | sanitize)
 		[ "${PRETEND:-1}" = 0 ] || card=tests/pretend/card
-		for source in tests/{policies,drivers}/*.rules tests/drivers/models.py tests/unit/*/*.py ${card:+"$card"/*.py}; do
+		for source in tests/{policies,drivers}/*.rules tests/unit/*/*.py ${card:+"$card"/*.py}; do
 			[ -e "$source" ] || continue
 			name=${source#tests/} command="$source $b/tests/drivers"
 			[ "${source%.rules}" = "$source" ] || name=rules/${name#*/} command="tests/drivers/rules.py $b/tests/drivers $source"
