@@ -246,13 +246,13 @@ test_make_runs_one_test() {
 # ---- Makefile: registries follow the files
 
 build_project() {
-	mkdir -p src/base src/cli src/monitor src/device/sim src/include/frag src/pretend policies/pytorch scripts/build results/card
+	mkdir -p src/base src/cli src/monitor src/device/sim src/include/frag src/pretend src/plan/kvcache policies/pytorch scripts/build results/card
 	cp "$root/Makefile" .
 	cp "$root/scripts/build/"{cost_inc.py,protocol.awk} scripts/build/
 	cp "$root/src/pretend/protocol.def" src/pretend/
 	echo call,bytes,ns > results/card/profile.csv
 	touch src/device/sim/cost.h src/include/frag/device.h scripts/record_torch.py
-	echo head | tee src/device/cards.csv > policies/pytorch/releases.csv
+	echo head | tee src/device/cards.csv src/plan/kvcache/models.csv > policies/pytorch/releases.csv
 	echo "<p>" > src/monitor/page.html
 	printf '#include <stdio.h>\n#define FRAG_ENTRY(n) puts(#n);\nint main(void)\n{\n#include "policy_list.inc"\nreturn 0;\n}\n' > src/main.c
 	echo 'extern int frag_x; int frag_x;' > src/base/base.c
