@@ -23,30 +23,15 @@ struct frag_kvcache_table {
 	size_t first, count, cap; /* before the first they are given back */
 };
 
-int frag_kvcache_pool_init(struct frag_kvcache_pool *p, struct frag_kvcache *k,
-			   struct frag_err *err)
-{
-	size_t n = 0;
-
-	*p = (struct frag_kvcache_pool){ .k = k, .fresh = k->tokens / k->block };
-	p->free = p->fresh;
-	frag_slab_init(&p->slab, sizeof(struct frag_kvcache_block));
-	for (size_t i = 0; i < k->groups_count; i++)
-		p->count += k->groups[i].count;
-	if (p->count >= 1u << (REQUEST_SHIFT - GROUP_SHIFT))
-		return frag_fail(err, FRAG_EUSAGE, "more than 4,095 groups of layers");
-	FRAG_TRY_CALLOC(p->groups, p->count, "groups", err);
-	for (size_t i = 0; i < k->groups_count; i++)
-		for (uint64_t j = 0; j < k->groups[i].count; j++)
-			p->groups[n++] = k->groups[i];
-	return 0;
-}
-
 void frag_kvcache_pool_release(struct frag_kvcache_pool *p)
 {
-	frag_slab_release(&p->slab);
+	struct frag_kvcache_block *b;
+
+	while ((b = p->freed.oldest)) {
+		FRAG_QUEUE_REMOVE(&p->freed, b);
+		frag_host_free(b);
+	}
 	frag_addr_map_release(&p->cached);
-	FRAG_FREE(p->groups);
 }
 
 static uint64_t key_of(const struct frag_kvcache_pool *p, const struct frag_kvcache_request *q,
@@ -66,13 +51,13 @@ static struct frag_kvcache_block *find(const struct frag_kvcache_pool *p,
 }
 
 /* The first block that the token behind `blocks` sees. */
-static uint64_t seen_from(const struct frag_kvcache_pool *p, size_t group, uint64_t blocks)
+static uint64_t seen_from(const struct frag_kvcache *k, size_t group, uint64_t blocks)
 {
-	uint64_t window = p->groups[group].window;
+	uint64_t window = k->groups[group].window;
 
-	return window == UINT64_MAX
-		       ? 0
-		       : blocks - FRAG_MIN(blocks, frag_kvcache_blocks(p->k->block, window - 1));
+	return blocks - (window == UINT64_MAX
+				 ? blocks
+				 : FRAG_MIN(blocks, frag_kvcache_blocks(k->block, window - 1)));
 }
 
 uint64_t frag_kvcache_pool_hit(const struct frag_kvcache_pool *p,
@@ -80,8 +65,8 @@ uint64_t frag_kvcache_pool_hit(const struct frag_kvcache_pool *p,
 {
 	uint64_t hit = p->k->prefix ? (q->prompt + q->made - 1) / p->k->block : 0;
 
-	for (size_t g = 0; g < p->count && hit; g++)
-		for (uint64_t i = hit; i-- > seen_from(p, g, hit);)
+	for (size_t g = 0; g < p->k->groups_count; g++)
+		for (uint64_t i = hit; i-- > seen_from(p->k, g, hit);)
 			if (!find(p, q, g, i)) {
 				hit = i;
 				g = SIZE_MAX; /* all again */
@@ -90,31 +75,17 @@ uint64_t frag_kvcache_pool_hit(const struct frag_kvcache_pool *p,
 	return hit;
 }
 
-static uint64_t block_of(const struct frag_kvcache_pool *p, size_t group)
-{
-	return p->k->block * p->groups[group].times;
-}
-
-static uint64_t needed(const struct frag_kvcache_pool *p, size_t group, uint64_t slots)
-{
-	return p->groups[group].window ? frag_kvcache_blocks(block_of(p, group), slots)
-				       : 1 + p->k->draft;
-}
-
 bool frag_kvcache_pool_has(const struct frag_kvcache_pool *p, const struct frag_kvcache_request *q,
-			   uint64_t hit, uint64_t slots, bool whole)
+			   uint64_t hit, uint64_t slots, uint64_t step)
 {
-	uint64_t sum = 0, step = whole ? p->k->batched_tokens : 0;
+	uint64_t sum = 0;
 
-	for (size_t g = 0; g < p->count; g++) {
-		uint64_t last = needed(p, g, slots), window = p->groups[g].window,
+	for (size_t g = 0; g < p->k->groups_count; g++) {
+		uint64_t needs = frag_kvcache_group_needs(p->k, &p->k->groups[g], slots, step),
 			 held = q->tables ? q->tables[g].first + q->tables[g].count : hit;
 
-		if (window && step && window < slots)
-			last = FRAG_MIN(last,
-					frag_kvcache_blocks(block_of(p, g), window - 1 + step) + 1);
-		sum += last - FRAG_MIN(held, last);
-		for (uint64_t i = seen_from(p, g, hit); i < hit; i++)
+		sum += needs - FRAG_MIN(held, needs);
+		for (uint64_t i = seen_from(p->k, g, hit); i < hit; i++)
 			sum += !find(p, q, g, i)->holders;
 	}
 	return sum <= p->free;
@@ -129,11 +100,10 @@ static void forget(struct frag_kvcache_pool *p, struct frag_kvcache_block *b)
 		cell->value = (uintptr_t)b->same;
 	else if (other == b)
 		frag_addr_map_remove(&p->cached, cell);
-	for (; other->same; other = other->same)
-		if (other->same == b) {
-			other->same = b->same;
-			break;
-		}
+	while (other->same && other->same != b)
+		other = other->same;
+	if (other->same)
+		other->same = b->same;
 	b->key = 0;
 	b->same = NULL;
 }
@@ -146,79 +116,81 @@ static void hold(struct frag_kvcache_pool *p, struct frag_kvcache_block *b)
 	}
 }
 
-/* One that is free. */
-static int next(struct frag_kvcache_pool *p, struct frag_kvcache_block **out, struct frag_err *err)
+/* One that is free, behind those of t. */
+static int add(struct frag_kvcache_pool *p, struct frag_kvcache_table *t, struct frag_err *err)
 {
 	struct frag_kvcache_block *b = p->freed.oldest;
 
-	if (b && (!p->k->prefix || !p->fresh)) {
-		if (b->key)
-			forget(p, b);
-		hold(p, b);
-	} else {
-		if (frag_slab_live(&p->slab) == FRAG_KVCACHE_POOL_BLOCKS)
+	FRAG_TRY(FRAG_GROW(t->at, t->count, t->cap, "blocks", err));
+	if (!b || (p->k->prefix && p->fresh)) {
+		if (p->k->tokens / p->k->block - p->fresh == FRAG_KVCACHE_POOL_BLOCKS)
 			return frag_fail(err, FRAG_ENOMEM,
 					 "the requests take more than %u blocks of the cache",
 					 FRAG_KVCACHE_POOL_BLOCKS);
-		b = frag_slab_alloc(&p->slab);
-		FRAG_CHECK_ALLOC(b, "blocks", err);
-		*b = (struct frag_kvcache_block){ .holders = 1 };
+		FRAG_TRY_CALLOC(b, 1, "blocks", err);
+		FRAG_QUEUE_ADD(&p->freed, b);
 		p->fresh--;
-		p->free--;
 	}
-	*out = b;
+	if (b->key)
+		forget(p, b);
+	hold(p, b);
+	t->at[t->count++] = b;
+	return 0;
+}
+
+/* Blocks whose tokens are all done. */
+static int cache(struct frag_kvcache_pool *p, struct frag_kvcache_request *q, size_t group,
+		 uint64_t i, struct frag_err *err)
+{
+	const struct frag_kvcache_table *t = &q->tables[group];
+	struct frag_kvcache_block *other = find(p, q, group, i), *b;
+
+	if (i < t->first)
+		return 0;
+	b = t->at[i - t->first];
+	b->key = key_of(p, q, group, i);
+	while (other && other->same)
+		other = other->same;
+	if (other)
+		other->same = b;
+	else if (frag_addr_map_reserve(&p->cached))
+		return frag_fail_nomem(err, "blocks");
+	else
+		frag_addr_map_put(&p->cached, b->key, b);
 	return 0;
 }
 
 int frag_kvcache_pool_take(struct frag_kvcache_pool *p, struct frag_kvcache_request *q,
-			   uint64_t hit, uint64_t slots, struct frag_err *err)
+			   uint64_t hit, uint64_t slots, uint64_t tokens, struct frag_err *err)
 {
-	if (!q->tables)
-		FRAG_TRY_CALLOC(q->tables, p->count, "requests", err);
-	for (size_t g = 0; g < p->count && hit; g++) {
+	const size_t groups = p->k->groups_count;
+
+	if (!q->tables) {
+		FRAG_TRY_CALLOC(q->tables, groups, "requests", err);
+		q->done = (uint32_t)(hit * p->k->block);
+		q->cached = (uint32_t)hit;
+	}
+	for (size_t g = 0; g < groups && hit; g++) {
 		struct frag_kvcache_table *t = &q->tables[g];
 
-		t->first = seen_from(p, g, hit);
-		for (uint64_t i = t->first; i < hit; i++) {
-			FRAG_TRY(FRAG_GROW(t->at, t->count, t->cap, "blocks", err));
-			t->at[t->count] = find(p, q, g, i);
-			hold(p, t->at[t->count++]);
-		}
+		t->first = seen_from(p->k, g, hit);
+		FRAG_TRY(frag_grow_to(&t->at, hit - t->first, &t->cap, sizeof(*t->at), "blocks",
+				      err));
+		for (uint64_t i = t->first; i < hit; i++)
+			hold(p, t->at[t->count++] = find(p, q, g, i));
 	}
-	for (size_t g = 0; g < p->count; g++) {
+	for (size_t g = 0; g < groups; g++) {
 		struct frag_kvcache_table *t = &q->tables[g];
+		uint64_t needs = frag_kvcache_group_needs(p->k, &p->k->groups[g], slots, 0);
 
-		for (uint64_t most = needed(p, g, slots); t->first + t->count < most; t->count++) {
-			FRAG_TRY(FRAG_GROW(t->at, t->count, t->cap, "blocks", err));
-			FRAG_TRY(next(p, &t->at[t->count], err));
-		}
+		while (t->first + t->count < needs)
+			FRAG_TRY(add(p, t, err));
 	}
-	return 0;
-}
-
-int frag_kvcache_pool_cache(struct frag_kvcache_pool *p, struct frag_kvcache_request *q,
-			    struct frag_err *err)
-{
-	uint64_t full = p->k->prefix ? FRAG_MIN(q->done, q->prompt + q->made) / p->k->block : 0;
-
-	for (; q->cached < full; q->cached++)
-		for (size_t g = 0; g < p->count; g++) {
-			struct frag_kvcache_table *t = &q->tables[g];
-			struct frag_kvcache_block *other = find(p, q, g, q->cached), *b;
-
-			if (q->cached < t->first)
-				continue;
-			b = t->at[q->cached - t->first];
-			b->key = key_of(p, q, g, q->cached);
-			while (other && other->same)
-				other = other->same;
-			if (other)
-				other->same = b;
-			else if (frag_addr_map_reserve(&p->cached))
-				return frag_fail_nomem(err, "blocks");
-			else
-				frag_addr_map_put(&p->cached, b->key, b);
-		}
+	q->done += (uint32_t)tokens;
+	slots = p->k->prefix ? FRAG_MIN(q->done, q->prompt + q->made) / p->k->block : 0;
+	for (; q->cached < slots; q->cached++)
+		for (size_t g = 0; g < groups; g++)
+			FRAG_TRY(cache(p, q, g, q->cached, err));
 	return 0;
 }
 
@@ -238,12 +210,11 @@ static void give_back(struct frag_kvcache_pool *p, struct frag_kvcache_table *t,
 
 void frag_kvcache_pool_skip(struct frag_kvcache_pool *p, struct frag_kvcache_request *q)
 {
-	for (size_t g = 0; g < p->count; g++) {
+	for (size_t g = 0; g < p->k->groups_count; g++) {
 		struct frag_kvcache_table *t = &q->tables[g];
-		uint64_t window = p->groups[g].window,
-			 first = window && q->done >= window
-					 ? (q->done - window + 1) / block_of(p, g)
-					 : 0;
+		uint64_t window = p->k->groups[g].window,
+			 block = p->k->block * p->k->groups[g].times,
+			 first = window && q->done >= window ? (q->done - window + 1) / block : 0;
 
 		if (first > t->first)
 			give_back(p, t, FRAG_MIN(first - t->first, t->count));
@@ -252,12 +223,12 @@ void frag_kvcache_pool_skip(struct frag_kvcache_pool *p, struct frag_kvcache_req
 
 void frag_kvcache_pool_drop(struct frag_kvcache_pool *p, struct frag_kvcache_request *q)
 {
-	for (size_t g = 0; q->tables && g < p->count; g++) {
+	for (size_t g = 0; q->tables && g < p->k->groups_count; g++) {
 		give_back(p, &q->tables[g], q->tables[g].count);
 		FRAG_FREE(q->tables[g].at);
 	}
 	FRAG_FREE(q->tables);
 	q->tables = NULL;
-	q->done = q->cached = 0;
+	q->done = 0;
 	q->drafts = false;
 }

@@ -41,15 +41,6 @@ static void preempt(struct replay *r)
 		k->first_preemption_us = r->now_us;
 }
 
-static int process(struct replay *r, struct frag_kvcache_request *q, uint64_t hit, uint64_t tokens,
-		   uint64_t slots, struct frag_err *err)
-{
-	FRAG_TRY(frag_kvcache_pool_take(&r->pool, q, hit, slots, err));
-	r->budget -= tokens;
-	q->done += (uint32_t)tokens;
-	return frag_kvcache_pool_cache(&r->pool, q, err);
-}
-
 /* While there is room for all of the first that waits, and for what it processes now. */
 static int begin(struct replay *r, struct frag_err *err)
 {
@@ -64,18 +55,17 @@ static int begin(struct replay *r, struct frag_err *err)
 			 hit = frag_kvcache_pool_hit(&r->pool, q), done = hit * k->block,
 			 tokens = FRAG_MIN(all - done, r->budget);
 
-		if (!frag_kvcache_pool_has(&r->pool, q, hit, all, true) ||
-		    !frag_kvcache_pool_has(&r->pool, q, hit, done + tokens, false))
+		if (!frag_kvcache_pool_has(&r->pool, q, hit, all, k->batched_tokens) ||
+		    !frag_kvcache_pool_has(&r->pool, q, hit, done + tokens, 0))
 			break;
 		if (r->preempted_count)
 			r->preempted_count--;
 		else
 			r->begun++;
-		q->done = (uint32_t)done;
-		q->cached = (uint32_t)hit;
 		k->recomputed_tokens += q->preempted ? all - done : 0;
 		r->running[r->running_count++] = i;
-		FRAG_TRY(process(r, q, hit, tokens, done + tokens, err));
+		r->budget -= tokens;
+		FRAG_TRY(frag_kvcache_pool_take(&r->pool, q, hit, done + tokens, tokens, err));
 	}
 	return 0;
 }
@@ -92,11 +82,12 @@ static int grow(struct replay *r, struct frag_err *err)
 			 slots = q->done + tokens + k->draft;
 
 		frag_kvcache_pool_skip(&r->pool, q);
-		while (n < r->running_count && !frag_kvcache_pool_has(&r->pool, q, 0, slots, false))
+		while (n < r->running_count && !frag_kvcache_pool_has(&r->pool, q, 0, slots, 0))
 			preempt(r);
 		if (n == r->running_count) /* it was the last itself */
 			break;
-		FRAG_TRY(process(r, q, 0, tokens, slots, err));
+		r->budget -= tokens;
+		FRAG_TRY(frag_kvcache_pool_take(&r->pool, q, 0, slots, tokens, err));
 	}
 	return 0;
 }
@@ -206,7 +197,8 @@ static int replay(struct replay *r, struct frag_err *err)
 
 int frag_kvcache_replay(struct frag_kvcache *k, struct frag_err *err)
 {
-	struct replay r = { .k = k };
+	uint64_t blocks = k->tokens / k->block;
+	struct replay r = { .k = k, .pool = { k, .fresh = blocks, .free = blocks } };
 	FRAG_AUTO_FREE uint32_t *running = NULL;
 	int rc;
 
@@ -214,9 +206,7 @@ int frag_kvcache_replay(struct frag_kvcache *k, struct frag_err *err)
 	k->first_preemption_us = UINT64_MAX;
 	FRAG_TRY_CALLOC(running, k->count, "requests", err);
 	r.running = running;
-	rc = frag_kvcache_pool_init(&r.pool, k, err);
-	if (!rc)
-		rc = replay(&r, err);
+	rc = replay(&r, err);
 	for (size_t i = 0; i < r.running_count; i++)
 		frag_kvcache_pool_drop(&r.pool, &k->list[running[i]]);
 	frag_kvcache_pool_release(&r.pool);
