@@ -107,9 +107,9 @@ static const struct frag_arg options[] = {
 	  .max = FRAG_KVCACHE_TOKENS_MAX, .help = "size of the cache" },
 	{ FRAG_ARG_BYTES, "cache-memory", AT(memory), .value = "SIZE", .min = 1, .max = 1ull << 60,
 	  .help = "with --model: of one card, for the cache" },
-	{ FRAG_ARG_TEXT, "model", AT(model), .value = "MODEL[,tp=N][,fp8]",
-	  .help = "its layers: a name as gemma-3-27b, or its config.json; tp: cards that share its "
-		  "heads; fp8: of the cache" },
+	{ FRAG_ARG_TEXT, "model", AT(model), .value = "MODEL[,tp=N][,pp=N][,fp8]",
+	  .help = "its layers: a name as gemma-3-27b, or its config.json; tp, pp: cards that share "
+		  "its heads, its layers; fp8: of the cache" },
 	{ FRAG_ARG_TEXT, "log", AT(log), .value = "FILE",
 	  .help = "read the size from the engine's log: 'GPU KV cache size: N tokens' of vLLM, "
 		  "'max_total_num_tokens=N' of SGLang; the smallest of several" },

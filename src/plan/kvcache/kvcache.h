@@ -13,7 +13,7 @@
  * Groups of layers take whole blocks of one pool: for all tokens; for a window, before which they
  * are given back in the next step; or for a state. There is room for drafts of speculative
  * decoding, of which none is accepted. With a `prefix`, which all prompts share, full blocks are
- * kept and found again (kvcache_pool.h); without, none.
+ * kept and found again (kvcache.c); without, none.
  *
  * Ownership: frag_kvcache_release; init by zeroing, then set what is asked.
  */

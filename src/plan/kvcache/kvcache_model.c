@@ -32,7 +32,7 @@ static const char *const beyond[] = { "index_topk",	      "compress_ratios",
 
 struct model {
 	json_t *config;
-	uint64_t layers, cards, element; /* element: bytes */
+	uint64_t layers, cards, stages, element; /* element: bytes */
 };
 
 static const json_t *field(const struct model *m, const char *name)
@@ -170,7 +170,7 @@ static int group(struct frag_kvcache *k, const struct model *m, struct frag_err 
 				(struct frag_kvcache_group){ windows[kind], page / part };
 		}
 	}
-	k->token_bytes = page * least;
+	k->token_bytes = page * ((least + m->stages - 1) / m->stages);
 	return 0;
 }
 
@@ -192,7 +192,7 @@ static json_t *find(const char *name)
 int frag_kvcache_model(struct frag_kvcache *k, const char *text, struct frag_err *err)
 {
 	FRAG_AUTO_FREE char *path = frag_host_strdup(text);
-	struct model m = { .cards = 1, .element = 2 };
+	struct model m = { .cards = 1, .stages = 1, .element = 2 };
 	json_auto_t *root = NULL;
 	json_error_t why = { 0 };
 	char *more;
@@ -200,13 +200,13 @@ int frag_kvcache_model(struct frag_kvcache *k, const char *text, struct frag_err
 
 	FRAG_CHECK_ALLOC(path, "model", err);
 	while ((more = strrchr(path, ',')) &&
-	       (!strcmp(more, ",fp8") || !strncmp(more, ",tp=", 4))) {
+	       (!strcmp(more, ",fp8") || sscanf(more, ",tp=%" SCNu64, &m.cards) == 1 ||
+		sscanf(more, ",pp=%" SCNu64, &m.stages) == 1)) {
 		m.element = more[1] == 'f' ? 1 : m.element;
-		if (more[1] == 't' && (sscanf(more, ",tp=%" SCNu64, &m.cards) != 1 || !m.cards ||
-				       m.cards > CARDS_MOST))
-			return frag_fail(err, FRAG_EUSAGE, "--model: expected tp=1 to 1024");
 		*more = '\0';
 	}
+	if (!m.cards || m.cards > CARDS_MOST || !m.stages || m.stages > CARDS_MOST)
+		return frag_fail(err, FRAG_EUSAGE, "--model: expected tp= and pp= from 1 to 1024");
 	root = find(path) ?: json_load_file(path, 0, &why);
 	if (!root)
 		return frag_fail(err, FRAG_EINPUT,
