@@ -421,7 +421,7 @@ setup:
 WANTED = $(if $(T),$(filter %/test_$(notdir $(T)) $(B)/tests/drivers/%,$(TEST_BIN)) $(if $(wildcard tests/fuzz/corpus/$(notdir $(T))),$(FUZZ_BIN)) $(B)/cufrag,tests-build)
 
 #: check      quick tests: units, conformance, command line, golden counts, fuzz corpus; no GPU
-#            T=name: only this one, as T=unit/base/opt, T=opt, T=cli or T=cli/help_each
+#            T=name: only this one, as T=unit/base/units, T=units, T=cli or T=cli/help_each
 check: $(WANTED)
 	@scripts/build/run_tests.sh --quick $(if $(T),--only $(T)) $(B)
 
