@@ -280,11 +280,19 @@ bool frag_growth_is_held(const struct frag_checkup *c, const struct frag_finding
 	return grown_until(c, f, event) <= HELD_SLACK * (double)live_bytes;
 }
 
+/* Would free bytes in segments have held it? Then no leak is the reason. */
+static bool is_in_holes(const struct frag_refused_at *then)
+{
+	uint64_t need = then->r.live_bytes + frag_live_bytes(then->r.bytes);
+
+	return need <= then->limit_bytes && need <= then->reserved_bytes;
+}
+
 bool frag_growth_is_reason(const struct frag_checkup *c, const struct frag_finding *f,
 			   const struct frag_refused_at *then)
 {
 	return frag_growth_is_held(c, f, then->r.event, then->r.live_bytes) &&
-	       (!frag_oom_is_in_holes(then) ||
+	       (!is_in_holes(then) ||
 		grown_until(c, f, then->r.event) >
 			FRAG_FAR_LARGER * (double)(then->reserved_bytes - then->r.live_bytes));
 }

@@ -28,12 +28,6 @@ bool frag_oom_is_fragmentation(const struct frag_refused_at *then)
 	return spare >= request || (double)(limit - live - request) >= SPARE_PART * (double)limit;
 }
 
-bool frag_oom_is_in_holes(const struct frag_refused_at *then)
-{
-	return frag_oom_is_fragmentation(then) &&
-	       then->reserved_bytes >= then->r.live_bytes + frag_live_bytes(then->r.bytes);
-}
-
 struct tally {
 	size_t count, worst; /* worst: number of the refusal that the finding describes */
 };
