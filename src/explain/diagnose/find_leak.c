@@ -23,10 +23,9 @@
 #define PACE_SURE 0.7  /* below it, what came through the line must have stayed */
 #define PACE_BLIND 0.5 /* below it, where there are no lines to ask */
 #define STAYED_MIN 0.5
-#define LINE_MOST 0.5	/* of the growth, of a line that is blamed for what of its flow stays */
-#define GRAPH_PART 0.3	/* of what passes request: kept by graphs */
-#define HELD_SLACK 1.25 /* of what is live: a period is no exact count of steps */
-#define FLOOR_MIN 0.3	/* of the growth, that the feet of the series must rise */
+#define LINE_MOST 0.5  /* of the growth, of a line that is blamed for what of its flow stays */
+#define GRAPH_PART 0.3 /* of what passes request: kept by graphs */
+#define FLOOR_MIN 0.3  /* of the growth, that the feet of the series must rise */
 #define GROWN_PART 0.005
 #define LATER 1.25 /* the pace of the second half against that of all: it began late */
 
@@ -262,8 +261,7 @@ static double kept_part(const struct frag_history *h)
 	return flow > 0 ? grew / flow : 0;
 }
 
-static double grown_until(const struct frag_checkup *c, const struct frag_finding *f,
-			  uint64_t event)
+double frag_growth_until(const struct frag_checkup *c, const struct frag_finding *f, uint64_t event)
 {
 	const struct frag_history *h = &c->in.history;
 	double per_step = frag_finding_value(f, "bytes_per_step");
@@ -271,21 +269,6 @@ static double grown_until(const struct frag_checkup *c, const struct frag_findin
 		       frag_finding_value(f, "steps_before_count");
 
 	return per_step > 0 ? per_step * steps : frag_finding_value(f, "grown_bytes");
-}
-
-bool frag_growth_is_held(const struct frag_checkup *c, const struct frag_finding *f, uint64_t event,
-			 uint64_t live_bytes)
-{
-	return grown_until(c, f, event) <= HELD_SLACK * (double)live_bytes;
-}
-
-bool frag_growth_is_reason(const struct frag_checkup *c, const struct frag_finding *f,
-			   const struct frag_refused_at *then)
-{
-	return frag_growth_is_held(c, f, then->r.event, then->r.live_bytes) &&
-	       (!frag_oom_is_in_holes(then) ||
-		grown_until(c, f, then->r.event) >
-			FRAG_FAR_LARGER * (double)(then->reserved_bytes - then->r.live_bytes));
 }
 
 int frag_find_leak(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)

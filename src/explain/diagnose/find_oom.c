@@ -14,6 +14,7 @@
 #include "recording/recording.h"
 
 #define SPARE_PART 0.01
+#define HELD_SLACK 1.25 /* of what is live: a period is no exact count of steps */
 #define STEP_ALLOCS 32u /* at least, where no step is marked */
 #define GIVEN_BACK 0.1	/* of the peak: after a step, a program has given back more */
 
@@ -32,6 +33,22 @@ bool frag_oom_is_in_holes(const struct frag_refused_at *then)
 {
 	return frag_oom_is_fragmentation(then) &&
 	       then->reserved_bytes >= then->r.live_bytes + frag_live_bytes(then->r.bytes);
+}
+
+bool frag_growth_is_held(const struct frag_checkup *c, const struct frag_finding *f,
+			 const struct frag_refused_at *then)
+{
+	return frag_growth_until(c, f, then->r.event) <= HELD_SLACK * (double)then->r.live_bytes;
+}
+
+bool frag_growth_is_reason(const struct frag_checkup *c, const struct frag_finding *f,
+			   const struct frag_refused_at *then)
+{
+	double pinned = (double)then->reserved_bytes - (double)then->r.live_bytes;
+
+	return frag_growth_is_held(c, f, then) &&
+	       (!frag_oom_is_in_holes(then) ||
+		frag_growth_until(c, f, then->r.event) > FRAG_FAR_LARGER * pinned);
 }
 
 struct tally {

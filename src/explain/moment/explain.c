@@ -191,8 +191,7 @@ static int find_leak(struct frag_explained *x, double *per_step, struct frag_err
 	FRAG_TRY(frag_find_leak(c, &found, err));
 	if (!found.count)
 		FRAG_TRY(frag_find_growth(c, &found, err));
-	if (!found.count ||
-	    !frag_growth_is_held(c, &found.list[0], x->refusal->r.event, o->live_bytes))
+	if (!found.count || !frag_growth_is_held(c, &found.list[0], x->refusal))
 		return 0;
 	reason = frag_growth_is_reason(c, &found.list[0], x->refusal);
 	if (found.list[0].kind == FRAG_FOUND_GROWTH) {
