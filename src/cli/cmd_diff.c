@@ -54,7 +54,7 @@ static int judge(const struct options *o, const struct frag_side *x, const struc
 {
 	const bool share = o->most_ratio >= 0, size = o->most_bytes != UINT64_MAX;
 	const bool ended = y->ended_above_bytes != UINT64_MAX;
-	const bool unknown = x->ended_above_bytes != UINT64_MAX || x->state != y->state;
+	const bool unknown = x->ended_above_bytes != UINT64_MAX || x->state || y->state;
 	struct frag_text t = { 0 };
 	bool fails;
 
@@ -156,6 +156,11 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	FRAG_TRY(read_side(cli, o, cli->operands[0], one ? 0 : torch, &answer, &before, err));
 	FRAG_TRY(read_side(cli, o, cli->operands[!one], torch, &answer, &after, err));
 	FRAG_TRY(frag_diff(&before, &after, o->top, &answer, err));
+	if (before.state && (o->most_ratio >= 0 || o->most_bytes != UINT64_MAX))
+		return frag_fail(err, FRAG_EINPUT,
+				 "'%.100s' is a state without a history: --fail-on-growth is about "
+				 "peaks, which it does not tell",
+				 before.name);
 	status = judge(o, &before, &after, &answer);
 	FRAG_TRY(frag_cli_show_answer(cli, &answer, err));
 	return status;

@@ -86,11 +86,10 @@ static const struct {
 	{ 0, "[[", "a memory timeline: cufrag summary FILE" },
 	{ ANYWHERE, "ut of memory", "a text with an out-of-memory error: cufrag summary FILE" },
 	{ ANYWHERE, "OutOfMemoryError", "a text with an out-of-memory error: cufrag summary FILE" },
-	{ ANYWHERE, "RESOURCE_EXHAUSTED",
-	  "a text with an out-of-memory error: cufrag summary FILE" },
 	{ ANYWHERE, "KV cache size: ", "the log of an engine: cufrag kvcache --log FILE" },
 	{ ANYWHERE, "KV Cache is allocated", "the log of an engine: cufrag kvcache --log FILE" },
 	{ ANYWHERE, "memory.used", "a log of memory in use: cufrag diagnose FILE" },
+	{ 0, "# gpu", "a log of nvidia-smi; with -s m it has the memory" }, /* dmon, pmon */
 	{ ANYWHERE, "NVIDIA-SMI", "a log of memory in use: cufrag diagnose FILE" },
 	{ ANYWHERE, "Traceback (most recent", "a screen log without a recording; record the run" },
 	{ ANYWHERE, "loss", "a screen log without a recording; record the run" },

@@ -7,7 +7,6 @@
 
 #include <frag/opt.h>
 
-#include "recording/estimate.h"
 #include "recording/recording.h"
 
 /* Ranks are out of balance if the fullest needs this multiple of the emptiest, and so much more. */
@@ -149,9 +148,9 @@ static int note_steady(struct frag_checkup *c, struct frag_findings *out, struct
 static void note_state(const struct frag_checkup *c, struct frag_findings *out)
 {
 	uint64_t live = c->in.history.peak_live, reserved = c->in.recorded_peak_bytes;
-	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_STEADY, c->about);
+	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_UNDECIDED, c->about);
 
-	frag_finding_say(f, "a state without a history: ");
+	frag_finding_say(f, "%s is a state without a history: ", c->about);
 	if (reserved) /* else the file does not say it */
 		frag_finding_say(f, "%s is reserved and ", FRAG_BYTES(reserved));
 	frag_finding_say(f,
@@ -216,7 +215,7 @@ static void add_device(const struct frag_checkup *c, struct frag_findings *out)
 			     .peak_active_bytes = c->peak_active_bytes,
 			     .peak_reserved_bytes = c->peak_reserved_bytes,
 			     .simulated = !c->in.recorded_peak_bytes,
-			     .shared = frag_estimate_shared(c->in.events.trace) != 0,
+			     .shared = frag_estimate_shared(c->in.events.trace),
 			     .steps_count = frag_steps_known(h) ? h->count * h->stride : UINT64_MAX,
 			     .points = { points, n } });
 }
@@ -235,7 +234,8 @@ int frag_diagnose(const struct frag_case *in, const char *about, struct frag_fin
 	FRAG_TRY(replay_as_recorded(c, err));
 	find_peaks(c);
 	FRAG_TRY(frag_refusals_find(&c->in, &c->refused, err));
-	note_steps(c, out);
+	if (!frag_is_state(in->events.trace, frag_events_dev(&in->events)))
+		note_steps(c, out);
 	add_device(c, out);
 	return apply_rules(c, out, err);
 }
@@ -261,7 +261,7 @@ void frag_find_imbalance(const struct frag_checked_device *devices, size_t n,
 		if (devices[i].peak_active_bytes < least->peak_active_bytes)
 			least = &devices[i];
 	}
-	if (n < 2 || most->shared ||
+	if (n < 2 || most->shared.count ||
 	    most->peak_active_bytes - least->peak_active_bytes < IMBALANCE_BYTES ||
 	    (double)most->peak_active_bytes < IMBALANCE_RATIO * (double)least->peak_active_bytes)
 		return;

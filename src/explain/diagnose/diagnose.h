@@ -21,6 +21,8 @@
 #define FRAG_FINDING_LIST(X) \
 	X(OOM_FRAGMENTATION, "oom: fragmentation", "oom-fragmentation") \
 	X(OOM_NEEDED, "oom: the program needs it", "oom-needed") \
+	X(OOM_OTHERS, "oom: others hold the card", "oom-others") \
+	X(OOM_UNCLEAR, "oom: the text does not say why", "oom-unclear") \
 	X(LEAK, "leak", "leak") \
 	X(GROWTH, "growth inside a phase", "growth") \
 	X(SPIKE, "spike", "spike") \
@@ -28,6 +30,7 @@
 	X(FRAGMENTATION, "fragmentation", "fragmentation") \
 	X(CACHE, "cache too eager", "cache") \
 	X(RELEASED, "released", "released") \
+	X(UNDECIDED, "undecided", "undecided") \
 	X(STEADY, "steady", "steady")
 enum frag_finding_kind {
 #define FRAG_X_(name, text, word) FRAG_FOUND_##name,
@@ -66,9 +69,9 @@ struct frag_finding {
 struct frag_checked_device {
 	const char *name;
 	uint64_t peak_active_bytes, peak_reserved_bytes, steps_count;
-	bool simulated;		 /* not the recorded peak: the file does not say, or a what-if */
-	bool shared;		 /* processes were on one card */
-	struct frag_rows points; /* its memory over the steps: struct frag_curve_point */
+	bool simulated; /* not the recorded peak: the file does not say, or a what-if */
+	struct frag_neighbours shared; /* processes of its recording on one card, at most */
+	struct frag_rows points;       /* its memory over the steps: struct frag_curve_point */
 };
 
 #define FRAG_DIAGNOSIS_ROW(F, P, S) \
@@ -143,9 +146,11 @@ void frag_find_imbalance(const struct frag_checked_device *devices, size_t n,
  */
 #define FRAG_MEMLOG_SAMPLES 65536u
 #define FRAG_MEMLOG_SERIES 1024u
+#define FRAG_MEMLOG_NAME 128u
+#define FRAG_MEMLOG_IN_USE "memory in use of "
 
 struct frag_memlog_series {
-	char name[64]; /* "GPU 0", "process 4711", the name of the column */
+	char name[FRAG_MEMLOG_NAME]; /* "memory in use of GPU 0", the name of the column */
 	struct frag_memlog_sample {
 		double time, bytes; /* seconds since the first sample */
 	} * list;

@@ -147,10 +147,11 @@ void frag_finding_lines(const struct frag_checkup *c, struct frag_finding *f, ui
 	else if (frag_sites_known(&c->in.sites))
 		frag_finding_say(f, "; it comes from requests without a Python stack (the "
 				    "backward pass)");
-	else
+	else if (frag_stacks_hint(c->in.events.trace))
 		frag_finding_say(f, "; record with stacks to see the lines (%s)",
 				 frag_stacks_hint(c->in.events.trace));
-	frag_finding_number(f, "line_share_ratio", share);
+	if (frag_sites_known(&c->in.sites))
+		frag_finding_number(f, "line_share_ratio", share);
 }
 
 /* The card of the recording; one that was asked for comes first. */
@@ -271,6 +272,22 @@ double frag_growth_until(const struct frag_checkup *c, const struct frag_finding
 	return per_step > 0 ? per_step * steps : frag_finding_value(f, "grown_bytes");
 }
 
+bool frag_growth_is_held(const struct frag_checkup *c, const struct frag_finding *f,
+			 const struct frag_refused_at *then)
+{
+	return frag_growth_until(c, f, then->r.event) <= HELD_SLACK * (double)then->r.live_bytes;
+}
+
+/* Was it gone when, after the last step, a request was refused? */
+static bool given_back(const struct frag_checkup *c, double grown)
+{
+	const struct frag_history *h = &c->in.history;
+	const struct frag_refused_at *last = c->refused.list + c->refused.count;
+
+	return c->refused.count && last[-1].r.event >= h->steps[h->count - 1].end &&
+	       HELD_SLACK * (double)last[-1].r.live_bytes < grown;
+}
+
 int frag_find_leak(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)
 {
 	const struct frag_history *h = &c->in.history;
@@ -290,7 +307,7 @@ int frag_find_leak(struct frag_checkup *c, struct frag_findings *out, struct fra
 		kept[n++] = (double)h->steps[i].kept_end;
 	least = FRAG_MAX(GROWN_PART * (double)h->peak_live, (double)FRAG_MIB);
 	FRAG_TRY(frag_climbs(kept, n, least, &climb, &climbs, err));
-	if (!climbs || fades(c, &climb, err))
+	if (!climbs || given_back(c, climb.grown) || fades(c, &climb, err))
 		return 0;
 	return tell(c, &climb, graphs, begins(h, skip, &climb), out, err);
 }

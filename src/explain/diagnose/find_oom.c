@@ -14,7 +14,6 @@
 #include "recording/recording.h"
 
 #define SPARE_PART 0.01
-#define HELD_SLACK 1.25 /* of what is live: a period is no exact count of steps */
 #define STEP_ALLOCS 32u /* at least, where no step is marked */
 #define GIVEN_BACK 0.1	/* of the peak: after a step, a program has given back more */
 
@@ -33,12 +32,6 @@ bool frag_oom_is_in_holes(const struct frag_refused_at *then)
 {
 	return frag_oom_is_fragmentation(then) &&
 	       then->reserved_bytes >= then->r.live_bytes + frag_live_bytes(then->r.bytes);
-}
-
-bool frag_growth_is_held(const struct frag_checkup *c, const struct frag_finding *f,
-			 const struct frag_refused_at *then)
-{
-	return frag_growth_until(c, f, then->r.event) <= HELD_SLACK * (double)then->r.live_bytes;
 }
 
 bool frag_growth_is_reason(const struct frag_checkup *c, const struct frag_finding *f,
@@ -63,7 +56,7 @@ int frag_finding_holders(struct frag_checkup *c, uint64_t event, struct frag_fin
 	double *site, total = 0;
 
 	if (!frag_sites_known(&c->in.sites)) {
-		if (!frag_own_allocators(c->in.events.trace->format, NULL))
+		if (frag_stacks_hint(c->in.events.trace))
 			frag_finding_say(f, "; record with stacks to see who holds it (%s)",
 					 frag_stacks_hint(c->in.events.trace));
 		return 0;
@@ -132,11 +125,18 @@ static int tell(struct frag_checkup *c, const struct tally *t, enum frag_finding
 				 live + request > c->in.limit_bytes	? "exceed"
 				 : kind == FRAG_FOUND_OOM_FRAGMENTATION ? "fit under"
 									: "nearly fill",
-				 c->in.card_full ? "card's" : "limit of",
+				 c->in.neighbours.count ? "rest of the card,"
+				 : c->in.card_full	? "card's"
+				 : c->in.limit_guessed	? "assumed limit of"
+							: "limit of",
 				 FRAG_BYTES(c->in.limit_bytes));
 	if (kind == FRAG_FOUND_OOM_FRAGMENTATION && reserved > live)
 		frag_finding_say(f, ", but %s is free in segments that live blocks pin",
 				 FRAG_BYTES(reserved - live));
+	if (c->in.neighbours.count)
+		frag_finding_say(
+			f, "; %s",
+			frag_neighbours_text(out->texts, c->in.events.trace, &c->in.neighbours));
 	if (reason)
 		frag_finding_say(f, "; what grows until then is the reason (%s)", reason->verdict);
 	else if (frag_oom_in_first_step(&c->in, r))

@@ -132,13 +132,19 @@ static const char *settings_of(const char *policy)
 	return !strncmp(policy, "pytorch", 7) ? (colon ? colon + 1 : "the defaults") : policy;
 }
 
-static const char *move_of(struct frag_answer *a, const char *what, uint64_t before, uint64_t after)
+/* state: of two moments, not of peaks. */
+static const char *move_of(struct frag_answer *a, const char *what, uint64_t before, uint64_t after,
+			   bool state)
 {
 	if (before == after)
 		return frag_answer_print(a, "%s stays at %s", what, FRAG_BYTES(after));
-	return frag_answer_print(a, "%s %s from %s to %s (%+.1f %%)", what,
-				 after > before ? "grows" : "falls", FRAG_BYTES(before),
-				 FRAG_BYTES(after), 100 * ((double)after / (double)before - 1));
+	return frag_answer_print(a, "%s %s %s %s %s (%+.1f %%)", what,
+				 state		  ? "is"
+				 : after > before ? "grows from"
+						  : "falls from",
+				 FRAG_BYTES(state ? after : before), state ? "instead of" : "to",
+				 FRAG_BYTES(state ? before : after),
+				 100 * ((double)after / (double)before - 1));
 }
 
 /* "peak reserved memory falls from 23.44 GiB to 16.73 GiB (-28.6 %) with …; peak live memory …" */
@@ -147,11 +153,16 @@ static const char *verdict_of(struct frag_answer *a, const struct frag_compariso
 {
 	const struct frag_change *sites = c->sites.rows;
 	bool live_changed = fabs(c->live_growth_ratio) > FRAG_DIFF_UNCHANGED;
+	const char *reserved = x->state ? "reserved memory" : "peak reserved memory";
+	const char *live = x->state ? "live memory" : "peak live memory";
 	struct frag_text t = { 0 };
 
-	frag_text_add(&t, move_of(a, "peak reserved memory", x->peak_reserved_bytes,
-				  y->peak_reserved_bytes));
-	if (y->torch && !x->torch)
+	if (x->peak_reserved_bytes && y->peak_reserved_bytes)
+		frag_text_add(&t, move_of(a, reserved, x->peak_reserved_bytes,
+					  y->peak_reserved_bytes, x->state));
+	if (x->state)
+		frag_text_add(&t, t.len ? "; " : "");
+	else if (y->torch && !x->torch)
 		frag_text_addf(&t, " under the rules of PyTorch %s", y->torch);
 	else if (!strcmp(x->policy, y->policy))
 		frag_text_add(&t, " with the same settings");
@@ -159,10 +170,11 @@ static const char *verdict_of(struct frag_answer *a, const struct frag_compariso
 		frag_text_addf(&t, " with %s instead of %s", settings_of(y->policy),
 			       settings_of(x->policy));
 	if (x->peak_live_bytes && y->peak_live_bytes)
-		frag_text_addf(&t, "; %s",
-			       live_changed ? move_of(a, "peak live memory", x->peak_live_bytes,
-						      y->peak_live_bytes)
-					    : "peak live memory does not change");
+		frag_text_addf(&t, "%s%s%s", x->state ? "" : "; ",
+			       live_changed ? move_of(a, live, x->peak_live_bytes,
+						      y->peak_live_bytes, x->state)
+					    : live,
+			       live_changed ? "" : " does not change");
 	if (live_changed && c->sites.count)
 		frag_text_addf(&t, "; the largest change: %s", sites[0].what);
 	return frag_answer_take(a, &t);
@@ -210,15 +222,18 @@ static void say_ended(struct frag_answer *a, const char *which, const struct fra
 static void say_peaks(struct frag_answer *a, const struct frag_side *x, const struct frag_side *y)
 {
 	struct frag_change *rows = frag_answer_new(a, 2, sizeof(*rows));
+	size_t n = 0;
 
 	if (!rows)
 		return;
-	rows[0] = change_of(a, "reserved", x->peak_reserved_bytes, y->peak_reserved_bytes);
-	rows[1] = change_of(a, "live (no policy can reserve less)", x->peak_live_bytes,
-			    y->peak_live_bytes);
-	frag_answer_heading(a, "Peaks of the whole run");
-	frag_answer_table(a, &share_shape, rows, x->peak_live_bytes && y->peak_live_bytes ? 2 : 1)
-		->wraps = true;
+	if (x->peak_reserved_bytes && y->peak_reserved_bytes)
+		rows[n++] =
+			change_of(a, "reserved", x->peak_reserved_bytes, y->peak_reserved_bytes);
+	if (x->peak_live_bytes && y->peak_live_bytes)
+		rows[n++] = change_of(a, x->state ? "live" : "live (no policy can reserve less)",
+				      x->peak_live_bytes, y->peak_live_bytes);
+	frag_answer_heading(a, x->state ? "In each state" : "Peaks of the whole run");
+	frag_answer_table(a, &share_shape, rows, n)->wraps = true;
 }
 
 static void say_steps(struct frag_answer *a, const struct frag_comparison *k)
@@ -244,7 +259,7 @@ static void draw(struct frag_answer *a, const struct frag_side *x, const struct 
 		frag_answer_new(a, FRAG_ARRAY_LEN(names) * FRAG_CURVE_POINTS, sizeof(*list));
 	size_t n = 0;
 
-	if (!list || !x->curves || !y->curves)
+	if (!list || !x->curves || !y->curves || x->state)
 		return;
 	for (size_t k = 0; k < FRAG_ARRAY_LEN(names); k++) {
 		const struct frag_side *s = k % 2 ? y : x;
@@ -304,11 +319,14 @@ static void say(struct frag_answer *a, const struct frag_comparison *c, const st
 				   "request other sizes, which a recording made with it shows");
 	say_peaks(a, x, y);
 	if (c->at_peak.count)
-		frag_answer_heading(a, "What was there at the peak of reserved memory");
+		frag_answer_heading(a, "What %s",
+				    x->state ? "is there"
+					     : "was there at the peak of reserved memory");
 	frag_answer_table(a, &share_shape, c->at_peak.rows, c->at_peak.count)->wraps = true;
 	say_steps(a, c);
 	if (c->sites.count)
-		frag_answer_heading(a, "Call sites at the peak of live memory");
+		frag_answer_heading(a, "Call sites%s",
+				    x->state ? "" : " at the peak of live memory");
 	frag_answer_table(a, &site_shape, c->sites.rows, FRAG_MIN(top, c->sites.count))->wraps =
 		true;
 	if (c->sites.count > top)
@@ -321,6 +339,12 @@ int frag_diff(const struct frag_side *before, const struct frag_side *after, siz
 {
 	struct frag_comparison *c = frag_answer_new(a, 1, sizeof(*c));
 
+	if (before->state != after->state)
+		return frag_fail(err, FRAG_EINPUT,
+				 "'%.100s' is a state without a history, which has no peaks that "
+				 "can be compared with those of '%.100s'",
+				 before->state ? before->name : after->name,
+				 before->state ? after->name : before->name);
 	if (c) {
 		*c = (struct frag_comparison){
 			.before = before,

@@ -27,14 +27,14 @@ struct frag_side_site {
 	F(S, TEXT, policy, NULL, "the replayed policy") \
 	F(S, TEXT, torch, NULL, "release of PyTorch whose rules it follows; null: its own") \
 	F(S, BOOL, estimate, NULL, "recorded without a GPU") \
-	F(S, BYTES, peak_reserved_bytes, NULL, "at most reserved") \
+	F(S, BOOL, state, NULL, "without a history: what follows is of that moment") \
+	F(S, BYTES, peak_reserved_bytes, NULL, "at most reserved; 0: a state does not say") \
 	F(S, BYTES, peak_live_bytes, NULL, "at most live") \
 	F(S, BYTES, non_releasable_bytes, NULL, "at the peak of reserved memory; null: unknown") \
 	F(S, TEXT, card, NULL, "that it was recorded on; null: not known") \
 	F(S, TEXT, release, NULL, "of PyTorch that it was recorded with; null: not known") \
 	F(S, COUNT, devices_count, NULL, "of it; the fullest is compared; null: unknown") \
 	F(S, COUNT, steps_count, NULL, "that are marked or found; null: unknown") \
-	F(S, BOOL, state, NULL, "it has no history: what it holds is no peak") \
 	F(S, BYTES, ended_above_bytes, NULL, \
 	  "it ended out of memory, and what it needs is unknown above this; null: it did not")
 struct frag_side { /* init by zeroing */

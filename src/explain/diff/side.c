@@ -65,6 +65,10 @@ static void fill(struct frag_side *out, const struct frag_explained *x,
 		.curves = x->curves ? FRAG_ANSWER_KEEP(a, *x->curves) : NULL,
 		.events = h->events,
 	};
+	if (out->state && !x->in.recorded_peak_bytes) { /* the replay's */
+		out->peak_reserved_bytes = 0;
+		out->non_releasable_bytes = out->loss.requested_bytes = UINT64_MAX;
+	}
 	for (size_t i = 0; out->sites && i < live->rows_count; i++)
 		out->sites[out->sites_count++] =
 			(struct frag_side_site){ clean(a, live->rows[i].site),
@@ -108,7 +112,8 @@ int frag_side_take(struct frag_side *side, const struct frag_case *in,
 	at_peak.top = 0;
 	FRAG_TRY_CALLOC(x, 1, "comparison", err);
 	FRAG_TRY(frag_explain(in, &at_peak, a, x, err));
-	if (!side->name || x->m.peak_reserved_bytes > side->peak_reserved_bytes)
+	if (!side->name || (side->state ? x->in.history.peak_live > side->peak_live_bytes
+					: x->m.peak_reserved_bytes > side->peak_reserved_bytes))
 		FRAG_TRY(take(side, in, x, name, err));
 	side->devices_count = devices;
 	side->ended_above_bytes = above;

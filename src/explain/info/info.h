@@ -40,6 +40,8 @@ struct frag_info {
 	uint64_t kinds[FRAG_EV_COUNT];
 	uint64_t initial_blocks_count, initial_bytes; /* live before the history */
 	uint64_t unsure_count;			      /* trims that may have been retries */
+	/* calls of empty_cache: trims of several pools are one; the event and time of the last trim */
+	uint64_t emptied_count, emptied_first_us, emptied_event, emptied_us;
 	uint64_t steps_count;
 	uint64_t class_count[FRAG_INFO_CLASSES], class_bytes[FRAG_INFO_CLASSES];
 	uint64_t requests_bytes;
@@ -63,24 +65,29 @@ void frag_info_release(struct frag_info *info);
 #define FRAG_INFO_DEVICE_ROW(F, P, S) \
 	P(S, TEXT, card_text, card_text(a, &dev->card), "card", "that it was recorded on") \
 	P(S, TEXT, events_text, events_text(a, info), "events", "by kind") \
+	P(S, TEXT, emptied_text, emptied_text(a, info, t), "empty_cache", "calls, and when") \
 	P(S, TEXT, streams_text, \
 	  lacks(t, "streams") ? "not recorded" : frag_answer_print(a, "%u", dev->streams_count), \
 	  "streams", "CUDA streams") \
 	P(S, TEXT, private_pools, \
 	  dev->pools_count > 1 ? frag_answer_print(a, "%u", dev->pools_count - 1) : NULL, \
 	  "private pools", "of CUDA graphs and MemPools") \
-	P(S, COUNT, marked_steps, info->steps_count, "steps", "marked in the recording") \
+	P(S, COUNT, marked_steps, state ? UINT64_MAX : info->steps_count, "marked steps", \
+	  "marked in the recording") \
 	P(S, TEXT, marks_text, marks_text(a, info, t), "marks", "the most frequent ones") \
 	P(S, TEXT, history, history_text(a, info, t), "history", "does it begin with the program") \
 	P(S, TEXT, evidence, evidence_text(a, dev, counts), "evidence", \
 	  "what verify can compare with") \
-	P(S, TEXT, peak_text, peak_text(a, info, t), "peak live", "most live memory") \
-	F(S, BYTES, peak_reserved_bytes, frag_recorded_peak(dev) ?: UINT64_MAX, "peak reserved", \
+	P(S, TEXT, peak_text, state ? NULL : peak_text(a, info, t), "peak live", \
+	  "most live memory") \
+	F(S, BYTES, peak_reserved_bytes, \
+	  state ? UINT64_MAX : frag_recorded_peak(dev) ?: UINT64_MAX, "peak reserved", \
 	  "most that was reserved when it was recorded; null = the file does not say", \
 	  .if_any = true) \
 	P(S, TEXT, never_freed, \
-	  info->peak.blocks_count ? frag_answer_count(a, info->kept_count, "request", "requests") \
-				  : NULL, \
+	  state || !info->peak.blocks_count \
+		  ? NULL \
+		  : frag_answer_count(a, info->kept_count, "request", "requests"), \
 	  "never freed", "requests that live to the end") \
 	F(S, COUNT, allocs_count, kinds[FRAG_EV_ALLOC], NULL, "allocations") \
 	F(S, COUNT, frees_count, kinds[FRAG_EV_FREE], NULL, "frees that take effect at once") \
@@ -88,7 +95,10 @@ void frag_info_release(struct frag_info *info);
 	  "frees that wait for a stream") \
 	F(S, COUNT, frees_completed_count, kinds[FRAG_EV_FREE_COMPLETED], NULL, \
 	  "of these, completed") \
-	F(S, COUNT, trims_count, kinds[FRAG_EV_TRIM], NULL, "empty_cache") \
+	F(S, COUNT, trims_count, kinds[FRAG_EV_TRIM], NULL, "empty_cache, by pool") \
+	F(S, COUNT, empty_cache_count, info->emptied_count, NULL, "calls of empty_cache") \
+	F(S, US, empty_cache_first_us, info->emptied_first_us, NULL, "time of the first call") \
+	F(S, US, empty_cache_last_us, info->emptied_us, NULL, "time of the last call") \
 	F(S, COUNT, refused_count, kinds[FRAG_EV_REFUSED], NULL, "requests that were refused") \
 	F(S, COUNT, marks_count, kinds[FRAG_EV_MARK], NULL, "marks of steps and phases") \
 	F(S, COUNT, device, dev->ordinal, NULL, "its number in the recording") \
@@ -117,8 +127,8 @@ void frag_info_release(struct frag_info *info);
 	F(S, COUNT, final_segments_count, counts->final_segments_count, NULL, \
 	  "segments at the end") \
 	F(S, COUNT, final_blocks_count, counts->final_blocks_count, NULL, "blocks in them") \
-	F(S, OBJECT, peak, FRAG_ANSWER_KEEP(a, info->peak), NULL, \
-	  "the moment with most live memory", .of = &peak_shape) \
+	F(S, OBJECT, peak, state ? NULL : FRAG_ANSWER_KEEP(a, info->peak), NULL, \
+	  "the moment with most live memory; null: a state without a history", .of = &peak_shape) \
 	F(S, COUNT, never_freed_count, info->kept_count, NULL, "requests that live to the end") \
 	F(S, LIST, requests, classes_of(a, info), NULL, "requests by size", \
 	  .of = &class_row_shape) \
