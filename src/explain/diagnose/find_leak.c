@@ -23,9 +23,10 @@
 #define PACE_SURE 0.7  /* below it, what came through the line must have stayed */
 #define PACE_BLIND 0.5 /* below it, where there are no lines to ask */
 #define STAYED_MIN 0.5
-#define LINE_MOST 0.5  /* of the growth, of a line that is blamed for what of its flow stays */
-#define GRAPH_PART 0.3 /* of what passes request: kept by graphs */
-#define FLOOR_MIN 0.3  /* of the growth, that the feet of the series must rise */
+#define LINE_MOST 0.5	/* of the growth, of a line that is blamed for what of its flow stays */
+#define GRAPH_PART 0.3	/* of what passes request: kept by graphs */
+#define HELD_SLACK 1.25 /* of what is live: a period is no exact count of steps */
+#define FLOOR_MIN 0.3	/* of the growth, that the feet of the series must rise */
 #define GROWN_PART 0.005
 #define LATER 1.25 /* the pace of the second half against that of all: it began late */
 
