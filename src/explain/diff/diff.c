@@ -189,12 +189,10 @@ static const char *count_of(struct frag_answer *a, uint64_t n, const char *one, 
 static const char *differences_of(struct frag_answer *a, const struct frag_side *x,
 				  const struct frag_side *y)
 {
-	static const char *const history[] = { "a history", "a state without one" },
-				 *const where[] = { "on a GPU", "without one" };
+	static const char *const where[] = { "on a GPU", "without one" };
 	const char *const list[][3] = {
 		{ "cards ", x->card, y->card },
 		{ "PyTorch ", x->release, y->release },
-		{ "", history[x->state], history[y->state] },
 		{ "recorded ", where[x->estimate], where[y->estimate] },
 		{ "", count_of(a, x->devices_count, "device", "devices"),
 		  count_of(a, y->devices_count, "device", "devices") },
@@ -310,8 +308,6 @@ static void say(struct frag_answer *a, const struct frag_comparison *c, const st
 	frag_answer_conclude(a, "%s", c->verdict);
 	if (c->differences)
 		frag_answer_warn(a, "the runs differ in more than the change: %s", c->differences);
-	if (x->state && y->state)
-		frag_answer_warn(a, "both are states: what they hold, not what they needed");
 	say_ended(a, "BEFORE", x);
 	say_ended(a, "AFTER", y);
 	if (y->torch && !x->torch)
