@@ -247,7 +247,5 @@ bool frag_oom_in_first_step(const struct frag_case *c, const struct frag_refusal
 
 /* Was a refusal fragmentation? find_oom.c has the rule. */
 bool frag_oom_is_fragmentation(const struct frag_refused_at *then);
-/* And would free bytes in segments have held it? Then no leak is the reason. */
-bool frag_oom_is_in_holes(const struct frag_refused_at *then);
 
 #endif
