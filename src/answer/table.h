@@ -5,7 +5,7 @@
 
 #include "answer.h"
 
-#define FRAG_TABLE_COLUMNS 24
+#define FRAG_TABLE_COLUMNS 64
 
 static inline const void *frag_part_row(const struct frag_part *part, size_t i)
 {

@@ -54,7 +54,7 @@ static int set_size(struct options *o, struct frag_err *err)
 		FRAG_TRY(frag_kvcache_model(k, o->model, err));
 	if (o->log)
 		FRAG_TRY(frag_engine_log_read(o->log, &said, err));
-	if (said.too_small && !said.tokens)
+	if (said.too_small && !said.listens)
 		return frag_fail(err, FRAG_EINPUT, "'%.200s': the engine ended: %s", o->log,
 				 said.ended);
 	FRAG_TRY(check_groups(o, &said, err));
@@ -107,9 +107,10 @@ static const struct frag_arg options[] = {
 	  .max = FRAG_KVCACHE_TOKENS_MAX, .help = "size of the cache" },
 	{ FRAG_ARG_BYTES, "cache-memory", AT(memory), .value = "SIZE", .min = 1, .max = 1ull << 60,
 	  .help = "with --model: of one card, for the cache" },
-	{ FRAG_ARG_TEXT, "model", AT(model), .value = "MODEL[,tp=N][,fp8]",
-	  .help = "its layers: a name as gemma-3-27b, or its config.json; tp: cards that share its "
-		  "heads; fp8: of the cache" },
+	{ FRAG_ARG_TEXT, "model", AT(model), .value = "MODEL[,tp=N][,pp=N][,fp8]",
+	  .help = "its layers, by a name as gemma-3-27b or its config.json; tp, pp: cards that "
+		  "share "
+		  "its heads, its layers; fp8: of the cache" },
 	{ FRAG_ARG_TEXT, "log", AT(log), .value = "FILE",
 	  .help = "read the size from the engine's log: 'GPU KV cache size: N tokens' of vLLM, "
 		  "'max_total_num_tokens=N' of SGLang; the smallest of several" },
@@ -172,6 +173,7 @@ const struct frag_cmd frag_cmd_kvcache = {
 		 "the blocks; every step takes --step.",
 	.examples =
 		"  cufrag kvcache --log vllm.log --requests 256 --tokens 8192\n"
+		"  cufrag kvcache --model gemma-3-27b,tp=2 --cache-memory 40G --tokens 8192\n"
 		"  cufrag kvcache --cache-tokens 444864 --arrivals requests.csv --step 25000\n"
 		"  cufrag kvcache --cache-tokens 60000 --lengths sharegpt --rate 4 --step 25000\n",
 	.answer = &frag_kvcache_shape,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Worst, median, least and imbalance of every policy over the units of a report. */
 
+#include "answer/table.h"
 #include "rows.h"
 
 #include <math.h>
@@ -305,7 +306,7 @@ static struct frag_part *add_matrix(const struct frag_report *r, const struct fr
 				    struct frag_answer *a)
 {
 	const struct frag_spread_row *x = spread->rows;
-	size_t width = spread->count + 1; /* of a row */
+	size_t width = FRAG_MIN(spread->count, FRAG_TABLE_COLUMNS - 1u) + 1; /* of a row */
 	struct frag_field *fields = frag_answer_new(a, width + 1, sizeof(*fields));
 	struct cell *cells = frag_answer_new(a, (r->count + 1) * width, sizeof(*cells));
 	struct frag_shape shape = FRAG_SHAPE("matrix", *cells, fields, NULL);
@@ -340,6 +341,9 @@ static struct frag_part *add_matrix(const struct frag_report *r, const struct fr
 		column[r->count * width].peak =
 			x[k].completed_count == r->count ? x[k].sum_bytes : UINT64_MAX;
 	}
+	if (spread->count >= width)
+		frag_answer_remark(a, "%zu policies more: --json has all",
+				   spread->count - width + 1);
 	return frag_answer_table(a, FRAG_ANSWER_KEEP(a, shape), cells, r->count + 1);
 }
 

@@ -13,7 +13,7 @@
  * Groups of layers take whole blocks of one pool: for all tokens; for a window, before which they
  * are given back in the next step; or for a state. There is room for drafts of speculative
  * decoding, of which none is accepted. With a `prefix`, which all prompts share, full blocks are
- * kept and found again (kvcache_pool.h); without, none.
+ * kept and found again (kvcache.c); without, none.
  *
  * Ownership: frag_kvcache_release; init by zeroing, then set what is asked.
  */
@@ -27,7 +27,7 @@
 #define FRAG_KVCACHE_REQUESTS_MAX (1u << 24)
 #define FRAG_KVCACHE_ALL_MAX (1ull << 32) /* tokens of all requests of a file: each may be a step */
 #define FRAG_KVCACHE_SAMPLES 512u
-#define FRAG_KVCACHE_GROUPS 16u
+#define FRAG_KVCACHE_GROUPS 64u
 #define FRAG_KVCACHE_BLOCK 16u /* tokens, the usual ones */
 
 struct frag_kvcache_request {
@@ -43,8 +43,8 @@ struct frag_kvcache_request {
 
 /* Layers of one kind. window: UINT64_MAX: all tokens; 0: a state, of one block and one a draft. */
 struct frag_kvcache_group {
-	uint64_t window, count; /* count: such groups */
-	uint64_t times;		/* tokens of its blocks, in those of --block */
+	uint64_t window;
+	uint64_t times; /* tokens of its blocks, in those of --block */
 };
 
 /* What a serving engine prints of its memory (engine_log.c): vLLM 0.6 to 0.22, SGLang. Sizes are of one card.
@@ -110,8 +110,10 @@ int frag_kvcache_layers(void *cache, const char *text, struct frag_err *err);
 int frag_kvcache_model(struct frag_kvcache *k, const char *text, struct frag_err *err);
 /* Before all that follow: takes what the engine printed for what was not given, and finds `held`. */
 void frag_kvcache_take(struct frag_kvcache *k, const struct frag_engine_log *said);
-/* Blocks of a request of its own with `slots` tokens. step: of tokens, for the most on the way there;
- * 0: at once. */
+/* Blocks of a request of its own with `slots` tokens, in a group and in all. step: of tokens, for the
+ * most on the way there; 0: at once. */
+uint64_t frag_kvcache_group_needs(const struct frag_kvcache *k, const struct frag_kvcache_group *g,
+				  uint64_t slots, uint64_t step);
 uint64_t frag_kvcache_needs(const struct frag_kvcache *k, uint64_t slots, uint64_t step);
 
 /*
@@ -125,7 +127,7 @@ int frag_kvcache_read(struct frag_kvcache *k, const char *path, struct frag_err 
  */
 int frag_kvcache_generate(struct frag_kvcache *k, const char *lengths, double rate, size_t count,
 			  uint64_t seed, struct frag_err *err);
-/* Errors: FRAG_ENOMEM; FRAG_EINTR; FRAG_EUSAGE. */
+/* Errors: FRAG_ENOMEM; FRAG_EINTR. */
 int frag_kvcache_replay(struct frag_kvcache *k, struct frag_err *err);
 void frag_kvcache_release(struct frag_kvcache *k);
 

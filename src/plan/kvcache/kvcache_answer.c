@@ -2,7 +2,6 @@
 /* The cache of a serving engine as an answer: what it holds, how full it gets, preemption. */
 #include "kvcache.h"
 
-#include <inttypes.h>
 #include <math.h>
 
 #include "answer/row.h"
@@ -108,10 +107,12 @@ static void remark_size(const struct frag_kvcache *k, const struct kvcache *x,
 			   frag_answer_count(a, k->tokens, "token", "tokens"),
 			   frag_answer_count(a, x->blocks_count, "block", "blocks"),
 			   frag_answer_count(a, k->block, "token", "tokens"));
-	for (size_t i = 0; i < k->groups_count && k->token_bytes; i++) {
+	for (size_t i = 0, n; i < k->groups_count && k->token_bytes; i += n) {
 		const struct frag_kvcache_group *g = &k->groups[i];
 
-		frag_answer_remark(a, "%" PRIu64 " x %s%s, blocks of %s", g->count,
+		for (n = 1; i + n < k->groups_count && g[n].window == g->window;)
+			n++;
+		frag_answer_remark(a, "%zu x %s%s, blocks of %s", n,
 				   g->window == UINT64_MAX ? "full attention"
 				   : g->window		   ? "window of "
 							   : "state",

@@ -8,27 +8,29 @@
 #include <string.h>
 
 #define BLOCK_MOST (1u << 20)
-#define COUNT_MOST 1024u /* of groups, of drafts */
+#define DRAFT_MOST 1024u
 #define USUAL_STEP 8192u /* tokens, vLLM's on large cards */
 
 /* The length of a comma and a group at `at`; 0: neither. */
 static int read_group(struct frag_kvcache *k, const char *at)
 {
-	struct frag_kvcache_group g = { .window = UINT64_MAX, .count = 1, .times = 1 };
+	struct frag_kvcache_group g = { UINT64_MAX, 1 };
+	uint64_t count = 1;
 	int n = 5, more = 0;
 
 	if (sscanf(at, ",draft=%" SCNu64 "%n", &k->draft, &n) == 1)
-		return k->draft <= COUNT_MOST ? n : 0;
+		return k->draft <= DRAFT_MOST ? n : 0;
 	if (!strncmp(at, ",state", 6))
 		g.window = 0, n = 6;
 	else if (strncmp(at, ",full", 5) != 0 &&
 		 (sscanf(at, ",window=%" SCNu64 "%n", &g.window, &n) != 1 || !g.window ||
 		  g.window > FRAG_KVCACHE_TOKENS_MAX))
 		return 0;
-	sscanf(at + n, "*%" SCNu64 "%n", &g.count, &more);
-	if (!g.count || g.count > COUNT_MOST || k->groups_count == FRAG_KVCACHE_GROUPS)
+	sscanf(at + n, "*%" SCNu64 "%n", &count, &more);
+	if (!count || count > FRAG_KVCACHE_GROUPS - k->groups_count)
 		return 0;
-	k->groups[k->groups_count++] = g;
+	while (count--)
+		k->groups[k->groups_count++] = g;
 	return n + more;
 }
 
@@ -50,18 +52,24 @@ int frag_kvcache_layers(void *cache, const char *text, struct frag_err *err)
 			 text);
 }
 
+uint64_t frag_kvcache_group_needs(const struct frag_kvcache *k, const struct frag_kvcache_group *g,
+				  uint64_t slots, uint64_t step)
+{
+	uint64_t block = k->block * g->times, n = frag_kvcache_blocks(block, slots);
+
+	if (!g->window)
+		return 1 + k->draft;
+	return step && g->window < slots
+		       ? FRAG_MIN(n, frag_kvcache_blocks(block, g->window - 1 + step) + 1)
+		       : n;
+}
+
 uint64_t frag_kvcache_needs(const struct frag_kvcache *k, uint64_t slots, uint64_t step)
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < k->groups_count; i++) {
-		const struct frag_kvcache_group *g = &k->groups[i];
-		uint64_t block = k->block * g->times, n = frag_kvcache_blocks(block, slots);
-
-		if (step && g->window < slots)
-			n = FRAG_MIN(n, frag_kvcache_blocks(block, g->window - 1 + step) + 1);
-		sum += g->count * (g->window ? n : 1 + k->draft);
-	}
+	for (size_t i = 0; i < k->groups_count; i++)
+		sum += frag_kvcache_group_needs(k, &k->groups[i], slots, step);
 	return sum;
 }
 
@@ -106,7 +114,6 @@ void frag_kvcache_take(struct frag_kvcache *k, const struct frag_engine_log *sai
 {
 	double most = (double)said->hundredths / 100,
 	       requests = (double)said->tokens / (double)said->request_tokens, blocks;
-	uint64_t groups = 0;
 	/* since 0.21 vLLM prints its requests times their length as tokens */
 	bool agree = said->hundredths && fabs(requests - most) <= 0.01 + requests / 100;
 
@@ -120,22 +127,20 @@ void frag_kvcache_take(struct frag_kvcache *k, const struct frag_engine_log *sai
 				    : said->tokens;
 	k->uniform = !k->groups_count;
 	if (k->uniform)
-		k->groups[k->groups_count++] = (struct frag_kvcache_group){ UINT64_MAX, 1, 1 };
+		k->groups[k->groups_count++] = (struct frag_kvcache_group){ UINT64_MAX, 1 };
 	if (!k->batched_tokens)
 		k->batched_tokens =
 			said->batched_tokens || k->uniform ? said->batched_tokens : USUAL_STEP;
 	for (size_t i = 0; i < k->groups_count; i++)
-		groups += k->groups[i].count;
-	for (size_t i = 0; i < k->groups_count; i++)
-		k->full += k->groups[i].window == UINT64_MAX ? k->groups[i].count : 0;
-	if ((groups > 1 || !k->full) && said->hundredths) {
+		k->full += k->groups[i].window == UINT64_MAX;
+	if ((k->groups_count > 1 || !k->full) && said->hundredths) {
 		blocks = (double)frag_kvcache_needs(k, said->request_tokens, k->batched_tokens);
 		blocks = ceil((agree ? requests : most) * blocks);
 		k->tokens = (uint64_t)fmin(blocks, floor((double)FRAG_KVCACHE_TOKENS_MAX /
 							 (double)k->block)) *
 			    k->block;
 		if (!agree && said->batched_tokens)
-			check(k, said->tokens / k->block * groups);
+			check(k, said->tokens / k->block * k->groups_count);
 	}
 	if (k->token_bytes && said->cache_bytes && !said->full_tokens && !said->slots)
 		check(k, said->cache_bytes / k->token_bytes / k->block);

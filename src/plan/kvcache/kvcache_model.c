@@ -15,150 +15,125 @@
 #define CARDS_MOST 1024u
 #define FIELD_MOST (1 << 20)
 
-enum kind { FULL, WINDOW, STATE, BOTH, NONE, UNKNOWN, KINDS = BOTH }; /* BOTH: full and state */
+enum kind { FULL, WINDOW, STATE, KINDS, BOTH = KINDS, NONE, UNKNOWN }; /* BOTH: full and state */
 
-static const struct {
-	const char *word;
-	enum kind kind;
-} words[] = {
-	{ "full_attention", FULL },
-	{ "attention", FULL },
-	{ "*", FULL },
-	{ "sliding_attention", WINDOW },
-	{ "mamba", STATE },
-	{ "M", STATE },
-	{ "chunked_attention", WINDOW },
-	{ "mamba2", STATE },
-	{ "hybrid", BOTH },
-	{ "linear_attention", STATE },
-	{ "recurrent", STATE },
-	{ "conv", STATE },
-	{ "moe", NONE },
-	{ "mlp", NONE },
-	{ "-", NONE },
-	{ "E", NONE },
+static const char *const words[] = {
+	[FULL] = " full_attention attention * ",
+	[WINDOW] = " sliding_attention chunked_attention ",
+	[STATE] = " linear_attention mamba mamba2 recurrent conv M ",
+	[BOTH] = " hybrid ",
+	[NONE] = " moe mlp - E ",
 };
 
-/* Fields that say that more or less is kept than what is read here. */
+/* Fields by which more or less is kept than what is read here. */
 static const char *const beyond[] = { "index_topk",	      "compress_ratios",
 				      "block_configs",	      "cross_attention_layers",
-				      "hybrid_layer_pattern", "attn_type_list",
-				      "max_window_layers" };
+				      "hybrid_layer_pattern", "attn_type_list" };
 
 struct model {
 	json_t *config;
-	uint64_t layers, cards, element; /* element: bytes */
+	uint64_t layers, cards, stages, element; /* element: bytes */
 };
+
+static const json_t *field(const struct model *m, const char *name)
+{
+	return json_object_get(m->config, name);
+}
 
 static uint64_t number(const struct model *m, const char *name)
 {
-	json_int_t n = json_integer_value(json_object_get(m->config, name));
+	json_int_t n = json_integer_value(field(m, name));
 
 	return n > 0 && n <= FIELD_MOST ? (uint64_t)n : 0;
 }
 
-static bool lists(const json_t *list, uint64_t n)
+static enum kind kind_of_word(const char *word, int len)
+{
+	enum kind kind = FULL;
+	char spaced[64];
+
+	snprintf(spaced, sizeof(spaced), " %.*s ", len, word);
+	while (kind != UNKNOWN && !strstr(words[kind], spaced))
+		kind++;
+	return kind;
+}
+
+static enum kind full_if_in(const json_t *list, uint64_t n)
 {
 	for (size_t i = 0; i < json_array_size(list); i++)
 		if (json_integer_value(json_array_get(list, i)) == (json_int_t)n)
-			return true;
-	return false;
+			return FULL;
+	return STATE;
 }
 
-static enum kind kind_of_word(const char *word, size_t len)
+static enum kind kind_of(const struct model *m, uint64_t i)
 {
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(words); i++)
-		if (strlen(words[i].word) == len && !memcmp(word, words[i].word, len))
-			return words[i].kind;
-	return UNKNOWN;
-}
-
-/* Of layer i. *field: what says so. */
-static enum kind kind_of(const struct model *m, uint64_t i, const char **field)
-{
-	static const char *const named[] = { "layer_types", "layers_block_type", NULL };
-	const char *type = json_string_value(json_object_get(m->config, "model_type")) ?: "", *word;
-	const json_t *list;
+	const char *type = json_string_value(field(m, "model_type")) ?: "", *word;
+	const json_t *list = field(m, "layer_types") ?: field(m, "layers_block_type");
 	uint64_t n;
 
 	if (i >= m->layers - FRAG_MIN(m->layers, number(m, "num_kv_shared_layers")))
 		return NONE;
-	for (const char *const *name = named; *name; name++)
-		if (json_is_array(json_object_get(m->config, *field = *name))) {
-			list = json_object_get(m->config, *name);
-			word = json_string_value(json_array_get(list, i)) ?: "";
-			return kind_of_word(word, strlen(word));
-		}
-	word = json_string_value(json_object_get(m->config, *field = "hybrid_override_pattern"));
+	if (json_is_array(list))
+		return kind_of_word(json_string_value(json_array_get(list, i)) ?: "?", 40);
+	word = json_string_value(field(m, "hybrid_override_pattern"));
 	if (word)
 		return i < strlen(word) ? kind_of_word(word + i, 1) : UNKNOWN;
-	if (json_is_array(list = json_object_get(m->config, "attn_layer_indices")))
-		return lists(list, i) ? FULL : STATE;
-	list = json_object_get(json_object_get(m->config, "linear_attn_config"), "full_attn_"
-										 "layers");
-	if (list)
-		return lists(list, i + 1) ? FULL : STATE;
+	if (json_is_array(list = field(m, "attn_layer_indices")))
+		return full_if_in(list, i);
+	if ((list = json_object_get(field(m, "linear_attn_config"), "full_attn_layers")))
+		return full_if_in(list, i + 1);
 	if ((n = number(m, "attn_layer_period")))
 		return i % n == number(m, "attn_layer_offset") ? FULL : STATE;
 	if ((n = number(m, "full_attention_interval")))
 		return (i + 1) % n ? STATE : FULL;
 	if (!strcmp(type, "falcon_h1"))
 		return BOTH;
-	if (number(m, "attention_chunk_size") && strncmp(type, "llama4", 6) == 0)
-		return (i + 1) % (number(m, "no_rope_layer_interval") ?: 4) ? WINDOW : FULL;
-	if (!number(m, "sliding_window") || json_is_false(json_object_get(m->config, "use_sliding_"
-										     "window")))
+	if (!number(m, "attention_chunk_size") &&
+	    (!number(m, "sliding_window") || json_is_false(field(m, "use_sliding_window"))))
 		return FULL;
 	n = number(m, "sliding_window_pattern");
 	if (!n)
-		n = !strncmp(type, "gemma3", 6) ? 6 : !strcmp(type, "gemma2") ? 2 : 0;
+		n = !strncmp(type, "gemma3", 6)	  ? 6
+		    : !strncmp(type, "llama4", 6) ? 4
+						  : 2 * !strcmp(type, "gemma2");
 	return !n || (i + 1) % n ? WINDOW : FULL;
 }
 
 /* Of a token in a layer, on one card. */
 static uint64_t bytes_of(const struct model *m, enum kind kind)
 {
-	bool global = kind == FULL, swa = kind == WINDOW;
 	uint64_t all = number(m, "num_attention_heads"),
-		 heads = number(m, "num_key_value_heads") ?: all, head = number(m, "head_dim"),
-		 value = number(m, "v_head_dim");
+		 heads = number(m, "num_key_value_heads") ?: all,
+		 head = number(m, "head_dim") ?: number(m, "hidden_size") / FRAG_MAX(all, 1ull);
 
 	if (number(m, "kv_lora_rank")) /* MLA: the same on each card */
 		return (number(m, "kv_lora_rank") + number(m, "qk_rope_head_dim")) * m->element;
-	head = head ?: number(m, "hidden_size") / FRAG_MAX(all, 1ull);
-	if (global && number(m, "global_head_dim"))
-		head = number(m, "global_head_dim");
-	if (global && number(m, "num_global_key_value_heads"))
-		heads = number(m, "num_global_key_value_heads");
-	if (swa && number(m, "swa_num_key_value_heads"))
-		heads = number(m, "swa_num_key_value_heads");
-	return FRAG_MAX(heads / m->cards, 1ull) * (head + (value ?: head)) * m->element;
+	if (kind == FULL) {
+		head = number(m, "global_head_dim") ?: head;
+		heads = number(m, "num_global_key_value_heads") ?: heads;
+	}
+	return FRAG_MAX(heads / m->cards, 1ull) * m->element *
+	       (head + (number(m, "v_head_dim") ?: head));
 }
 
 static int count_layers(const struct model *m, uint64_t counts[KINDS], struct frag_err *err)
 {
-	const char *field = "";
-
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(beyond); i++) {
-		json_t *x = json_object_get(m->config, beyond[i]);
-
-		if (x && !json_is_null(x) && !json_is_false(x) &&
-		    (i + 1 < FRAG_ARRAY_LEN(beyond) ||
-		     json_is_true(json_object_get(m->config, "use_sliding_window"))))
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(beyond); i++)
+		if (field(m, beyond[i]) && !json_is_null(field(m, beyond[i])))
 			return frag_fail(err, FRAG_EINPUT, "its '%s' is not understood", beyond[i]);
-	}
 	if (!m->layers || m->layers > LAYERS_MOST)
 		return frag_fail(err, FRAG_EINPUT, "it has no 'num_hidden_layers'");
 	for (uint64_t i = 0; i < m->layers; i++) {
-		enum kind kind = kind_of(m, i, &field);
+		enum kind kind = kind_of(m, i);
 
 		if (kind == UNKNOWN)
 			return frag_fail(err, FRAG_EINPUT,
-					 "its '%s' of layer %" PRIu64 " is not understood", field,
-					 i);
-		counts[FULL] += kind == FULL || kind == BOTH;
-		counts[STATE] += kind == STATE || kind == BOTH;
-		counts[WINDOW] += kind == WINDOW;
+					 "the type of layer %" PRIu64 " is not understood", i);
+		if (kind < KINDS)
+			counts[kind]++;
+		counts[FULL] += kind == BOTH;
+		counts[STATE] += kind == BOTH;
 	}
 	return 0;
 }
@@ -167,6 +142,9 @@ static int group(struct frag_kvcache *k, const struct model *m, struct frag_err 
 {
 	uint64_t counts[KINDS] = { 0 }, bytes[KINDS] = { 0 }, least = UINT64_MAX, most = 0,
 		 page = 0;
+	const uint64_t windows[] = {
+		UINT64_MAX, number(m, "sliding_window") ?: number(m, "attention_chunk_size"), 0
+	};
 
 	FRAG_TRY(count_layers(m, counts, err));
 	for (unsigned kind = 0; kind < KINDS; kind++)
@@ -177,29 +155,26 @@ static int group(struct frag_kvcache *k, const struct model *m, struct frag_err 
 			most = FRAG_MAX(most, counts[kind]);
 		}
 	if (!page)
-		return frag_fail(err, FRAG_EINPUT, "it keeps no keys and values of tokens");
+		return frag_fail(err, FRAG_EINPUT, "it has no keys and values of known size");
 	if (most * 2 < least * 3)
 		least = most;
 	for (unsigned kind = 0; kind < KINDS; kind++) {
-		struct frag_kvcache_group g = { .count = (counts[kind] + least - 1) / least };
+		uint64_t part = bytes[kind] ?: page;
 
-		g.times = bytes[kind] ? page / bytes[kind] : 1;
-		g.window = kind == FULL	   ? UINT64_MAX
-			   : kind == STATE ? 0
-					   : number(m, "sliding_window")
-						     ?: number(m, "attention_chunk_size");
-		if (g.count && (page % (bytes[kind] ?: page) || (kind == WINDOW && !g.window)))
-			return frag_fail(err, FRAG_EINPUT,
-					 "its layers differ in size, or have no "
-					 "'sliding_window'");
-		if (g.count)
-			k->groups[k->groups_count++] = g;
+		if (counts[kind] && (page % part || (kind == WINDOW && !windows[kind])))
+			return frag_fail(err, FRAG_EINPUT, "its layers' sizes are not understood");
+		for (uint64_t n = 0; n < counts[kind]; n += least) {
+			if (k->groups_count == FRAG_KVCACHE_GROUPS)
+				return frag_fail(err, FRAG_EINPUT, "it has too many groups");
+			k->groups[k->groups_count++] =
+				(struct frag_kvcache_group){ windows[kind], page / part };
+		}
 	}
-	k->token_bytes = page * least;
+	k->token_bytes = page * ((least + m->stages - 1) / m->stages);
 	return 0;
 }
 
-int frag_kvcache_model(struct frag_kvcache *k, const char *text, struct frag_err *err)
+static json_t *find(const char *name)
 {
 	static const struct {
 		const char *name, *config;
@@ -207,39 +182,40 @@ int frag_kvcache_model(struct frag_kvcache *k, const char *text, struct frag_err
 #define FRAG_MODEL(name, source, config) { name, config },
 #include "model_list.inc"
 	};
-	struct model m = { .cards = 1, .element = 2 };
-	char *path = frag_host_strdup(text), *more = path ? strchr(path, ',') : NULL;
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(known); i++)
+		if (!strcmp(name, known[i].name))
+			return json_loads(known[i].config, 0, NULL);
+	return NULL;
+}
+
+int frag_kvcache_model(struct frag_kvcache *k, const char *text, struct frag_err *err)
+{
+	FRAG_AUTO_FREE char *path = frag_host_strdup(text);
+	struct model m = { .cards = 1, .stages = 1, .element = 2 };
 	json_auto_t *root = NULL;
 	json_error_t why = { 0 };
-	int rc = 0;
+	char *more;
+	int rc;
 
 	FRAG_CHECK_ALLOC(path, "model", err);
-	for (char *next; more; more = next) {
-		*more++ = '\0';
-		next = strchr(more, ',');
-		if (!strncmp(more, "fp8", 3))
-			m.element = 1;
-		else if (sscanf(more, "tp=%" SCNu64, &m.cards) != 1 || !m.cards ||
-			 m.cards > CARDS_MOST)
-			rc = FRAG_EUSAGE;
+	while ((more = strrchr(path, ',')) &&
+	       (!strcmp(more, ",fp8") || sscanf(more, ",tp=%" SCNu64, &m.cards) == 1 ||
+		sscanf(more, ",pp=%" SCNu64, &m.stages) == 1)) {
+		m.element = more[1] == 'f' ? 1 : m.element;
+		*more = '\0';
 	}
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(known) && !root; i++)
-		if (!strcmp(path, known[i].name))
-			root = json_loads(known[i].config, 0, &why);
-	if (!root)
-		root = json_load_file(path, 0, &why);
-	frag_host_free(path);
-	if (rc)
-		return frag_fail(err, rc, "unknown model '%.60s': expected NAME or FILE, tp=2, fp8",
-				 text);
+	if (!m.cards || m.cards > CARDS_MOST || !m.stages || m.stages > CARDS_MOST)
+		return frag_fail(err, FRAG_EUSAGE, "--model: expected tp= and pp= from 1 to 1024");
+	root = find(path) ?: json_load_file(path, 0, &why);
 	if (!root)
 		return frag_fail(err, FRAG_EINPUT,
-				 "model '%.200s' is neither known nor a config.json: %s", text,
+				 "model '%.200s' is neither known nor a config.json: %s", path,
 				 why.text);
 	m.config = json_object_get(root, "text_config") ?: root;
 	m.layers = number(&m, "num_hidden_layers");
 	rc = group(k, &m, err);
-	if (rc == FRAG_EINPUT)
-		frag_err_prefix(err, "model '%.200s'", text);
+	if (rc)
+		frag_err_prefix(err, "model '%.200s'", path);
 	return rc;
 }

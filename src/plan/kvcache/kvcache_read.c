@@ -162,3 +162,8 @@ int frag_kvcache_read(struct frag_kvcache *k, const char *path, struct frag_err 
 	frag_input_close(r.lines.in);
 	return rc;
 }
+
+void frag_kvcache_release(struct frag_kvcache *k)
+{
+	FRAG_FREE(k->list);
+}
