@@ -35,7 +35,6 @@ struct frag_fleet_use {
 	bool seen, completed;
 	uint64_t reserved_bytes; /* the peak */
 	uint64_t bound_bytes;	 /* no allocator can reserve less */
-	uint64_t driver_ns;
 	struct frag_fleet_point *curve;
 	size_t curve_count;
 };

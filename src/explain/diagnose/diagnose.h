@@ -226,10 +226,13 @@ const char *frag_growth_remedy(const struct frag_finding *f);
 void frag_finding_lines(const struct frag_checkup *c, struct frag_finding *f, uint32_t frame,
 			double share);
 
-/* Was what a leak or a growth had gathered until an event still there, of so many live bytes? */
-bool frag_growth_is_held(const struct frag_checkup *c, const struct frag_finding *f, uint64_t event,
-			 uint64_t live_bytes);
-/* And is it why a request was refused: free bytes would not have held it, or far less of them is
+/* Bytes that a leak or a growth had gathered until an event. */
+double frag_growth_until(const struct frag_checkup *c, const struct frag_finding *f,
+			 uint64_t event);
+/* Were they still there, of what was live when a request was refused? */
+bool frag_growth_is_held(const struct frag_checkup *c, const struct frag_finding *f,
+			 const struct frag_refused_at *then);
+/* And are they why it was refused: free bytes would not have held it, or far less of them is
  * pinned than grew? */
 bool frag_growth_is_reason(const struct frag_checkup *c, const struct frag_finding *f,
 			   const struct frag_refused_at *then);
