@@ -17,10 +17,15 @@ import argparse
 import builtins
 import json
 import os
+import pickle
 import re
 import runpy
 import signal
 import sys
+import time
+
+CALLS = ("alloc", "free_requested", "oom")  # counted by PyTorch, too
+RELEASES = ("segment_free", "segment_unmap")
 
 
 def parse(argv):
@@ -54,6 +59,7 @@ class Recorder:
         self.torch = None
         self.started = False
         self.fractions = {}  # by device; None: it changed, so that no limit holds for all
+        self.emptied = {}  # calls of empty_cache, by device
         self.pid = os.getpid()
         self.original_import = builtins.__import__
 
@@ -72,21 +78,70 @@ class Recorder:
             return
         builtins.__import__ = self.original_import
         self.torch = torch
-        self.note_limit()
+        self.note_calls()
         torch.cuda._lazy_call(self.start)
 
-    def note_limit(self):
-        """The file does not hold the memory limit, and a replay needs it."""
+    def note_calls(self):
+        """The file holds neither the memory limit nor calls of empty_cache, and a replay needs them."""
         binding = getattr(self.torch, "_C", None)
-        original = getattr(binding, "_cuda_setMemoryFraction", None)
 
-        def set_fraction(fraction, device):
-            done = original(fraction, device)
-            changed = self.fractions.get(device, fraction) != fraction
-            self.fractions[device] = None if changed else float(fraction)
-            return done
-        if original:  # not in a PyTorch without CUDA
-            binding._cuda_setMemoryFraction = set_fraction
+        def hook(name, instead):
+            original = getattr(binding, name, None)
+            if original:  # not in a PyTorch without CUDA
+                setattr(binding, name, lambda *given, **named: instead(original, *given, **named))
+        hook("_cuda_setMemoryFraction", self.set_fraction)
+        hook("_cuda_emptyCache", self.empty_cache)
+        hook("_accelerator_emptyCache", self.empty_cache)
+
+    def set_fraction(self, original, fraction, device):
+        done = original(fraction, device)
+        changed = self.fractions.get(device, fraction) != fraction
+        self.fractions[device] = None if changed else float(fraction)
+        return done
+
+    def counts(self):
+        """By device: entries of CALLS so far, and bytes that were returned to the driver."""
+        if not self.torch.cuda.is_initialized():
+            return []
+        all_stats = [self.torch._C._cuda_memoryStats(d) for d in range(self.torch.cuda.device_count())]
+        return [(s["allocation"]["all"]["allocated"] + s["allocation"]["all"]["freed"] + s["num_ooms"],
+                 s["reserved_bytes"]["all"]["freed"]) for s in all_stats]
+
+    def empty_cache(self, original, *given, **named):
+        before, now = self.counts(), time.time_ns() // 1000
+        done = original(*given, **named)
+        for device, (old, new) in enumerate(zip(before, self.counts())):
+            entry = {"action": "empty_cache", "addr": 0, "size": new[1] - old[1], "stream": 0, "time_us": now}
+            self.emptied.setdefault(device, []).append((old[0], entry))
+        return done
+
+    def with_emptied(self, trace, emptied, at):
+        """The entries, the first after `at` of CALLS, with each call of empty_cache before what it returned."""
+        left = 0  # bytes that the last one returned
+        emptied = [e for e in emptied if e[0] >= at]
+        for entry in trace:
+            call, release = entry["action"] in CALLS, entry["action"] in RELEASES
+            left = 0 if call else left
+            while emptied and left <= 0 and emptied[0][0] <= at and (call or release or not emptied[0][1]["size"]):
+                left = emptied[0][1]["size"]
+                yield emptied.pop(0)[1]
+            left -= entry["size"] if release else 0
+            at += call
+            yield entry
+        for _, entry in emptied:
+            yield entry
+
+    def dump(self, path):
+        memory = self.torch.cuda.memory
+        if not self.emptied:
+            return memory._dump_snapshot(path)
+        counts, snapshot = self.counts(), memory._snapshot()
+        for device, trace in enumerate(snapshot["device_traces"]):
+            if device in self.emptied:
+                begun = counts[device][0] - sum(entry["action"] in CALLS for entry in trace)
+                trace[:] = list(self.with_emptied(trace, self.emptied[device], begun))
+        with open(path, "wb") as f:
+            pickle.dump(snapshot, f)
 
     def beside(self, device):
         """Bytes of this process on the card beside its allocator, by NVML; None: not known."""
@@ -144,7 +199,7 @@ class Recorder:
             return
         path = self.path()
         # beside, then renamed: the file is complete or absent
-        self.torch.cuda.memory._dump_snapshot(path + ".tmp")
+        self.dump(path + ".tmp")
         os.replace(path + ".tmp", path)
         self.describe(path + ".meta.json")
         say("wrote %s (%.1f MB); next: cufrag verify %s" %

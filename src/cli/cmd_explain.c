@@ -59,21 +59,24 @@ static int put_all(const struct frag_cli *cli, const struct options *o,
 
 /* ---- the command ----------------------------------------------------------------- */
 
-/* The device asked for, else the one that needed most. */
+/* The device asked for, else one that ran out of memory, else the one that needed most. */
 static int choose_device(const struct options *o, const struct frag_recording *in,
 			 const struct frag_unit **unit, struct frag_err *err)
 {
+	bool peak = o->at.what != FRAG_AT_AUTO && o->at.what != FRAG_AT_OOM, ended = false;
 	uint64_t most = 0;
 
 	*unit = in->units;
 	if (o->device != UINT64_MAX)
 		return frag_recording_unit(in, o->device, unit, err);
 	for (uint32_t d = 0; d < in->trace->devs_count && in->trace->devs_count > 1; d++) {
-		uint64_t peak = frag_recorded_peak(&in->trace->devs[d]);
+		uint64_t bytes = frag_recorded_peak(&in->trace->devs[d]);
+		bool ends = !peak && in->trace->devs[d].ending.out_of_memory;
 
-		if (peak <= most)
+		if (ends == ended ? bytes <= most : ended)
 			continue;
-		most = peak;
+		most = bytes;
+		ended = ends;
 		*unit = &in->units[d];
 	}
 	return 0;
@@ -88,7 +91,8 @@ static const struct frag_arg options[] = {
 	  .help = "replay under this policy (default: recorded)" },
 	{ FRAG_ARG_UINT, "of-device", FRAG_ARG_AT(struct options, device), .value = "N",
 	  .max = UINT32_MAX, .rare = true,
-	  .help = "device of the trace (default: the one that reserved most)" },
+	  .help = "device of the trace (default: one that ran out of memory, else the one that "
+		  "reserved most)" },
 	{ FRAG_ARG_UINT, "top", FRAG_ARG_AT(struct options, top), .value = "N", .min = 1,
 	  .max = 100000, .def = "10", .help = "rows of each table" },
 	{ FRAG_ARG_WORD, "by", FRAG_ARG_AT(struct options, by), .words = frag_site_by_words,

@@ -66,7 +66,8 @@ static const struct frag_checked_device *largest(const struct frag_findings *f)
 	return most;
 }
 
-static void say_size(struct frag_answer *a, const struct summary *s, bool shared)
+static void say_size(struct frag_answer *a, const struct summary *s,
+		     const struct frag_neighbours *shared)
 {
 	const char *steps = s->steps_count && s->steps_count != UINT64_MAX
 				    ? frag_answer_print(a, " over %llu steps",
@@ -77,12 +78,17 @@ static void say_size(struct frag_answer *a, const struct summary *s, bool shared
 		: s->torch	   ? frag_answer_print(a, " (simulated, as PyTorch %s)", s->torch)
 				   : " (simulated)";
 
+	if (shared->count)
+		frag_answer_say(a,
+				"%u processes held %s of one card together at most, with a context "
+				"each.",
+				shared->count, FRAG_BYTES(shared->bytes));
 	if (s->devices_count > 1)
 		frag_answer_say(a,
 				"Of %llu %s, %s reserved most: %s at its peak, of which %s "
 				"were in use%s%s.",
 				(unsigned long long)s->devices_count,
-				shared ? "processes, some on one card" : "devices", s->name,
+				shared->count ? "processes" : "devices", s->name,
 				FRAG_BYTES(s->peak_reserved_bytes),
 				FRAG_BYTES(s->peak_active_bytes), steps, simulated);
 	else
@@ -123,8 +129,9 @@ static int answer(const struct frag_findings *f, const char *files, const char *
 	frag_answer_data(a, &summary_shape, s);
 	a->title = frag_answer_print(a, "Summary of %s", s->name);
 	a->question = "Is it healthy, what is wrong, and what comes next?";
+	a->estimated = f->texts->estimated;
 	if (whole)
-		say_size(a, s, device->shared);
+		say_size(a, s, &device->shared);
 	else
 		say_others(a, f);
 	if (state)

@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 
-#include "recording/estimate.h"
 #include "recording/recording.h"
 
 /* An unknown limit is at least what was reserved, and not much more if requests were refused. */
@@ -21,17 +20,19 @@ bool frag_case_guess_limit(struct frag_case *c)
 	return true;
 }
 
-/* Without a GPU the pretended card refused: its size was the limit, unless shared. Another card has
- * its own. */
+/* Without a GPU the pretended card refused: its size was the limit, without what other processes
+ * held of it. Another card has its own. */
 static bool find_card(struct frag_case *c)
 {
 	struct frag_sim_config *card = &c->target.card, own = *card;
 
-	if (!frag_estimate_card(c->events.trace, &own) || frag_estimate_shared(c->events.trace))
+	if (!frag_estimate_card(c->events.trace, &own))
 		return false;
 	c->other_card = c->target.card_given;
 	*card = c->other_card ? *card : own;
 	c->limit_bytes = card->total_bytes - card->context_bytes;
+	c->neighbours = frag_estimate_neighbours(c->events.trace, c->events.dev);
+	c->limit_bytes -= FRAG_MIN(c->limit_bytes, c->neighbours.bytes);
 	return true;
 }
 

@@ -14,6 +14,7 @@
 #define FRAG_EXPLAIN_CASE_H
 
 #include "history.h"
+#include "recording/estimate.h"
 #include "recording/sites.h"
 #include "recording/target.h"
 #include "replay_cursor.h"
@@ -29,7 +30,8 @@ struct frag_case {
 	bool limit_guessed;   /* the limit is the most that was ever reserved */
 	uint64_t limit_low_bytes, limit_high_bytes; /* of an inferred limit, else both 0 */
 	bool card_full; /* the limit is what the card had for the process: none was set */
-	uint64_t recorded_peak_bytes; /* 0 = not known, or the replay is a what-if */
+	struct frag_neighbours neighbours; /* that left no more of the card; count 0 = none */
+	uint64_t recorded_peak_bytes;	   /* 0 = not known, or the replay is a what-if */
 	bool other_card; /* than the pretended one that refused requests: they may be served */
 	bool restores; /* replays start with the blocks that were there when the recording began */
 	struct frag_history history;

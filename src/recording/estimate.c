@@ -2,6 +2,7 @@
 /* The note of a recording made without a GPU; see estimate.h. */
 #include "estimate.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,6 +112,7 @@ static void fill_place(struct frag_answer *a, const char *at, void *row)
 const struct frag_estimate *frag_estimate_read(struct frag_answer *a,
 					       const struct frag_trace *trace)
 {
+	const struct frag_neighbours shared = frag_estimate_shared(trace);
 	const char *note = trace->estimate;
 	struct frag_estimate *e = note ? frag_answer_new(a, 1, sizeof(*e)) : NULL;
 
@@ -123,6 +125,8 @@ const struct frag_estimate *frag_estimate_read(struct frag_answer *a,
 		.clock = value_of(a, note, "clock"),
 		.convolutions = value_of(a, note, "convolutions"),
 		.scaled = value_of(a, note, "scaled"),
+		.shared_count = shared.count,
+		.shared_bytes = shared.count ? shared.bytes : UINT64_MAX,
 		.again = again_of(a, note),
 		.roles = rows_of(a, note, "role ", sizeof(struct frag_role_row), fill_role),
 		.places = rows_of(a, note, "value ", sizeof(struct frag_place), fill_place)
@@ -145,11 +149,55 @@ bool frag_estimate_card(const struct frag_trace *trace, struct frag_sim_config *
 	return true;
 }
 
-uint64_t frag_estimate_shared(const struct frag_trace *trace)
+/* "\nKEY BYTES COUNT DEVICE" */
+static struct frag_neighbours neighbours_of(const struct frag_trace *trace, const char *key)
 {
-	const char *at = trace->estimate ? strstr(trace->estimate, "\nshared ") : NULL;
+	const char *at = trace->estimate ? strstr(trace->estimate, key) : NULL;
+	struct frag_sim_config card = { 0 };
+	struct frag_neighbours n = { .most_dev = UINT32_MAX };
+	unsigned long long bytes;
+	unsigned count, dev = UINT32_MAX;
 
-	return at ? FRAG_MIN(strtoull(at + 8, NULL, 10), CARD_MAX) : 0;
+	if (!at || !frag_estimate_card(trace, &card) ||
+	    sscanf(at + strlen(key), " %llu %u %u", &bytes, &count, &dev) < 2 || bytes > CARD_MAX ||
+	    count > CARD_MAX / card.total_bytes || count * card.context_bytes > bytes)
+		return n;
+	n = (struct frag_neighbours){ bytes, count * card.context_bytes, count, UINT32_MAX };
+	if (dev < trace->devs_count)
+		n.most_dev = dev;
+	return n;
+}
+
+struct frag_neighbours frag_estimate_shared(const struct frag_trace *trace)
+{
+	return neighbours_of(trace, "\nshared");
+}
+
+struct frag_neighbours frag_estimate_neighbours(const struct frag_trace *trace, uint32_t dev)
+{
+	char key[32];
+
+	snprintf(key, sizeof(key), "\nneighbours %u", dev);
+	return neighbours_of(trace, key);
+}
+
+const char *frag_neighbours_text(struct frag_answer *a, const struct frag_trace *trace,
+				 const struct frag_neighbours *n)
+{
+	const char *held = FRAG_BYTES(n->bytes - n->contexts_bytes);
+
+	if (n->count > 1)
+		return frag_answer_print(a,
+					 "%u other processes on the card held %s and a context "
+					 "each",
+					 n->count, held);
+	if (n->most_dev == UINT32_MAX)
+		return frag_answer_print(a, "another process on the card held %s and its context",
+					 held);
+	return frag_answer_print(a,
+				 "device %u, another process on the card, held %s and its "
+				 "context",
+				 trace->devs[n->most_dev].ordinal, held);
 }
 
 bool frag_estimate_to_end(const struct frag_trace *trace)
@@ -265,6 +313,11 @@ const char *frag_estimate_text(struct frag_answer *a, const struct frag_estimate
 			frag_estimate_places(e, "computed"), frag_estimate_places(e, "given"));
 	if (e->convolutions)
 		frag_text_addf(&t, "\n%s", e->convolutions);
+	if (e->shared_count)
+		frag_text_addf(&t, "\n%s: at most %s, with a context each",
+			       frag_answer_count(a, e->shared_count, "process shared a card",
+						 "processes shared a card"),
+			       FRAG_BYTES(e->shared_bytes));
 	if (e->card && again)
 		frag_text_addf(
 			&t, "\n%s: peak live %s instead of %s, %llu requests instead of %llu",

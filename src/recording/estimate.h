@@ -46,6 +46,8 @@ FRAG_ROW_STRUCT(frag_role_row, FRAG_ROLE_ROW);
 	F(S, TEXT, convolutions, NULL, \
 	  "the cuDNN that planned them, where a card's workspaces are known for another") \
 	F(S, TEXT, scaled, NULL, "scaled from recordings at these values") \
+	F(S, COUNT, shared_count, NULL, "processes on one card when they held most together") \
+	F(S, BYTES, shared_bytes, NULL, "that they held, with a context each; null: none did") \
 	F(S, OBJECT, again, NULL, "a second run with other values", .of = &frag_again_shape) \
 	F(S, LIST, roles, NULL, "ranks that stand for others", .of = &frag_role_shape) \
 	F(S, LIST, places, NULL, "places that values reached", .of = &frag_place_shape)
@@ -59,8 +61,20 @@ const struct frag_estimate *frag_estimate_read(struct frag_answer *a,
 bool frag_estimate_card(const struct frag_trace *trace, struct frag_sim_config *card);
 /* Did the program end with status 0? False for a recording of a card, which does not say. */
 bool frag_estimate_to_end(const struct frag_trace *trace);
-/* The most that processes held on one card together, with a context each; 0: each had its own. */
-uint64_t frag_estimate_shared(const struct frag_trace *trace);
+/* Processes on one card: what they hold, with a context each, and the device in the recording of
+ * the one that holds most, UINT32_MAX = not recorded. */
+struct frag_neighbours {
+	uint64_t bytes, contexts_bytes;
+	unsigned count; /* 0: none */
+	uint32_t most_dev;
+};
+/* The most that processes held on one card together. */
+struct frag_neighbours frag_estimate_shared(const struct frag_trace *trace);
+/* The others on the card of device dev when it was refused memory last. */
+struct frag_neighbours frag_estimate_neighbours(const struct frag_trace *trace, uint32_t dev);
+/* "device 0, another process on the card, held 6 GiB and its context"; pre: there are some. */
+const char *frag_neighbours_text(struct frag_answer *a, const struct frag_trace *trace,
+				 const struct frag_neighbours *n);
 /* Places with this kind of values. */
 unsigned frag_estimate_places(const struct frag_estimate *e, const char *values);
 /* "; with other values it asked for as much", or what differed; "" without a second run. */

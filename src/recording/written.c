@@ -9,6 +9,7 @@
 #include <frag/replay.h>
 
 #include "answer/row.h"
+#include "estimate.h"
 #include "settled_shape.h"
 
 #define DEVICE_ROW(F, P, S) \
@@ -46,7 +47,7 @@ static struct frag_rows device_rows(struct frag_answer *a, const struct frag_tra
 }
 
 /* "9 rounds of whole steps, 2 devices, 108446 events, 70000 bytes, 1.04 bytes per event" */
-static void say(struct frag_answer *a, const struct written_row *row, bool sized)
+static void say(struct frag_answer *a, const struct written_row *row, bool sized, bool shared)
 {
 	struct frag_text t = { 0 };
 
@@ -56,7 +57,9 @@ static void say(struct frag_answer *a, const struct written_row *row, bool sized
 		frag_text_addf(&t, "%llu rounds of %s, ", (unsigned long long)row->rounds_count,
 			       row->round);
 	frag_text_addf(&t, "%llu %s, %llu events", (unsigned long long)row->devices_count,
-		       row->devices_count == 1 ? "device" : "devices",
+		       row->devices_count == 1 ? "device"
+		       : shared		       ? "processes"
+					       : "devices",
 		       (unsigned long long)row->events_count);
 	if (sized && row->file_bytes != UINT64_MAX)
 		frag_text_addf(&t, ", %llu bytes", (unsigned long long)row->file_bytes);
@@ -84,7 +87,7 @@ void frag_written_answer(struct frag_answer *a, const struct frag_written *w)
 	a->estimated = w->trace->estimate != NULL;
 	frag_answer_data(a, &frag_written_shape, row);
 	frag_answer_csv(a, &frag_written_shape, row, 1);
-	say(a, row, !w->brief);
+	say(a, row, !w->brief, frag_estimate_shared(w->trace).count);
 	for (uint32_t d = 0; !w->brief && d < w->trace->devs_count; d++) {
 		const struct frag_settled *s = &w->trace->devs[d].settled;
 

@@ -76,7 +76,9 @@ static const struct {
 } others[] = {
 #define ANYWHERE SIZE_MAX
 	{ 0, "PK\x03\x04",
-	  "a model or another archive; record a run of the program that loads it" },
+	  "a model or another archive; unpack a recording that is in it, or record a run" },
+	{ 257, "ustar", "an archive; unpack the recordings that are in it" },
+	{ 0, "#!", "a program; 'cufrag record -- PROGRAM' records it" },
 	{ 0, "GGUF", "a model; record a run of the program that loads it" },
 	{ 0, "\x89HDF", "a model; record a run of the program that loads it" },
 	{ 8, "{\"", "a model; record a run of the program that loads it" }, /* safetensors */

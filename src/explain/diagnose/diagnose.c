@@ -8,7 +8,6 @@
 #include <frag/opt.h>
 
 #include "base/clean.h"
-#include "recording/estimate.h"
 #include "recording/recording.h"
 
 /* Ranks are out of balance if the fullest needs this multiple of the emptiest, and so much more. */
@@ -217,7 +216,7 @@ static void add_device(const struct frag_checkup *c, struct frag_findings *out)
 			     .peak_active_bytes = c->peak_active_bytes,
 			     .peak_reserved_bytes = c->peak_reserved_bytes,
 			     .simulated = !c->in.recorded_peak_bytes,
-			     .shared = frag_estimate_shared(c->in.events.trace) != 0,
+			     .shared = frag_estimate_shared(c->in.events.trace),
 			     .steps_count = frag_steps_known(h) ? h->count * h->stride : UINT64_MAX,
 			     .points = { points, n } });
 }
@@ -265,7 +264,7 @@ void frag_find_imbalance(const struct frag_checked_device *devices, size_t n,
 		if (devices[i].peak_active_bytes < least->peak_active_bytes)
 			least = &devices[i];
 	}
-	if (n < 2 || most->shared ||
+	if (n < 2 || most->shared.count ||
 	    most->peak_active_bytes - least->peak_active_bytes < IMBALANCE_BYTES ||
 	    (double)most->peak_active_bytes < IMBALANCE_RATIO * (double)least->peak_active_bytes)
 		return;

@@ -69,9 +69,9 @@ struct frag_finding {
 struct frag_checked_device {
 	const char *name;
 	uint64_t peak_active_bytes, peak_reserved_bytes, steps_count;
-	bool simulated;		 /* not the recorded peak: the file does not say, or a what-if */
-	bool shared;		 /* processes were on one card */
-	struct frag_rows points; /* its memory over the steps: struct frag_curve_point */
+	bool simulated; /* not the recorded peak: the file does not say, or a what-if */
+	struct frag_neighbours shared; /* processes of its recording on one card, at most */
+	struct frag_rows points;       /* its memory over the steps: struct frag_curve_point */
 };
 
 #define FRAG_DIAGNOSIS_ROW(F, P, S) \
@@ -229,6 +229,11 @@ void frag_finding_lines(const struct frag_checkup *c, struct frag_finding *f, ui
 /* Was what a leak or a growth had gathered until an event still there, of so many live bytes? */
 bool frag_growth_is_held(const struct frag_checkup *c, const struct frag_finding *f, uint64_t event,
 			 uint64_t live_bytes);
+/* And is it why a request was refused: free bytes would not have held it, or far less of them is
+ * pinned than grew? */
+bool frag_growth_is_reason(const struct frag_checkup *c, const struct frag_finding *f,
+			   const struct frag_refused_at *then);
+#define FRAG_FAR_LARGER 4 /* a loss against another one, which it then comes before */
 
 /* Who holds most after an event: the largest call site by live bytes. Errors: FRAG_ENOMEM. */
 int frag_finding_holders(struct frag_checkup *c, uint64_t event, struct frag_finding *f,

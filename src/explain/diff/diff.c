@@ -109,9 +109,9 @@ static void compare_steps(struct frag_comparison *c, const struct frag_side *x,
 {
 	c->steps_count = c->first_step = UINT64_MAX;
 	c->first_step_before_bytes = c->first_step_after_bytes = UINT64_MAX;
-	if (!x->steps_count || !y->steps_count)
+	if (!x->steps_listed || !y->steps_listed)
 		return;
-	c->steps_count = FRAG_MIN(x->steps_count, y->steps_count);
+	c->steps_count = FRAG_MIN(x->steps_listed, y->steps_listed);
 	for (size_t i = 0; i < c->steps_count; i++) {
 		if (!x->steps[i] ||
 		    fabs((double)y->steps[i] / (double)x->steps[i] - 1) <= FRAG_DIFF_UNCHANGED)
@@ -178,6 +178,45 @@ static const char *verdict_of(struct frag_answer *a, const struct frag_compariso
 	if (live_changed && c->sites.count)
 		frag_text_addf(&t, "; the largest change: %s", sites[0].what);
 	return frag_answer_take(a, &t);
+}
+
+static void add_difference(struct frag_text *t, const char *what, const char *x, const char *y)
+{
+	if (x && y && strcmp(x, y) != 0)
+		frag_text_addf(t, "%s%s%s and %s", t->len ? "; " : "", what, x, y);
+}
+
+static const char *count_of(struct frag_answer *a, uint64_t n, const char *one, const char *many)
+{
+	return n == UINT64_MAX ? NULL : frag_answer_count(a, n, one, many);
+}
+
+/* What makes two runs another comparison than that of one change. */
+static const char *differences_of(struct frag_answer *a, const struct frag_side *x,
+				  const struct frag_side *y)
+{
+	const char *const history[] = { "a history", "a state without one" };
+	const char *const where[] = { "on a GPU", "without one" };
+	struct frag_text t = { 0 };
+
+	add_difference(&t, "cards ", x->card, y->card);
+	add_difference(&t, "PyTorch ", x->release, y->release);
+	add_difference(&t, "", history[x->state], history[y->state]);
+	add_difference(&t, "recorded ", where[x->estimate], where[y->estimate]);
+	add_difference(&t, "", count_of(a, x->devices_count, "device", "devices"),
+		       count_of(a, y->devices_count, "device", "devices"));
+	add_difference(&t, "", count_of(a, x->steps_count, "step", "steps"),
+		       count_of(a, y->steps_count, "step", "steps"));
+	return t.len ? frag_answer_take(a, &t) : NULL;
+}
+
+static void say_ended(struct frag_answer *a, const char *which, const struct frag_side *s)
+{
+	if (s->ended_above_bytes == UINT64_MAX)
+		return;
+	a->need_unknown = true;
+	frag_answer_warn(a, "what %s needs is unknown above %s: it ended out of memory", which,
+			 FRAG_BYTES(s->ended_above_bytes));
 }
 
 static void say_peaks(struct frag_answer *a, const struct frag_side *x, const struct frag_side *y)
@@ -269,6 +308,12 @@ static void say(struct frag_answer *a, const struct frag_comparison *c, const st
 	say_side(a, "before", x);
 	say_side(a, "after", y);
 	frag_answer_conclude(a, "%s", c->verdict);
+	if (c->differences)
+		frag_answer_warn(a, "the runs differ in more than the change: %s", c->differences);
+	if (x->state && y->state)
+		frag_answer_warn(a, "both are states: what they hold, not what they needed");
+	say_ended(a, "BEFORE", x);
+	say_ended(a, "AFTER", y);
 	if (y->torch && !x->torch)
 		frag_answer_say(a, "these are the recorded requests: another release may also "
 				   "request other sizes, which a recording made with it shows");
@@ -311,6 +356,7 @@ int frag_diff(const struct frag_side *before, const struct frag_side *after, siz
 			.at_peak = at_peak_of(before, after, a),
 			.sites = changed_sites(before, after, a),
 		};
+		c->differences = differences_of(a, before, after);
 		compare_steps(c, before, after);
 		c->verdict = verdict_of(a, c, before, after);
 		frag_answer_data(a, &frag_comparison_shape, c);

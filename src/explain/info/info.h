@@ -40,6 +40,8 @@ struct frag_info {
 	uint64_t kinds[FRAG_EV_COUNT];
 	uint64_t initial_blocks_count, initial_bytes; /* live before the history */
 	uint64_t unsure_count;			      /* trims that may have been retries */
+	/* calls of empty_cache: trims of several pools are one; the event and time of the last trim */
+	uint64_t emptied_count, emptied_first_us, emptied_event, emptied_us;
 	uint64_t steps_count;
 	uint64_t class_count[FRAG_INFO_CLASSES], class_bytes[FRAG_INFO_CLASSES];
 	uint64_t requests_bytes;
@@ -63,6 +65,7 @@ void frag_info_release(struct frag_info *info);
 #define FRAG_INFO_DEVICE_ROW(F, P, S) \
 	P(S, TEXT, card_text, card_text(a, &dev->card), "card", "that it was recorded on") \
 	P(S, TEXT, events_text, events_text(a, info), "events", "by kind") \
+	P(S, TEXT, emptied_text, emptied_text(a, info, t), "empty_cache", "calls, and when") \
 	P(S, TEXT, streams_text, \
 	  lacks(t, "streams") ? "not recorded" : frag_answer_print(a, "%u", dev->streams_count), \
 	  "streams", "CUDA streams") \
@@ -92,7 +95,10 @@ void frag_info_release(struct frag_info *info);
 	  "frees that wait for a stream") \
 	F(S, COUNT, frees_completed_count, kinds[FRAG_EV_FREE_COMPLETED], NULL, \
 	  "of these, completed") \
-	F(S, COUNT, trims_count, kinds[FRAG_EV_TRIM], NULL, "empty_cache") \
+	F(S, COUNT, trims_count, kinds[FRAG_EV_TRIM], NULL, "empty_cache, by pool") \
+	F(S, COUNT, empty_cache_count, info->emptied_count, NULL, "calls of empty_cache") \
+	F(S, US, empty_cache_first_us, info->emptied_first_us, NULL, "time of the first call") \
+	F(S, US, empty_cache_last_us, info->emptied_us, NULL, "time of the last call") \
 	F(S, COUNT, refused_count, kinds[FRAG_EV_REFUSED], NULL, "requests that were refused") \
 	F(S, COUNT, marks_count, kinds[FRAG_EV_MARK], NULL, "marks of steps and phases") \
 	F(S, COUNT, device, dev->ordinal, NULL, "its number in the recording") \

@@ -117,6 +117,17 @@ static int add_mark(struct frag_info *info, const struct frag_event *ev, struct 
 	return 0;
 }
 
+static void add_trim(struct frag_info *info, const struct frag_event *ev)
+{
+	info->unsure_count += (ev->flags & FRAG_EVF_UNSURE) != 0;
+	if (!info->emptied_count)
+		info->emptied_first_us = ev->time_us;
+	info->emptied_count += !info->emptied_count || info->emptied_us != ev->time_us ||
+			       info->emptied_event + 1 != info->events;
+	info->emptied_us = ev->time_us;
+	info->emptied_event = info->events;
+}
+
 int frag_info_add(struct frag_info *info, const struct frag_event *events, size_t count,
 		  struct frag_err *err)
 {
@@ -137,7 +148,7 @@ int frag_info_add(struct frag_info *info, const struct frag_event *events, size_
 			add_free(info, ev);
 			break;
 		case FRAG_EV_TRIM:
-			info->unsure_count += (ev->flags & FRAG_EVF_UNSURE) != 0;
+			add_trim(info, ev);
 			break;
 		case FRAG_EV_MARK:
 			FRAG_TRY(add_mark(info, ev, err));
@@ -250,6 +261,20 @@ static const char *events_text(struct frag_answer *a, const struct frag_info *in
 			&t, "\n%" PRIu64 " of the empty_caches may have been the retry of a malloc",
 			info->unsure_count);
 	return frag_answer_take(a, &t);
+}
+
+static const char *emptied_text(struct frag_answer *a, const struct frag_info *info,
+				const struct frag_trace *t)
+{
+	const char *calls = frag_answer_count(a, info->emptied_count, "call", "calls");
+
+	if (!info->emptied_count || lacks(t, "times"))
+		return info->emptied_count ? calls : NULL;
+	if (info->emptied_count == 1)
+		return frag_answer_print(a, "%s, at %s", calls, duration(a, info->emptied_us));
+	return frag_answer_print(a, "%s, the first at %s, the last at %s", calls,
+				 duration(a, info->emptied_first_us),
+				 duration(a, info->emptied_us));
 }
 
 /* The most frequent ones; of equal ones the first comes first. */

@@ -126,7 +126,7 @@ static const char *why_refused(const struct frag_explained *x)
 	struct frag_answer *a = x->texts;
 	bool limited = x->m.limit_bytes != UINT64_MAX, leaks = r->leak_bytes_per_step != UINT64_MAX;
 	const char *what = frag_answer_print(
-		a, "a request for %s%s%s was refused%s%s: %s was live and %s was reserved%s%s",
+		a, "a request for %s%s%s was refused%s%s: %s was live and %s was reserved%s%s%s%s",
 		FRAG_BYTES(r->request_bytes), r->line ? " at " : "", r->line ? r->line : "",
 		frag_oom_in_first_step(&x->in, &x->refusal->r) ? " in the first step" : "",
 		r->fragmentation ? " because of fragmentation"
@@ -137,7 +137,10 @@ static const char *why_refused(const struct frag_explained *x)
 		: x->in.card_full    ? " of what the card had for it, "
 		: x->m.limit_guessed ? " under an assumed limit of "
 				     : " under a limit of ",
-		limited ? FRAG_BYTES(x->m.limit_bytes) : "");
+		limited ? FRAG_BYTES(x->m.limit_bytes) : "", x->in.neighbours.count ? "; " : "",
+		x->in.neighbours.count
+			? frag_neighbours_text(a, x->in.events.trace, &x->in.neighbours)
+			: "");
 
 	if (leaks && !r->fragmentation)
 		return frag_answer_print(

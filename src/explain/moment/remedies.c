@@ -257,7 +257,12 @@ static int raise_limit(const struct trial *t, struct frag_err *err)
 	uint64_t low = t->limits[t->limits_count - 1], high = 0;
 	struct change c = { .least = true }, found = c;
 
-	if (t->x->in.card_full)
+	if (t->x->in.neighbours.count) {
+		c = (struct change){ .raised = room };
+		FRAG_TRY(try_change(t, &c, err));
+		add(t, &c, "the card without the other processes (on another, or later)");
+	}
+	if (t->x->in.card_full || t->x->in.neighbours.count)
 		return 0;
 	/* twice as much more until it is served, then halves in between */
 	for (unsigned i = 0; i < RAISES_MAX && low < room && !(high && high - low <= by / 4); i++) {
@@ -349,7 +354,8 @@ static int next_card(const struct trial *t, struct frag_err *err)
 	const struct frag_trace *trace = in->events.trace;
 	const struct frag_trace_dev *dev = frag_events_dev(&in->events);
 	const struct frag_headroom kept = { .ratio = FRAG_HEADROOM_RATIO,
-					    .outside_bytes = frag_recorded_outside_bytes(dev) };
+					    .outside_bytes = frag_recorded_outside_bytes(dev) +
+							     in->neighbours.bytes };
 	FRAG_AUTO(frag_policy_texts_release) struct frag_policy_texts texts = { 0 };
 	FRAG_AUTO(frag_catalog_release) struct frag_catalog cards = { 0 };
 	struct change c = { .roomy = true, .further = UINT64_MAX };
@@ -385,7 +391,7 @@ static int next_card(const struct trial *t, struct frag_err *err)
 		gpu = frag_fit_gpu(&cards, &kept, frag_recorded_chip(trace, dev),
 				   frag_round_up(need, FRAG_PAGE));
 	c.out = gpu ? SERVED : REFUSED;
-	c.spare = gpu ? gpu->total_bytes - gpu->context_bytes - need : 0;
+	c.spare = gpu ? frag_gpu_room(gpu, &kept) - need : 0;
 	if (gpu)
 		add(t, &c, "a larger card: %s or more, under %s", gpu->label, under)->card =
 			gpu->name;

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch's own history of one process, written when it ends; see sitecustomize.py.
 
-A recording is PID.pickle, as torch.cuda.memory._dump_snapshot writes it, PID.pickle.meta.json
-(record_torch.py), and PID.json: rank, torch, and reports of the pretended card. cufrag
-converts them to one .cft.
+A recording is PID.pickle, as torch.cuda.memory._dump_snapshot writes it, with calls of empty_cache,
+PID.pickle.meta.json (record_torch.py), and PID.json: rank, torch, and reports of the pretended
+card. cufrag converts them to one .cft.
 """
 import atexit
 import contextlib
@@ -66,7 +66,7 @@ def settings_of(torch):
     spec.loader.exec_module(module)
     settings = module.Recorder(None)
     settings.torch = torch
-    settings.note_limit()
+    settings.note_calls()
     return settings
 
 
@@ -260,7 +260,7 @@ class Recorder:
                 self.trial.finish(self.folder)
             if self.card:
                 self.card.write_clock(stem + ".clock")
-            self.torch.cuda.memory._dump_snapshot(stem + ".pickle.tmp")
+            self.settings.dump(stem + ".pickle.tmp")
             with open(stem + ".json", "w") as f:
                 json.dump(notes, f)
             self.settings.describe(stem + ".pickle.meta.json")

@@ -88,13 +88,20 @@ static int make_rows(struct frag_fit_cards *f, const struct frag_policy_texts *p
 
 /* ---- the search ------------------------------------------------------------------ */
 
-/* Processes that shared a card need what they held together. */
+/* Processes that shared a card need what they held together; one that was refused memory, its own
+ * need beside what the others held. */
 static void share_card(struct frag_fit_cards *f, struct frag_fit_row *row, size_t unit)
 {
 	const uint64_t context = f->target->card.context_bytes;
-	uint64_t bytes = frag_estimate_shared(f->units.units[unit].trace);
+	const struct frag_events *in = &f->units.units[unit].events;
+	struct frag_neighbours all = frag_estimate_shared(in->trace),
+			       others = frag_estimate_neighbours(in->trace, in->dev);
+	uint64_t bytes = all.bytes - all.contexts_bytes + all.count * context;
+	uint64_t own = others.bytes - others.contexts_bytes + others.count * context +
+		       row->tasks[unit].fit.min_capacity_bytes;
 
-	f->shared |= bytes != 0;
+	f->shared |= all.count != 0;
+	bytes = FRAG_MAX(bytes, others.count ? own : 0);
 	row->min_bytes = FRAG_MAX(row->min_bytes, bytes);
 	row->safe_bytes = FRAG_MAX(row->safe_bytes, bytes);
 	row->ample_bytes = FRAG_MAX(row->ample_bytes, bytes);

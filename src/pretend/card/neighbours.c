@@ -2,7 +2,9 @@
 /*
  * Processes of a run that use the same card share its memory. Each writes what it holds into a file
  * of the card, in the folder of recordings, and locks its place there as long as it lives. The file
- * "shared" gets a line, the bytes, whenever several hold more than before.
+ * "shared" gets a line whenever several hold more than before: the bytes, and how many hold them.
+ * When one of them is refused memory, "refused.PID.ORDINAL" says the same of the others, and the PID
+ * of the one that holds most.
  */
 #include "card.h"
 #include "protocol_list.inc"
@@ -21,11 +23,14 @@ static struct used_card {
 	bool tried;
 } cards[PRETEND_CARDS_MAX];
 
-static bool locked(int fd, int command, short type, int place)
+/* F_GETLK: the process that has the lock, 0 = none; else 1, or 0: it failed. */
+static int locked(int fd, int command, short type, int place)
 {
 	struct flock l = { .l_type = type, .l_whence = SEEK_SET, .l_start = place, .l_len = 1 };
 
-	return !fcntl(fd, command, &l) && (command != F_GETLK || l.l_type != F_UNLCK);
+	if (fcntl(fd, command, &l))
+		return 0;
+	return command != F_GETLK ? 1 : l.l_type != F_UNLCK ? l.l_pid : 0;
 }
 
 static int open_beside(const char *folder, const char *name, int flags)
@@ -60,13 +65,6 @@ static bool read_card(struct used_card *c, int ordinal)
 	       pread(c->fd, c->held, sizeof(c->held), 0) >= 0;
 }
 
-/* The place of somebody else, who lives. */
-static bool taken(const struct used_card *c, int place)
-{
-	return c->held[place] && (!c->pid || place != c->mine) &&
-	       locked(c->fd, F_GETLK, F_WRLCK, place);
-}
-
 static bool begin(struct used_card *c)
 {
 	while (c->mine < PLACES_MAX && !locked(c->fd, F_SETLK, F_WRLCK, c->mine))
@@ -75,36 +73,73 @@ static bool begin(struct used_card *c)
 	return c->pid;
 }
 
-static void tell(struct used_card *c, uint64_t bytes)
-{
-	int fd;
+struct others {
+	uint64_t bytes, most_bytes;
+	int count, most_pid;
+};
 
-	if (bytes <= c->most_bytes)
-		return;
-	c->most_bytes = bytes;
-	fd = open_beside(getenv(CUFRAG_RECORD), "shared", O_WRONLY | O_APPEND);
-	if (fd >= 0)
-		dprintf(fd, "%llu\n", (unsigned long long)bytes);
-	if (fd >= 0)
-		close(fd);
+/* Those who live. */
+static struct others look(const struct used_card *c)
+{
+	struct others o = { 0 };
+
+	for (int i = 0; i < PLACES_MAX; i++) {
+		int pid = c->held[i] && (!c->pid || i != c->mine)
+				  ? locked(c->fd, F_GETLK, F_WRLCK, i)
+				  : 0;
+
+		if (!pid)
+			continue;
+		o.bytes += c->held[i];
+		o.count++;
+		if (c->held[i] > o.most_bytes) {
+			o.most_bytes = c->held[i];
+			o.most_pid = pid;
+		}
+	}
+	return o;
 }
 
-uint64_t frag_pretend_others(void *ordinal, uint64_t used_bytes, uint64_t asked_bytes)
+static void tell(const char *name, int flags, uint64_t bytes, int count, int pid)
+{
+	int fd = open_beside(getenv(CUFRAG_RECORD), name, O_WRONLY | flags);
+
+	if (fd < 0)
+		return;
+	dprintf(fd, "%llu %d %d\n", (unsigned long long)bytes, count, pid);
+	close(fd);
+}
+
+static void tell_refused(const struct others *o, int ordinal)
+{
+	char name[60];
+
+	snprintf(name, sizeof(name), "refused.%d.%d", getpid(), ordinal);
+	tell(name, O_TRUNC, o->bytes, o->count, o->most_pid);
+}
+
+uint64_t frag_pretend_others(void *number, uint64_t used_bytes, uint64_t asked_bytes)
 {
 	const struct pretend_card *card = frag_pretend_card();
-	struct used_card *c = &cards[(intptr_t)ordinal];
-	uint64_t own = card->context_bytes + used_bytes, others = 0;
+	const int ordinal = (int)(intptr_t)number;
+	struct used_card *c = &cards[ordinal];
+	uint64_t own = card->context_bytes + used_bytes;
+	struct others o;
 
 	/* a fork of a process that used the card cannot use it */
-	if ((c->pid && c->pid != getpid()) || !read_card(c, (int)(intptr_t)ordinal))
+	if ((c->pid && c->pid != getpid()) || !read_card(c, ordinal))
 		return 0;
-	for (int i = 0; i < PLACES_MAX; i++)
-		others += taken(c, i) ? c->held[i] : 0;
-	if (asked_bytes <= card->total_bytes && own + asked_bytes + others <= card->total_bytes)
+	o = look(c);
+	if (asked_bytes <= card->total_bytes && own + asked_bytes + o.bytes <= card->total_bytes)
 		own += asked_bytes;
+	else if (o.count)
+		tell_refused(&o, ordinal);
 	if ((c->pid || ((used_bytes || asked_bytes) && begin(c))) &&
-	    pwrite(c->fd, &own, sizeof(own), c->mine * (off_t)sizeof(own)) == sizeof(own))
-		tell(c, others ? own + others : 0);
+	    pwrite(c->fd, &own, sizeof(own), c->mine * (off_t)sizeof(own)) == sizeof(own) &&
+	    o.count && own + o.bytes > c->most_bytes) {
+		c->most_bytes = own + o.bytes;
+		tell("shared", O_APPEND, c->most_bytes, o.count + 1, 0);
+	}
 	locked(c->fd, F_SETLK, F_UNLCK, PLACES_MAX);
-	return others;
+	return o.bytes;
 }

@@ -116,17 +116,50 @@ static const char *convolutions_of(const struct frag_torch_parts *p)
 	return NULL;
 }
 
-/* The most that processes held together on one card (card/neighbours.c), with their contexts. */
-static void put_shared(FILE *to, const char *folder)
+/* The number of a device in the trace of all parts; -1: its process left no recording. */
+static int device_of(const struct frag_torch_parts *p, long pid, uint32_t ordinal)
+{
+	int number = 0;
+
+	for (size_t i = 0; i < p->count; i++)
+		for (uint32_t d = 0; d < p->list[i].trace->devs_count; d++, number++)
+			if (p->list[i].pid == pid && p->list[i].trace->devs[d].ordinal == ordinal)
+				return number;
+	return -1;
+}
+
+/* What the others on its card held when one was refused memory (card/neighbours.c). */
+static void put_refused(FILE *to, const struct frag_torch_parts *p, const char *folder, long pid,
+			uint32_t ordinal)
+{
+	char path[4400];
+	FRAG_AUTO_FILE FILE *f = NULL;
+	unsigned long long bytes;
+	int count, most_pid;
+
+	snprintf(path, sizeof(path), "%s/refused.%ld.%u", folder, pid, ordinal);
+	f = fopen(path, "r");
+	if (f && fscanf(f, "%llu %d %d", &bytes, &count, &most_pid) == 3)
+		fprintf(to, "neighbours %d %llu %d %d\n", device_of(p, pid, ordinal), bytes, count,
+			device_of(p, most_pid, ordinal));
+}
+
+/* The most that processes held together on one card, with their contexts, and how many. */
+static void put_shared(FILE *to, const struct frag_torch_parts *p, const char *folder)
 {
 	FRAG_AUTO_FREE char *path = frag_path_join(folder, "shared");
 	FRAG_AUTO_FILE FILE *f = path ? fopen(path, "r") : NULL;
 	unsigned long long bytes, most = 0;
+	int count, most_count = 0;
 
-	while (f && fscanf(f, "%llu", &bytes) == 1)
-		most = FRAG_MAX(most, bytes);
+	for (; f && fscanf(f, "%llu %d %*d", &bytes, &count) == 2; most = FRAG_MAX(most, bytes))
+		most_count = bytes > most ? count : most_count;
 	if (most)
-		fprintf(to, "shared %llu\n", most);
+		fprintf(to, "shared %llu %d\n", most, most_count);
+	for (size_t i = 0; most && i < p->count; i++)
+		for (uint32_t d = 0; d < p->list[i].trace->devs_count; d++)
+			put_refused(to, p, folder, p->list[i].pid,
+				    p->list[i].trace->devs[d].ordinal);
 }
 
 /* NULL: memory is short. */
@@ -160,7 +193,7 @@ static char *make_note(const struct frag_launch *l, const struct frag_torch_part
 		frag_launch_note(l, "%s", convolutions_of(p));
 	}
 	frag_roles_put(to, roles);
-	put_shared(to, folder);
+	put_shared(to, p, folder);
 	for (size_t i = 0; i < p->count; i++) {
 		fprintf(to, "rank %ld\n", p->list[i].rank);
 		put_recomputed(to, p->list[i].notes);
@@ -240,6 +273,7 @@ int frag_pretend_collect(const struct frag_launch *l, const char *folder, int st
 	FRAG_AUTO(frag_torch_parts_release) struct frag_torch_parts p = { 0 };
 	FRAG_AUTO(frag_roles_release) struct frag_roles roles = { 0 };
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *all = NULL;
+	FRAG_AUTO_FREE char *note = NULL;
 	bool modelled = true;
 
 	FRAG_TRY(frag_torch_parts_read(l, folder, &p, err));
@@ -247,9 +281,10 @@ int frag_pretend_collect(const struct frag_launch *l, const char *folder, int st
 		modelled &= take_clock(&p.list[i]);
 	FRAG_TRY(frag_roles_read(folder, &roles, err));
 	FRAG_TRY(check_roles(l, &p, &roles, err));
+	note = make_note(l, &p, &roles, folder, modelled, status);
+	FRAG_CHECK_ALLOC(note, "recordings", err);
 	FRAG_TRY(frag_torch_parts_join(&p, &all, err));
-	all->estimate = make_note(l, &p, &roles, folder, modelled, status);
-	FRAG_CHECK_ALLOC(all->estimate, "recordings", err);
+	all->estimate = FRAG_GIVE(note);
 	*out = FRAG_GIVE(all);
 	return 0;
 }

@@ -235,7 +235,7 @@ static struct group find_group(const struct frag_builder *b, size_t first)
 		unsigned action = (unsigned)e[g.last].action;
 
 		if (action == FRAG_RAW_ALLOC || action == FRAG_RAW_OOM ||
-		    frag_raw_is_free(action)) {
+		    action == FRAG_RAW_EMPTY_CACHE || frag_raw_is_free(action)) {
 			g.closer = action;
 			break;
 		}
@@ -246,8 +246,10 @@ static struct group find_group(const struct frag_builder *b, size_t first)
 	return g;
 }
 
-/* The releases were an empty_cache: one TRIM per run of segments of one pool. */
-static int trim_group(struct frag_builder *b, const struct group *g)
+/* The releases were an empty_cache: one TRIM per run of segments of one pool. when: NULL = each at
+ * its own time. */
+static int trim_group(struct frag_builder *b, const struct group *g,
+		      const struct frag_raw_entry *when)
 {
 	const struct frag_raw_entry *e = b->raw->entries;
 	uint64_t trim = PENDING;
@@ -261,7 +263,7 @@ static int trim_group(struct frag_builder *b, const struct group *g)
 			if (trim == PENDING || pool != entry_pool(b, i)) {
 				trim = b->out->events_count;
 				pool = entry_pool(b, i);
-				emit(b, &e[i], FRAG_EV_TRIM,
+				emit(b, when ? when : &e[i], FRAG_EV_TRIM,
 				     (uint64_t)pool << FRAG_EVENT_POOL_SHIFT, 0, FRAG_NO_ADDR);
 			}
 			emit_seen(b, &e[i], trim);
@@ -301,7 +303,7 @@ static int group(struct frag_builder *b, size_t i, size_t *next)
 
 	*next = g.last;
 	if (g.releases && !g.grows && g.closer != FRAG_RAW_OOM)
-		FRAG_TRY(trim_group(b, &g));
+		FRAG_TRY(trim_group(b, &g, NULL));
 	else
 		FRAG_TRY(serve_group(b, &g));
 	if (!malloc_next)
@@ -310,6 +312,30 @@ static int group(struct frag_builder *b, size_t i, size_t *next)
 	if (g.closer == FRAG_RAW_ALLOC)
 		return alloc(b, g.last);
 	refused(b, &b->raw->entries[g.last]);
+	return 0;
+}
+
+/* A call that the recorder wrote down, and its releases. */
+static int empty_cache(struct frag_builder *b, size_t i, size_t *next)
+{
+	const struct frag_raw_entry *e = b->raw->entries, *call = &e[i];
+	const size_t events = b->out->events_count;
+	struct group g = { .first = i + 1, .last = i + 1 };
+	uint64_t left = call->bytes;
+
+	for (size_t k = g.first; left && k < b->raw->entries_count; k++) {
+		if (frag_raw_is_release((unsigned)e[k].action)) {
+			left -= FRAG_MIN(left, e[k].bytes);
+			g.last = k + 1;
+		} else if (e[k].action != FRAG_RAW_FREE_COMPLETED &&
+			   e[k].action != FRAG_RAW_SNAPSHOT && e[k].action != FRAG_RAW_OTHER) {
+			break;
+		}
+	}
+	*next = g.last;
+	FRAG_TRY(trim_group(b, &g, call));
+	if (b->out->events_count == events)
+		emit(b, call, FRAG_EV_TRIM, 0, 0, FRAG_NO_ADDR);
 	return 0;
 }
 
@@ -341,6 +367,9 @@ int frag_build_entries(struct frag_builder *b)
 			break;
 		case FRAG_RAW_OTHER:
 			i++;
+			break;
+		case FRAG_RAW_EMPTY_CACHE:
+			FRAG_TRY(empty_cache(b, i, &i));
 			break;
 		default:
 			FRAG_TRY(group(b, i, &i));

@@ -23,8 +23,9 @@ enum frag_raw_action {
 	FRAG_RAW_SEGMENT_FREE,
 	FRAG_RAW_SEGMENT_MAP,
 	FRAG_RAW_SEGMENT_UNMAP,
-	FRAG_RAW_OOM,	   /* addr = free bytes the driver reported, bytes = rounded request */
-	FRAG_RAW_SNAPSHOT, /* bytes = active at that moment */
+	FRAG_RAW_OOM,	      /* addr = free bytes the driver reported, bytes = rounded request */
+	FRAG_RAW_SNAPSHOT,    /* bytes = active at that moment */
+	FRAG_RAW_EMPTY_CACHE, /* a call: bytes = what the releases after it have together */
 	FRAG_RAW_COUNT
 };
 

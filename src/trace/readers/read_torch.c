@@ -186,7 +186,7 @@ static bool was_used(struct frag_torch *t, const struct slice *s)
 	const struct frag_raw_entry *e = entries_of(t, s);
 
 	for (size_t i = 0; i < s->count; i++)
-		if (e[i].action != FRAG_RAW_SNAPSHOT)
+		if (e[i].action != FRAG_RAW_SNAPSHOT && e[i].action != FRAG_RAW_EMPTY_CACHE)
 			return true;
 	return s->has_segments;
 }

@@ -29,6 +29,7 @@
 	X(SEGMENT_UNMAP, "segment_unmap") \
 	X(OOM, "oom") \
 	X(SNAPSHOT, "snapshot") \
+	X(EMPTY_CACHE, "empty_cache") \
 	X(SEGMENTS, "segments") \
 	X(DEVICE_TRACES, "device_traces") \
 	X(ALLOCATOR_SETTINGS, "allocator_settings") \

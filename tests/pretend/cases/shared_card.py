@@ -5,6 +5,8 @@ from support.small import cuda, os, sys, torch
 # case: full
 # run: record --gpu rtx3090 --capacity 10G -- 0
 # match: refused
+# check: re.search(r"256 MiB was refused.* device 0, another process on the card, held 6 GiB and its context", \
+#        said("explain", "run.cft"))
 
 # case: together
 # run: record --gpu rtx3090 --capacity 16G -- 0 0
@@ -13,7 +15,7 @@ from support.small import cuda, os, sys, torch
 # python:
 #   fit = said("fit", "run.cft", "--policy", "pytorch")
 #   assert "processes shared a card" in fit and re.search(r"^pytorch +1[12][.\d]* GiB", fit, re.M), fit
-#   assert "some on one card" in said("summary", "run.cft")
+#   assert re.search(r"^2 processes held 1[12]\S* GiB of one card together", said("summary", "run.cft"), re.M)
 
 # case: apart
 # run: record --gpu rtx3090 --capacity 10G --gpus 2 -- 1

@@ -1,0 +1,15 @@
+# a process that another one on its card left no room: the refused one is explained, the other is named, fit adds both
+cat > program << 'END'
+cp "$TRACES/seeddemo.default.cft" "$CUFRAG_RECORD/17.pickle"
+cp "$TRACES/oomcap.default.cft" "$CUFRAG_RECORD/18.pickle"
+for pid in 17 18; do
+	echo '{"cufrag_meta": 1, "devices": [{"ordinal": 0, "limit_fraction": 1.0}]}' > "$CUFRAG_RECORD/$pid.pickle.meta.json"
+done
+printf '%s\n' '7000000000 2 0' '9000000000 2 0' '8000000000 3 0' > "$CUFRAG_RECORD/shared"
+echo '2147483648 1 17' > "$CUFRAG_RECORD/refused.18.0"
+END
+"$CUFRAG" record --no-gpu --gpu rtx3090 --capacity 10G -o run.cft -- sh program
+"$CUFRAG" run.cft | head -5
+"$CUFRAG" explain run.cft | grep -e answer: -e GPU -e '^yes'
+"$CUFRAG" fit run.cft --policy pytorch | grep -e answer -e '^pytorch'
+"$CUFRAG" info run.cft | grep shared
