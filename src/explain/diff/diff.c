@@ -310,8 +310,6 @@ static void say(struct frag_answer *a, const struct frag_comparison *c, const st
 	frag_answer_conclude(a, "%s", c->verdict);
 	if (c->differences)
 		frag_answer_warn(a, "the runs differ in more than the change: %s", c->differences);
-	if (x->state && y->state)
-		frag_answer_warn(a, "both are states: what they hold, not what they needed");
 	say_ended(a, "BEFORE", x);
 	say_ended(a, "AFTER", y);
 	if (y->torch && !x->torch)
