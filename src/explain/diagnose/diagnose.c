@@ -7,6 +7,7 @@
 
 #include <frag/opt.h>
 
+#include "base/clean.h"
 #include "recording/recording.h"
 
 /* Ranks are out of balance if the fullest needs this multiple of the emptiest, and so much more. */
@@ -256,6 +257,8 @@ void frag_find_imbalance(const struct frag_checked_device *devices, size_t n,
 	struct frag_finding *f;
 
 	for (size_t i = 1; i < n; i++) {
+		if (!frag_is_alike(devices[i].name, devices->name))
+			return; /* of several programs */
 		if (devices[i].peak_active_bytes > most->peak_active_bytes)
 			most = &devices[i];
 		if (devices[i].peak_active_bytes < least->peak_active_bytes)

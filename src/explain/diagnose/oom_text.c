@@ -255,7 +255,8 @@ static void take_frame(struct error *e, const char *text)
 
 	if (!at ||
 	    sscanf(at, "File \"%255[^\"]\", line %lu, in %63s", file, &line, function) != 3 ||
-	    file[0] == '<' || strstr(file, "-packages/") || strstr(file, "/lib/python"))
+	    file[0] == '<' || strstr(file, "-packages") || strstr(file, "/lib/python") ||
+	    strcasestr(file, "\\lib\\"))
 		return;
 	memcpy(e->file, file, sizeof(file));
 	memcpy(e->function, function, sizeof(function));
