@@ -391,7 +391,7 @@ static int next_card(const struct trial *t, struct frag_err *err)
 		gpu = frag_fit_gpu(&cards, &kept, frag_recorded_chip(trace, dev),
 				   frag_round_up(need, FRAG_PAGE));
 	c.out = gpu ? SERVED : REFUSED;
-	c.spare = gpu ? frag_gpu_room(gpu, &kept) - need : 0;
+	c.spare = gpu ? gpu->total_bytes - gpu->context_bytes - in->neighbours.bytes - need : 0;
 	if (gpu)
 		add(t, &c, "a larger card: %s or more, under %s", gpu->label, under)->card =
 			gpu->name;

@@ -1,4 +1,5 @@
 # a process that another one on its card left no room: the refused one is explained, the other is named, fit adds both
+exec 2> /dev/null
 cat > program << 'END'
 cp "$TRACES/seeddemo.default.cft" "$CUFRAG_RECORD/17.pickle"
 cp "$TRACES/oomcap.default.cft" "$CUFRAG_RECORD/18.pickle"
