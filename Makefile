@@ -57,6 +57,9 @@ CFLAGS_tsan    := -O1 -g1 -fsanitize=thread
 # which is also what fuzzers follow, alignment is looked at. `make asan` looks at both everywhere.
 CFLAGS_fuzz    := $(CFLAGS_asan) -fno-sanitize=null,alignment -D__SANITIZE_ADDRESS__
 OUTSIDE        := base device explain fleet recording replay trace
+# The optimiser takes half of the time of compiling for a sanitizer: what computes little goes without.
+BRIEF_fuzz     := answer bench cli compare fleet inject monitor view
+BRIEF_tsan     := $(BRIEF_fuzz) explain plan pretend recording report
 LDFLAGS_asan   := -fsanitize=address,undefined
 LDFLAGS_tsan   := -fsanitize=thread
 # lld links a program in a third of the time; there are a hundred
@@ -202,7 +205,7 @@ $(eval $(call registry,chart_list.inc,$(wildcard src/report/charts/chart_*.c),ch
 $(eval $(call registry,kernel_list.inc,$(KERNEL_SRC)))
 $(eval $(call registry,way_list.inc,$(foreach f,$(CLI_SRC),$(if $(findstring /way_,$f),$f)),way_))
 $(eval $(call registry,edit_list.inc,$(wildcard src/pretend/advise/edit_*.c),edit_))
-GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc export_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc edit_list.inc cost_list.inc card_list.inc torch_rule_list.inc monitor_page.inc \
+GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc export_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc edit_list.inc cost_list.inc card_list.inc model_list.inc torch_rule_list.inc monitor_page.inc \
              protocol_list.inc cufrag_protocol.py)
 
 # a page as C: a string for each of its lines
@@ -218,6 +221,10 @@ $(GEN)/card_list.inc: src/device/cards.csv | $(GEN)
 	$(Q)awk -F, 'NR > 1 { source = $$18; for (i = 19; i <= NF; i++) source = source "," $$i; \
 		printf "FRAG_CARD(\"%s\", \"%s\", \"%s\", %s, %s, \"%s\", %s, \"%s\", \"%s\"", $$1, $$2, $$3, $$4, $$5, $$6, $$7, source, $$8; \
 		for (i = 9; i <= 17; i++) printf ", %s", $$i; print ")" }' $< > $@
+
+# known models: FRAG_MODEL(name, source, fields of config.json)
+$(GEN)/model_list.inc: src/plan/kvcache/models.csv | $(GEN)
+	$(Q)sed -E '1d; s/"/\\"/g; s/^([^,]*),([^,]*),(.*)/FRAG_MODEL("\1", "\2", "\3")/' $< > $@
 
 # the allocator's rules that PyTorch changed, by the release that did: FRAG_TORCH_SINCE_NAME
 $(GEN)/torch_rule_list.inc: policies/pytorch/releases.csv | $(GEN)
@@ -259,6 +266,7 @@ $(B)/obj/src/pretend/files/held_%.o: CPPFLAGS += -U_FORTIFY_SOURCE
 ifeq ($(BUILD),fuzz)
 $(OUTSIDE:%=$(B)/obj/src/%/%.o): ALL_CFLAGS += -fsanitize=alignment,fuzzer-no-link
 endif
+$(BRIEF_$(BUILD):%=$(B)/obj/src/%/%.o) $(if $(BRIEF_$(BUILD)),$(B)/tests/unit/%): ALL_CFLAGS += -O0
 $(B)/obj/%.o: %.c $(B)/flags | $(GENERATED)
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
@@ -413,7 +421,7 @@ setup:
 WANTED = $(if $(T),$(filter %/test_$(notdir $(T)) $(B)/tests/drivers/%,$(TEST_BIN)) $(if $(wildcard tests/fuzz/corpus/$(notdir $(T))),$(FUZZ_BIN)) $(B)/cufrag,tests-build)
 
 #: check      quick tests: units, conformance, command line, golden counts, fuzz corpus; no GPU
-#            T=name: only this one, as T=unit/base/opt, T=opt, T=cli or T=cli/help_each
+#            T=name: only this one, as T=unit/base/units, T=units, T=cli or T=cli/help_each
 check: $(WANTED)
 	@scripts/build/run_tests.sh --quick $(if $(T),--only $(T)) $(B)
 

@@ -67,8 +67,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	frag_bset_nodes_init(&d->nodes);
 	frag_bset_init_shared(&d->mapped, &d->nodes);
 	frag_bset_init_shared(&d->whole, &d->nodes);
-	frag_bset_init_shared(&d->runs, &d->nodes);
-	frag_bset_init_shared(&d->runs_at, &d->nodes);
+	frag_bset_init_shared(&d->holes, &d->nodes);
 	*out = d;
 	return 0;
 }
@@ -92,26 +91,17 @@ static void destroy(void *self)
 static struct dali_piece *take_mapped(struct dali *d, uint64_t bytes, uint64_t alignment)
 {
 	struct frag_bset_node *at = frag_bset_lower(&d->mapped, bytes, 0);
-	struct dali_piece *p = NULL, *rest;
-	uint64_t pad = 0;
 
 	for (; at; at = frag_bset_next(&d->mapped, at)) {
-		p = at->value;
-		pad = -p->addr & (alignment - 1);
-		if (p->bytes >= bytes + pad)
-			break;
+		struct dali_piece *p = at->value;
+		frag_addr_t lo = (p->addr + alignment - 1) & ~(alignment - 1);
+
+		if (lo + bytes > dali_end(p))
+			continue;
+		dali_take_out(d, p);
+		return dali_cut(d, p, lo, lo + bytes, DALI_MAPPED);
 	}
-	if (!at)
-		return NULL;
-	dali_take_out(d, p);
-	if (pad) {
-		rest = dali_split(d, p, pad);
-		dali_give(d, p, DALI_MAPPED);
-		p = rest;
-	}
-	if (p->bytes > bytes)
-		dali_give(d, dali_split(d, p, bytes), DALI_MAPPED);
-	return p;
+	return NULL;
 }
 
 /* A place in address space gets its memory. */

@@ -222,8 +222,8 @@ static void pt_free_requested(void *self, const struct frag_block *block)
 
 	FRAG_ASSERT(b->state == PT_LIVE);
 	b->state = PT_WAITING;
-	u->waiting++;
-	u->waiting_bytes += (int64_t)b->size;
+	u->waiting[PT_BLOCKS]++;
+	u->waiting[PT_BYTES] += (int64_t)b->size;
 	if (FRAG_UNLIKELY(b->size >= a->max_split))
 		pt_down(&a->st.oversize_allocations, 1);
 }

@@ -69,15 +69,6 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	return 0;
 }
 
-/* Compulsory; also after an error, also while blocks are live. Everything goes back. */
-static void destroy(void *self)
-{
-	struct self *s = self;
-
-	frag_heap_release(&s->heap);
-	frag_host_free(s);
-}
-
 /* ---- the list of free pieces: link[0] towards the head, link[1] away from it ---- */
 
 static void list_put(void *self, struct frag_piece *p)
@@ -174,37 +165,6 @@ static int release(void *self, const struct frag_block *block, struct frag_err *
 	return 0;
 }
 
-/* Optional: another stream still uses the block, free follows. Here it only tells the walk. */
-static void free_requested(void *self, const struct frag_block *block)
-{
-	struct self *s = self;
-
-	frag_heap_wait(&s->heap, frag_piece_of(block));
-}
-
-/* Optional: empty_cache. pool: 0 the default pools, else that one, or all. */
-static int trim(void *self, uint16_t pool, struct frag_err *err)
-{
-	(void)pool;
-	return frag_heap_drop_idle(self, err);
-}
-
-/* Compulsory; at any time between calls. Segments by address, after each its blocks, no gaps. */
-static void visit(void *self, const struct frag_visitor *v)
-{
-	struct self *s = self;
-
-	frag_heap_op_visit(&s->heap, v);
-}
-
-/* Optional; very often, so O(1), from counters, or left out. Largest free block 0: unknown. */
-static void usage(void *self, struct frag_usage *out)
-{
-	struct self *s = self;
-
-	frag_heap_usage(&s->heap, 0, out);
-}
-
 /* ---- check: every free piece is in the list once, and nothing else is ---- */
 
 static bool merged(void *ctx, const struct frag_piece *p)
@@ -226,14 +186,6 @@ static int check(void *self, struct frag_err *err)
 	return frag_heap_check(&s->heap, n, merged, s, err);
 }
 
-/* Optional: statistics for the JSON of a run, under the names that the source uses. */
-static void counters(void *self, frag_counter_fn fn, void *ctx)
-{
-	struct self *s = self;
-
-	fn(ctx, "free_pieces", (int64_t)s->heap.free_count);
-}
-
 const struct frag_policy_ops frag_policy_skeleton = {
 	.abi = FRAG_POLICY_ABI,
 	.name = "skeleton",
@@ -241,18 +193,15 @@ const struct frag_policy_ops frag_policy_skeleton = {
 	.source = "cufrag",
 	.trims = "wholly free segments",
 	.flags = FRAG_POLICY_HIDDEN | FRAG_POLICY_LINEAR,
-	.needs = FRAG_CAN_MALLOC,
-	.opts = opts,
-	.params_size = sizeof(struct params),
+	FRAG_POLICY_PARAMS(struct params), /* the table, and its size */
 	.validate = validate,
 	.create = create,
-	.destroy = destroy,
 	.alloc = alloc,
 	.free = release,
-	.free_requested = free_requested,
-	.trim = trim,
-	.visit = visit,
-	.usage = usage,
+	/* the hooks of the heap: free_requested, visit, and what it needs of a device */
+	FRAG_HEAP_OPS,
+	.destroy = frag_heap_op_destroy, /* gives everything back, also while blocks are live */
+	.trim = frag_heap_op_trim,	 /* optional: empty_cache */
+	.usage = frag_heap_op_usage,	 /* optional: counters, very often asked for */
 	.check = check,
-	.counters = counters,
 };

@@ -12,8 +12,7 @@
  *
  * Invariants: the pieces of a region are gapless; no two mapped pieces and no two holes are
  * neighbours; holes are whole blocks. `mapped` holds every mapped piece by (size, address),
- * `whole` by address those with a whole block inside. `runs` and `runs_at` hold the first piece
- * of every run by (size, address) and by address; first->run_last is its last.
+ * `whole` by address those with a whole block inside, `holes` every hole by address.
  */
 #ifndef FRAG_DALI_H
 #define FRAG_DALI_H
@@ -29,7 +28,6 @@ struct dali_piece {
 	frag_addr_t addr;
 	uint64_t bytes;
 	struct dali_piece *prev, *next; /* in the region */
-	struct dali_piece *run_last;	/* of the first piece of a run */
 	uint8_t state;
 	uint8_t was; /* of one that is out: mapped or a hole */
 };
@@ -69,13 +67,12 @@ struct dali {
 	struct dali_range *ranges; /* reservations, in order of creation */
 	size_t ranges_count;
 	struct frag_slab pieces;
-	struct frag_bset mapped, whole, runs, runs_at;
+	struct frag_bset mapped, whole, holes;
 	struct frag_slab nodes; /* of these */
 	uint64_t live_bytes, waiting_bytes;
 	uint64_t whole_blocks;	  /* inside of mapped pieces */
 	uint64_t held_count;	  /* blocks at a stage above none */
 	uint64_t stretches_count; /* of neighbouring blocks that are held */
-	uint64_t holes_count;
 	uint64_t created_blocks, moved_blocks;
 	uint64_t moves_left; /* while a stretch is filled: places that others' blocks will fill */
 };
@@ -118,7 +115,7 @@ static inline uint64_t dali_whole(const struct dali *d, const struct dali_piece 
 
 /* Host memory for `more` pieces. 0 or FRAG_ENOMEM. */
 int dali_room(struct dali *d, size_t more);
-/* A free piece leaves the sets: it is out. The rest of its run stays. */
+/* A free piece leaves the sets: it is out. */
 void dali_take_out(struct dali *d, struct dali_piece *p);
 /* A piece that is in no set becomes a free one, mapped or a hole, and merges. */
 void dali_give(struct dali *d, struct dali_piece *p, enum dali_state state);
@@ -126,6 +123,9 @@ void dali_give(struct dali *d, struct dali_piece *p, enum dali_state state);
 struct dali_piece *dali_split(struct dali *d, struct dali_piece *p, uint64_t bytes);
 /* p takes in the piece behind it; both are in no set. */
 void dali_join(struct dali *d, struct dali_piece *p);
+/* Cuts a piece that is in no set to [lo, hi); what was outside is free, in `state`. pre: room. */
+struct dali_piece *dali_cut(struct dali *d, struct dali_piece *p, frag_addr_t lo, frag_addr_t hi,
+			    enum dali_state state);
 /* Smallest run with room for `bytes` at a multiple of `alignment`: its first piece, or NULL. */
 struct dali_piece *dali_find_run(const struct dali *d, uint64_t bytes, uint64_t alignment,
 				 frag_addr_t *at);

@@ -86,19 +86,13 @@ static struct dali_piece *first_whole(const struct dali *d)
  */
 static int unmap_first(struct dali *d, frag_addr_t *from, struct frag_err *err)
 {
-	struct dali_piece *p = first_whole(d), *rest;
+	struct dali_piece *p = first_whole(d);
 	int rc;
 
 	FRAG_ASSERT(p);
 	*from = dali_ceil(d, p->addr);
 	dali_take_out(d, p);
-	if (*from > p->addr) {
-		rest = dali_split(d, p, *from - p->addr);
-		dali_give(d, p, DALI_MAPPED);
-		p = rest;
-	}
-	if (p->bytes > d->block)
-		dali_give(d, dali_split(d, p, d->block), DALI_MAPPED);
+	p = dali_cut(d, p, *from, *from + d->block, DALI_MAPPED);
 	rc = unmap_block(d, *from, err);
 	dali_give(d, p, rc ? DALI_MAPPED : DALI_HOLE);
 	return rc;
@@ -160,25 +154,18 @@ static int count_bare(struct dali *d, frag_addr_t addr, struct frag_err *err)
 static struct dali_piece *take_stretch(struct dali *d, struct dali_piece *p, frag_addr_t lo,
 				       frag_addr_t hi, struct dali_piece **last)
 {
-	struct dali_piece *first, *rest;
+	struct dali_piece *first;
 
 	while (dali_end(p) <= lo)
 		p = p->next;
 	dali_take_out(d, p);
 	if (p->was == DALI_HOLE)
 		lo = dali_floor(d, lo);
-	if (lo > p->addr) {
-		rest = dali_split(d, p, lo - p->addr);
-		dali_give(d, p, p->was);
-		p = rest;
-	}
-	for (first = p; dali_end(p) < hi; p = p->next)
+	for (first = p = dali_cut(d, p, lo, UINT64_MAX, p->was); dali_end(p) < hi; p = p->next)
 		dali_take_out(d, p->next);
 	if (p->was == DALI_HOLE)
 		hi = dali_ceil(d, hi);
-	if (dali_end(p) > hi)
-		dali_give(d, dali_split(d, p, hi - p->addr), p->was);
-	*last = p;
+	*last = dali_cut(d, p, p->addr, hi, p->was);
 	return first;
 }
 
@@ -231,7 +218,7 @@ static int fill(struct dali *d, struct dali_piece *p, struct dali_piece *last, s
 int dali_back(struct dali *d, struct dali_piece *first, frag_addr_t addr, uint64_t bytes,
 	      struct dali_piece **out, struct frag_err *err)
 {
-	struct dali_piece *p, *last, *rest;
+	struct dali_piece *p, *last;
 	int rc;
 
 	FRAG_CHECK_ALLOC(!dali_room(d, 2), "blocks of dali-vm", err);
@@ -247,14 +234,7 @@ int dali_back(struct dali *d, struct dali_piece *first, frag_addr_t addr, uint64
 		end = p->next == last;
 		dali_join(d, p);
 	}
-	if (addr > p->addr) {
-		rest = dali_split(d, p, addr - p->addr);
-		dali_give(d, p, DALI_MAPPED);
-		p = rest;
-	}
-	if (p->bytes > bytes)
-		dali_give(d, dali_split(d, p, bytes), DALI_MAPPED);
-	*out = p;
+	*out = dali_cut(d, p, addr, addr + bytes, DALI_MAPPED);
 	return 0;
 }
 

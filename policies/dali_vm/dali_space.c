@@ -10,7 +10,7 @@ int dali_room(struct dali *d, size_t more)
 {
 	return frag_slab_reserve(&d->pieces, more)
 		       ?: frag_bset_nodes_reserve(&d->nodes,
-						  4 * (frag_slab_live(&d->pieces) + more));
+						  2 * (frag_slab_live(&d->pieces) + more));
 }
 
 /* ---- chain -------------------------------------------------------------------------------- */
@@ -39,55 +39,18 @@ void dali_join(struct dali *d, struct dali_piece *p)
 	frag_slab_free(&d->pieces, q);
 }
 
-/* ---- runs --------------------------------------------------------------------------------- */
-
-/* A mapped piece is in a run if a neighbour is free, because that is a hole then. */
-static bool in_run(const struct dali_piece *p)
+struct dali_piece *dali_cut(struct dali *d, struct dali_piece *p, frag_addr_t lo, frag_addr_t hi,
+			    enum dali_state state)
 {
-	return p->state == DALI_HOLE || dali_is_free(p->prev) || dali_is_free(p->next);
-}
+	struct dali_piece *rest = p;
 
-static uint64_t run_bytes(const struct dali_piece *first)
-{
-	return dali_end(first->run_last) - first->addr;
-}
-
-/* Takes the run of a free piece out of the sets; returns its first piece. */
-static struct dali_piece *dissolve(struct dali *d, const struct dali_piece *p)
-{
-	struct frag_bset_node *at = frag_bset_below(&d->runs_at, p->addr + 1, 0);
-	struct dali_piece *first = at->value;
-
-	frag_bset_erase_at(&d->runs_at, at);
-	frag_bset_erase(&d->runs, run_bytes(first), first->addr);
-	return first;
-}
-
-/* Puts the run of free pieces from first to last into the sets, if there is a hole in it. */
-static void form(struct dali *d, struct dali_piece *first, struct dali_piece *last)
-{
-	if (first == last && first->state == DALI_MAPPED)
-		return;
-	first->run_last = last;
-	frag_bset_insert(&d->runs, run_bytes(first), first->addr, first);
-	frag_bset_insert(&d->runs_at, first->addr, 0, first);
-}
-
-struct dali_piece *dali_find_run(const struct dali *d, uint64_t bytes, uint64_t alignment,
-				 frag_addr_t *at)
-{
-	struct frag_bset_node *pos = frag_bset_lower(&d->runs, bytes, 0);
-
-	for (; pos; pos = frag_bset_next(&d->runs, pos)) {
-		struct dali_piece *first = pos->value;
-		uint64_t pad = -first->addr & (alignment - 1);
-
-		if (pos->by.key < bytes + pad)
-			continue;
-		*at = first->addr + pad;
-		return first;
+	if (lo > p->addr) {
+		rest = dali_split(d, p, lo - p->addr);
+		dali_give(d, p, state);
 	}
-	return NULL;
+	if (dali_end(rest) > hi)
+		dali_give(d, dali_split(d, rest, hi - rest->addr), state);
+	return rest;
 }
 
 /* ---- free pieces -------------------------------------------------------------------------- */
@@ -95,7 +58,7 @@ struct dali_piece *dali_find_run(const struct dali *d, uint64_t bytes, uint64_t 
 static void sets_insert(struct dali *d, struct dali_piece *p)
 {
 	if (p->state == DALI_HOLE) {
-		d->holes_count++;
+		frag_bset_insert(&d->holes, p->addr, 0, p);
 		return;
 	}
 	frag_bset_insert(&d->mapped, p->bytes, p->addr, p);
@@ -107,7 +70,7 @@ static void sets_insert(struct dali *d, struct dali_piece *p)
 static void sets_erase(struct dali *d, struct dali_piece *p)
 {
 	if (p->state == DALI_HOLE) {
-		d->holes_count--;
+		frag_bset_erase(&d->holes, p->addr, 0);
 		return;
 	}
 	frag_bset_erase(&d->mapped, p->bytes, p->addr);
@@ -118,53 +81,51 @@ static void sets_erase(struct dali *d, struct dali_piece *p)
 
 void dali_take_out(struct dali *d, struct dali_piece *p)
 {
-	struct dali_piece *first, *last;
-
 	sets_erase(d, p);
 	p->was = p->state;
-	if (FRAG_LIKELY(!in_run(p))) {
-		p->state = DALI_OUT;
-		return;
-	}
-	first = dissolve(d, p);
-	last = first->run_last;
 	p->state = DALI_OUT;
-	if (first != p)
-		form(d, first, p->prev);
-	if (last != p)
-		form(d, p->next, last);
 }
 
 void dali_give(struct dali *d, struct dali_piece *p, enum dali_state state)
 {
-	struct dali_piece *l = dali_is_free(p->prev) ? p->prev : NULL;
-	struct dali_piece *r = dali_is_free(p->next) ? p->next : NULL;
-	struct dali_piece *first = p, *last = p;
-
-	/* p is not free yet, so in_run and dissolve see l and r as ends */
-	if (l)
-		first = in_run(l) ? dissolve(d, l) : l;
-	if (r) {
-		last = r;
-		if (in_run(r)) {
-			dissolve(d, r);
-			last = r->run_last;
-		}
-	}
 	p->state = (uint8_t)state;
-	if (l && l->state == state) {
-		sets_erase(d, l);
-		last = last == p ? l : last;
-		p = l;
+	if (p->next && p->next->state == state) {
+		sets_erase(d, p->next);
 		dali_join(d, p);
 	}
-	if (r && r->state == state) {
-		sets_erase(d, r);
-		last = last == r ? p : last;
+	if (p->prev && p->prev->state == state) {
+		p = p->prev;
+		sets_erase(d, p);
 		dali_join(d, p);
 	}
 	sets_insert(d, p);
-	form(d, first, last);
+}
+
+struct dali_piece *dali_find_run(const struct dali *d, uint64_t bytes, uint64_t alignment,
+				 frag_addr_t *at)
+{
+	struct frag_bset_node *pos = frag_bset_first(&d->holes);
+	struct dali_piece *best = NULL;
+	uint64_t best_bytes = UINT64_MAX;
+
+	while (pos) {
+		struct dali_piece *first = pos->value, *last = first;
+		uint64_t pad, run;
+
+		while (dali_is_free(first->prev))
+			first = first->prev;
+		while (dali_is_free(last->next))
+			last = last->next;
+		pad = -first->addr & (alignment - 1);
+		run = dali_end(last) - first->addr;
+		if (run >= bytes + pad && run < best_bytes) {
+			best = first;
+			best_bytes = run;
+			*at = first->addr + pad;
+		}
+		pos = frag_bset_lower(&d->holes, dali_end(last), 0);
+	}
+	return best;
 }
 
 /* ---- regions ------------------------------------------------------------------------------ */
@@ -236,16 +197,10 @@ static void append_next(struct dali *d, struct dali_region *r)
 	frag_host_free(n->blocks);
 	d->regions_count--;
 	memmove(n, n + 1, (size_t)(&d->regions[d->regions_count] - n) * sizeof(*n));
-	/* what is free on both sides of the seam becomes one run */
+	/* what is alike on both sides of the seam becomes one piece */
 	if (dali_is_free(p)) {
-		enum dali_state state = p->state;
-
-		l->next = NULL;
-		p->prev = NULL;
 		dali_take_out(d, p);
-		l->next = p;
-		p->prev = l;
-		dali_give(d, p, state);
+		dali_give(d, p, p->was);
 	}
 }
 

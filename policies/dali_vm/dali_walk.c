@@ -87,7 +87,7 @@ void dali_usage(void *self, struct frag_usage *out)
 		.free_bytes = held - d->live_bytes - d->waiting_bytes,
 		.largest_free_bytes = frag_bset_largest(&d->mapped),
 		.segments_count = d->stretches_count,
-		.blocks_count = frag_slab_live(&d->pieces) - d->holes_count,
+		.blocks_count = frag_slab_live(&d->pieces) - frag_bset_count(&d->holes),
 	};
 	out->releasable_bytes = d->whole_blocks * d->block;
 	out->non_releasable_bytes = out->free_bytes - out->releasable_bytes;
@@ -96,29 +96,24 @@ void dali_usage(void *self, struct frag_usage *out)
 /* ---- check -------------------------------------------------------------------------------- */
 
 struct tally {
-	size_t mapped, whole, runs;
+	size_t mapped, whole, holes;
 };
 
-/* Is a free piece in the sets that it belongs to, and the run that begins with it? */
+/* Is a free piece in the sets that it belongs to? */
 static bool in_its_sets(const struct dali *d, const struct dali_piece *p, struct tally *t)
 {
-	const struct dali_piece *last = p;
 	bool whole = p->state == DALI_MAPPED && dali_whole(d, p);
 
-	t->mapped += p->state == DALI_MAPPED;
-	t->whole += whole;
-	if ((p->next && p->next->state == p->state) ||
-	    (p->state == DALI_MAPPED && !frag_bset_has(&d->mapped, p->bytes, p->addr, p)) ||
-	    (whole && !frag_bset_has(&d->whole, p->addr, 0, p)))
+	if (p->next && p->next->state == p->state)
 		return false;
-	if (dali_is_free(p->prev) || (p->state == DALI_MAPPED && !dali_is_free(p->next)))
-		return true;
-	while (dali_is_free(last->next))
-		last = last->next;
-	t->runs++;
-	return p->run_last == last &&
-	       frag_bset_has(&d->runs, dali_end(last) - p->addr, p->addr, p) &&
-	       frag_bset_has(&d->runs_at, p->addr, 0, p);
+	t->whole += whole;
+	if (p->state == DALI_HOLE) {
+		t->holes++;
+		return frag_bset_has(&d->holes, p->addr, 0, p);
+	}
+	t->mapped++;
+	return frag_bset_has(&d->mapped, p->bytes, p->addr, p) &&
+	       (!whole || frag_bset_has(&d->whole, p->addr, 0, p));
 }
 
 /* Has a piece memory throughout, or, a hole, none and whole blocks? */
@@ -148,7 +143,7 @@ int dali_check(void *self, struct frag_err *err)
 						 "or not with its memory",
 						 (unsigned long long)p->addr);
 	if (t.mapped == frag_bset_count(&d->mapped) && t.whole == frag_bset_count(&d->whole) &&
-	    t.runs == frag_bset_count(&d->runs) && t.runs == frag_bset_count(&d->runs_at))
+	    t.holes == frag_bset_count(&d->holes))
 		return 0;
 	return frag_fail(err, FRAG_ECHECK, "dali-vm: a set has too much in it");
 }

@@ -164,6 +164,8 @@ enum pt_family {
 	PT_FAMILIES
 };
 
+enum pt_sum { PT_BLOCKS, PT_BYTES, PT_REQUESTED, PT_SUMS };
+
 enum pt_use_family {
 	PT_ALLOCATION,
 	PT_ALLOCATED_BYTES,
@@ -181,10 +183,9 @@ enum pt_use_family {
  */
 struct pt_use {
 	int64_t room_count, room_bytes;
-	int64_t count, bytes, requested;	     /* handed out */
-	int64_t freed, freed_bytes, freed_requested; /* completely */
-	int64_t waiting, waiting_bytes;		     /* now: let go, not completed */
-	int64_t begun_waiting, begun_waiting_bytes;  /* did so when the history began */
+	int64_t handed[PT_SUMS], freed[PT_SUMS]; /* out; back, completely */
+	int64_t waiting[PT_SUMS];		 /* now: let go, not completed */
+	int64_t begun_waiting[PT_SUMS];		 /* did so when the history began */
 	int64_t peak[PT_USE_FAMILIES];
 };
 
@@ -294,9 +295,9 @@ static inline void pt_use_up(struct pt *a, const struct pt_block *b)
 	struct pt_use *u = &a->st.use[b->kind], *all = &a->st.use[PT_ALL];
 	int64_t size = (int64_t)b->size;
 
-	u->count++;
-	u->bytes += size;
-	u->requested += (int64_t)b->requested;
+	u->handed[PT_BLOCKS]++;
+	u->handed[PT_BYTES] += size;
+	u->handed[PT_REQUESTED] += (int64_t)b->requested;
 	u->room_count--;
 	u->room_bytes -= size;
 	all->room_count--;
@@ -311,16 +312,16 @@ static inline void pt_use_down(struct pt *a, const struct pt_block *b, bool wait
 	struct pt_use *u = &a->st.use[b->kind], *all = &a->st.use[PT_ALL];
 	int64_t requested = (int64_t)b->requested;
 
-	u->freed++;
-	u->freed_bytes += (int64_t)b->size;
-	u->freed_requested += requested;
+	u->freed[PT_BLOCKS]++;
+	u->freed[PT_BYTES] += (int64_t)b->size;
+	u->freed[PT_REQUESTED] += requested;
 	u->room_count++;
 	u->room_bytes += requested;
 	all->room_count++;
 	all->room_bytes += requested;
 	if (FRAG_UNLIKELY(waits)) {
-		u->waiting--;
-		u->waiting_bytes -= (int64_t)b->size;
+		u->waiting[PT_BLOCKS]--;
+		u->waiting[PT_BYTES] -= (int64_t)b->size;
 	}
 }
 
@@ -437,6 +438,28 @@ static inline struct pt_block *pt_block_new(struct pt *a, struct pt_seg *seg, fr
 	return b;
 }
 
+/* Cuts a block that is in no set in two, which are of one state; the other part, in no set either.
+ * pre: pt_room. The one in front is new, or the one behind. */
+static inline struct pt_block *pt_cut_front(struct pt *a, struct pt_block *b, frag_addr_t at)
+{
+	struct pt_block *low = pt_block_new(a, b->seg, b->addr, at - b->addr);
+
+	FRAG_LINK_BEFORE(b->seg->first, b, low);
+	b->rank = pt_rank_behind(a, b, low->size);
+	b->addr = at;
+	b->size -= low->size;
+	return low;
+}
+
+static inline struct pt_block *pt_cut_tail(struct pt *a, struct pt_block *b, frag_addr_t at)
+{
+	struct pt_block *tail = pt_block_new(a, b->seg, at, b->addr + b->size - at);
+
+	FRAG_LINK_AFTER(b, tail);
+	b->size -= tail->size;
+	return tail;
+}
+
 static inline void pt_block_drop(struct pt *a, struct pt_block *b)
 {
 	frag_slab_free(&a->blocks, b);
@@ -470,6 +493,9 @@ void pt_seg_drop(struct pt *a, struct pt_seg *g);
 
 /* pt_segment.c. Results: 0, FRAG_OOM, or an error. */
 
+/* A segment of just these bytes, one free block that is in no set; not counted as a driver call. */
+int pt_segment_add(struct pt *a, struct pt_set *set, uint64_t bytes, struct pt_block **out,
+		   struct frag_err *err);
 /* A new block of at least `size`, in no set. */
 int pt_segment_get(struct pt *a, struct pt_set *set, uint64_t size, bool retry,
 		   struct pt_block **out, struct frag_err *err);
@@ -487,15 +513,16 @@ uint64_t pt_range_page(const struct pt *a, bool small);
 uint64_t pt_range_bytes(const struct pt *a, bool small);
 int pt_range_get(struct pt *a, struct pt_set *set, uint64_t size, struct pt_block **out,
 		 struct frag_err *err);
+/* Maps the front of an unmapped block: it is free then, as one with its free neighbours, and the
+ * object stays. bytes: whole pages. Not counted as a driver call. */
+int pt_range_map(struct pt *a, struct pt_block *u, uint64_t bytes, struct frag_err *err);
 /* Unmaps the whole pages inside a free block. */
 int pt_range_unmap(struct pt *a, struct pt_block *b, struct frag_err *err);
 /* A reservation, at its own place (base 0) or around a known base; one unmapped block. */
 int pt_range_add(struct pt *a, struct pt_set *set, frag_addr_t base, uint64_t bytes,
 		 struct pt_block **out, struct frag_err *err);
-/* Makes and maps (unmaps and gives back) the pages of [addr, addr + bytes). */
-int pt_pages_map(struct pt *a, struct pt_seg *g, frag_addr_t addr, uint64_t bytes,
-		 struct frag_err *err);
-/* *done: bytes from addr on that are gone, also on failure. */
+/* Unmaps and gives back the pages of [addr, addr + bytes). *done: bytes from addr on that are gone,
+ * also on failure. */
 int pt_pages_unmap(struct pt *a, struct pt_seg *g, frag_addr_t addr, uint64_t bytes, uint64_t *done,
 		   struct frag_err *err);
 

@@ -46,8 +46,9 @@ static void undo_pages(struct pt *a, struct pt_seg *g, size_t from, size_t to, s
 	}
 }
 
-int pt_pages_map(struct pt *a, struct pt_seg *g, frag_addr_t addr, uint64_t bytes,
-		 struct frag_err *err)
+/* Makes and maps the pages of [addr, addr + bytes). */
+static int pages_map(struct pt *a, struct pt_seg *g, frag_addr_t addr, uint64_t bytes,
+		     struct frag_err *err)
 {
 	size_t from = (addr - g->base) / g->page, to = from + bytes / g->page, p, m;
 	int rc = 0;
@@ -130,29 +131,28 @@ static void merge_unmapped(struct pt *a, struct pt_block *b, struct pt_block *n)
 	pt_absorb(a, b, n);
 }
 
-/* Maps the first `bytes` (rounded up to pages) of an unmapped block; it becomes free and
- * merges with its free neighbours, keeping its object. */
-static int map_front(struct pt *a, struct pt_block *u, uint64_t bytes, struct frag_err *err)
+int pt_range_map(struct pt *a, struct pt_block *u, uint64_t bytes, struct frag_err *err)
 {
-	struct pt_seg *g = u->seg;
-	uint64_t mapped = frag_round_up(bytes, g->page);
-	frag_addr_t addr = u->addr;
-	struct pt_block *rest;
-
 	FRAG_TRY(pt_room(a, 2, err));
-	FRAG_TRY(pt_pages_map(a, g, addr, mapped, err));
+	FRAG_TRY(pages_map(a, u->seg, u->addr, bytes, err));
 	pt_unmapped_erase(u);
-	if (mapped < u->size) {
-		rest = pt_block_new(a, g, addr + mapped, u->size - mapped);
-		FRAG_LINK_AFTER(u, rest);
-		u->size = mapped;
-		pt_unmapped_insert(rest);
-	}
+	if (bytes < u->size)
+		pt_unmapped_insert(pt_cut_tail(a, u, u->addr + bytes));
 	merge_free(a, u, u->prev);
 	merge_free(a, u, u->next);
 	pt_free_insert(a, u);
-	a->total += mapped;
-	pt_up2(a, u->kind, PT_RESERVED_BYTES, (int64_t)mapped);
+	a->total += bytes;
+	pt_up2(a, u->kind, PT_RESERVED_BYTES, (int64_t)bytes);
+	return 0;
+}
+
+/* Maps the first `bytes` (rounded up to pages) of an unmapped block. */
+static int map_front(struct pt *a, struct pt_block *u, uint64_t bytes, struct frag_err *err)
+{
+	uint64_t mapped = frag_round_up(bytes, u->seg->page);
+	frag_addr_t addr = u->addr;
+
+	FRAG_TRY(pt_range_map(a, u, mapped, err));
 	a->st.num_device_alloc++;
 	pt_journal(a, FRAG_SEGMENT_MAP, addr, mapped, u->set->stream);
 	return 0;
@@ -211,27 +211,6 @@ int pt_range_get(struct pt *a, struct pt_set *set, uint64_t size, struct pt_bloc
 	return 0;
 }
 
-/* Cuts [lo, hi) out of a free block that is in no set; what is left stays free. */
-static void cut_out(struct pt *a, struct pt_block *b, frag_addr_t lo, frag_addr_t hi)
-{
-	frag_addr_t end = b->addr + b->size;
-	struct pt_block *n;
-
-	if (lo > b->addr) {
-		n = pt_block_new(a, b->seg, b->addr, lo - b->addr);
-		FRAG_LINK_BEFORE(b->seg->first, b, n);
-		pt_free_insert(a, n);
-	}
-	if (hi < end) {
-		n = pt_block_new(a, b->seg, hi, end - hi);
-		FRAG_LINK_AFTER(b, n);
-		pt_free_insert(a, n);
-	}
-	b->rank = pt_rank_behind(a, b, lo - b->addr);
-	b->addr = lo;
-	b->size = hi - lo;
-}
-
 int pt_range_unmap(struct pt *a, struct pt_block *b, struct frag_err *err)
 {
 	struct pt_seg *g = b->seg;
@@ -247,7 +226,10 @@ int pt_range_unmap(struct pt *a, struct pt_block *b, struct frag_err *err)
 	if (!done)
 		return rc;
 	pt_free_erase(a, b);
-	cut_out(a, b, lo, lo + done);
+	if (lo > b->addr)
+		pt_free_insert(a, pt_cut_front(a, b, lo));
+	if (done < b->size)
+		pt_free_insert(a, pt_cut_tail(a, b, lo + done));
 	merge_unmapped(a, b, b->prev);
 	merge_unmapped(a, b, b->next);
 	pt_unmapped_insert(b);

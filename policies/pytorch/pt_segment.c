@@ -15,8 +15,8 @@ static uint64_t segment_size(const struct pt *a, uint64_t size)
 	return frag_round_up(size, PT_LARGE_ROUND);
 }
 
-static int segment_malloc(struct pt *a, struct pt_set *set, uint64_t bytes, struct pt_block **out,
-			  struct frag_err *err)
+int pt_segment_add(struct pt *a, struct pt_set *set, uint64_t bytes, struct pt_block **out,
+		   struct frag_err *err)
 {
 	unsigned kind = pt_kind_of(set->pool);
 	frag_addr_t addr;
@@ -24,7 +24,7 @@ static int segment_malloc(struct pt *a, struct pt_set *set, uint64_t bytes, stru
 	int rc;
 
 	FRAG_CHECK_ALLOC(g, "pytorch: segment", err);
-	rc = frag_dev_alloc(a->dev, bytes, &addr, err);
+	rc = pt_room(a, 1, err) ?: frag_dev_alloc(a->dev, bytes, &addr, err);
 	if (rc) {
 		pt_seg_drop(a, g);
 		return rc;
@@ -36,8 +36,15 @@ static int segment_malloc(struct pt *a, struct pt_set *set, uint64_t bytes, stru
 	pt_up2(a, kind, PT_RESERVED_BYTES, (int64_t)bytes);
 	if (bytes >= a->max_split)
 		pt_up(&a->st.oversize_segments, 1);
+	return 0;
+}
+
+static int segment_malloc(struct pt *a, struct pt_set *set, uint64_t bytes, struct pt_block **out,
+			  struct frag_err *err)
+{
+	FRAG_TRY(pt_segment_add(a, set, bytes, out, err));
 	a->st.num_device_alloc++;
-	pt_journal(a, FRAG_SEGMENT_ALLOC, addr, bytes, set->stream);
+	pt_journal(a, FRAG_SEGMENT_ALLOC, (*out)->addr, bytes, set->stream);
 	return 0;
 }
 

@@ -8,72 +8,51 @@ static const char *const kind_names[PT_KINDS] = { "all", "small_pool", "large_po
 
 /* ---- the families of use ---- */
 
-static int64_t current_of(const struct pt_use *u, enum pt_use_family f)
-{
-	switch (f) {
-	case PT_ALLOCATION:
-		return u->count - u->freed - u->waiting;
-	case PT_ALLOCATED_BYTES:
-		return u->bytes - u->freed_bytes - u->waiting_bytes;
-	case PT_ACTIVE:
-		return u->count - u->freed;
-	case PT_ACTIVE_BYTES:
-		return u->bytes - u->freed_bytes;
-	default:
-		return u->requested - u->freed_requested;
-	}
-}
+static const struct {
+	const char *name;
+	enum pt_sum sum;
+	int64_t lets_go; /* 1: what waits has left it */
+} uses[PT_USE_FAMILIES] = {
+	[PT_ALLOCATION] = { "allocation", PT_BLOCKS, 1 },
+	[PT_ALLOCATED_BYTES] = { "allocated_bytes", PT_BYTES, 1 },
+	[PT_ACTIVE] = { "active", PT_BLOCKS, 0 },
+	[PT_ACTIVE_BYTES] = { "active_bytes", PT_BYTES, 0 },
+	[PT_REQUESTED_BYTES] = { "requested_bytes", PT_REQUESTED, 0 },
+};
 
-/* Sum of the increases. */
-static int64_t allocated_of(const struct pt_use *u, enum pt_use_family f)
+/* Current value, or (ever) the sum of the increases. */
+static int64_t use_of(const struct pt_stats *st, unsigned kind, enum pt_use_family f, bool ever)
 {
-	switch (f) {
-	case PT_ALLOCATION:
-		return u->count - u->begun_waiting;
-	case PT_ALLOCATED_BYTES:
-		return u->bytes - u->begun_waiting_bytes;
-	case PT_ACTIVE:
-		return u->count;
-	case PT_ACTIVE_BYTES:
-		return u->bytes;
-	default:
-		return u->requested;
+	const enum pt_sum s = uses[f].sum;
+	int64_t n = 0;
+
+	for (unsigned k = PT_SMALL; k <= PT_LARGE; k++) {
+		const struct pt_use *u = &st->use[k];
+
+		if (kind == PT_ALL || kind == k)
+			n += u->handed[s] - (ever ? 0 : u->freed[s]) -
+			     uses[f].lets_go * (ever ? u->begun_waiting[s] : u->waiting[s]);
 	}
+	return n;
 }
 
 int64_t pt_use_current(const struct pt_stats *st, unsigned kind, enum pt_use_family f)
 {
-	if (kind != PT_ALL)
-		return current_of(&st->use[kind], f);
-	return current_of(&st->use[PT_SMALL], f) + current_of(&st->use[PT_LARGE], f);
-}
-
-static int64_t use_allocated(const struct pt_stats *st, unsigned kind, enum pt_use_family f)
-{
-	if (kind != PT_ALL)
-		return allocated_of(&st->use[kind], f);
-	return allocated_of(&st->use[PT_SMALL], f) + allocated_of(&st->use[PT_LARGE], f);
-}
-
-/* Raises the peak of one family to its current value; returns how far below it that is. */
-static int64_t raise_peak(struct pt_stats *st, unsigned kind, enum pt_use_family f)
-{
-	int64_t current = pt_use_current(st, kind, f), *peak = &st->use[kind].peak[f];
-
-	*peak = FRAG_MAX(*peak, current);
-	return *peak - current;
+	return use_of(st, kind, f, false);
 }
 
 static void measure_room(struct pt_stats *st, unsigned kind)
 {
-	int64_t allocation = raise_peak(st, kind, PT_ALLOCATION);
-	int64_t active = raise_peak(st, kind, PT_ACTIVE);
-	int64_t bytes = raise_peak(st, kind, PT_ALLOCATED_BYTES);
-	int64_t active_bytes = raise_peak(st, kind, PT_ACTIVE_BYTES);
-	int64_t requested = raise_peak(st, kind, PT_REQUESTED_BYTES);
+	struct pt_use *u = &st->use[kind];
 
-	st->use[kind].room_count = FRAG_MIN(allocation, active);
-	st->use[kind].room_bytes = FRAG_MIN(FRAG_MIN(bytes, active_bytes), requested);
+	u->room_count = u->room_bytes = INT64_MAX;
+	for (unsigned f = 0; f < PT_USE_FAMILIES; f++) {
+		int64_t current = use_of(st, kind, f, false);
+		int64_t *room = uses[f].sum == PT_BLOCKS ? &u->room_count : &u->room_bytes;
+
+		u->peak[f] = FRAG_MAX(u->peak[f], current);
+		*room = FRAG_MIN(*room, u->peak[f] - current);
+	}
 }
 
 void pt_use_peaks(struct pt_stats *st, unsigned kind)
@@ -108,41 +87,28 @@ static void emit(const char *family, unsigned kind, int64_t current, int64_t pea
 	}
 }
 
-static void emit_use(struct pt_stats *st, const char *family, enum pt_use_family f,
-		     frag_counter_fn fn, void *ctx)
-{
-	for (unsigned k = 0; k < PT_KINDS; k++)
-		emit(family, k, pt_use_current(st, k, f), st->use[k].peak[f],
-		     use_allocated(st, k, f), fn, ctx);
-}
-
 static void emit_count(const char *family, unsigned kind, const struct pt_count *c,
 		       frag_counter_fn fn, void *ctx)
 {
 	emit(family, kind, c->peak - c->slack, c->peak, c->allocated, fn, ctx);
 }
 
-static void emit_kinds(const struct pt_stats *st, const char *family, enum pt_family f,
-		       frag_counter_fn fn, void *ctx)
-{
-	for (unsigned k = 0; k < PT_KINDS; k++)
-		emit_count(family, k, &st->f[k][f], fn, ctx);
-}
+static const char *const families[] = { "segment", "reserved_bytes", "inactive_split",
+					"inactive_split_bytes" };
+_Static_assert(FRAG_ARRAY_LEN(families) == PT_FAMILIES, "a name each");
 
 void pt_stat_counters(void *self, frag_counter_fn fn, void *ctx)
 {
-	struct pt *a = self;
-	struct pt_stats *st = &a->st;
+	const struct pt *a = self;
+	const struct pt_stats *st = &a->st;
 
-	emit_use(st, "allocation", PT_ALLOCATION, fn, ctx);
-	emit_use(st, "allocated_bytes", PT_ALLOCATED_BYTES, fn, ctx);
-	emit_use(st, "active", PT_ACTIVE, fn, ctx);
-	emit_use(st, "active_bytes", PT_ACTIVE_BYTES, fn, ctx);
-	emit_use(st, "requested_bytes", PT_REQUESTED_BYTES, fn, ctx);
-	emit_kinds(st, "segment", PT_SEGMENT, fn, ctx);
-	emit_kinds(st, "reserved_bytes", PT_RESERVED_BYTES, fn, ctx);
-	emit_kinds(st, "inactive_split", PT_INACTIVE_SPLIT, fn, ctx);
-	emit_kinds(st, "inactive_split_bytes", PT_INACTIVE_SPLIT_BYTES, fn, ctx);
+	for (unsigned f = 0; f < PT_USE_FAMILIES; f++)
+		for (unsigned k = 0; k < PT_KINDS; k++)
+			emit(uses[f].name, k, use_of(st, k, f, false), st->use[k].peak[f],
+			     use_of(st, k, f, true), fn, ctx);
+	for (unsigned f = 0; f < PT_FAMILIES; f++)
+		for (unsigned k = 0; k < PT_KINDS; k++)
+			emit_count(families[f], k, &st->f[k][f], fn, ctx);
 	emit_count("oversize_allocations", PT_KINDS, &st->oversize_allocations, fn, ctx);
 	emit_count("oversize_segments", PT_KINDS, &st->oversize_segments, fn, ctx);
 	fn(ctx, "num_alloc_retries", st->num_alloc_retries);

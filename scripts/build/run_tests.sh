@@ -12,7 +12,7 @@
 #             corpora, and of the command line the tables and the cases in tests/cli/sanitize
 # --threads   programs that use threads, and the case "threads" of the command line
 # --gpu       tests/gpu
-# --only      one test by its name ("unit/base/opt", or "opt"), or one case of a script
+# --only      one test by its name ("unit/base/units", or "units"), or one case of a script
 #             ("cli/help_each"); prints everything that it prints
 #
 # TEST_JOBS tests (the number of processors) run at a time; one that takes longer than TEST_TIMEOUT
@@ -121,7 +121,7 @@ list_tests() {
 	done
 	case $mode in quick | full | sanitize)
 		[ "${PRETEND:-1}" = 0 ] || card=tests/pretend/card
-		for source in tests/{policies,drivers}/*.rules tests/drivers/models.py tests/unit/*/*.py ${card:+"$card"/*.py}; do
+		for source in tests/{policies,drivers}/*.rules tests/unit/*/*.py ${card:+"$card"/*.py}; do
 			[ -e "$source" ] || continue
 			name=${source#tests/} command="$source $b/tests/drivers"
 			[ "${source%.rules}" = "$source" ] || name=rules/${name#*/} command="tests/drivers/rules.py $b/tests/drivers $source"
@@ -146,7 +146,7 @@ cases_of() {
 	esac
 }
 
-# Does WANTED mean the test NAME? Its whole name, its last parts, or group and last part ("unit/opt")
+# Does WANTED mean the test NAME? Its whole name, its last parts, or group and last part ("unit/units")
 means() {
 	case /$2 in */"$1") return 0 ;; esac
 	[ "$1" != "${1#*/}" ] && case $2 in "${1%%/*}"/*/"${1##*/}") return 0 ;; esac

@@ -60,18 +60,19 @@ static int read_unit(const char *p)
 int frag_parse_bytes(const char *text, uint64_t *out, struct frag_err *err)
 {
 	struct decimal d;
-	const char *rest = read_decimal(text, &d);
+	const char *rest = read_decimal(text, &d), *unit;
 	unsigned __int128 bytes;
 	int shift;
 
 	if (!rest)
 		return frag_fail(err, FRAG_EUSAGE, "size '%s' is too large", text);
 	shift = d.digits ? read_unit(rest) : -1;
-	if (d.digits && strlen(rest) == 2 && (rest[1] | 0x20) == 'b' &&
-	    strchr(unit_letters, toupper((unsigned char)*rest)))
-		return frag_fail(err, FRAG_EUSAGE, "'%s' is not a size; write %.*s for %.*s %ciB",
-				 text, (int)(rest - text) + 1, text, (int)(rest - text), text,
-				 toupper((unsigned char)*rest));
+	unit = rest + (*rest == ' ');
+	if (d.digits && strlen(unit) == 2 && (unit[1] | 0x20) == 'b' &&
+	    strchr(unit_letters, toupper((unsigned char)*unit)))
+		return frag_fail(err, FRAG_EUSAGE, "'%s' is not a size; write %.*s%c for %.*s %ciB",
+				 text, (int)(rest - text), text, *unit, (int)(rest - text), text,
+				 toupper((unsigned char)*unit));
 	if (shift < 0 || (!shift && d.fraction))
 		return frag_fail(err, FRAG_EUSAGE,
 				 "'%s' is not a size; write bytes, or a number with K, M, G or T "

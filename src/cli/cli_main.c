@@ -103,6 +103,20 @@ static int check_operands(const struct frag_cli *cli, struct frag_err *err)
 	return 0;
 }
 
+/* Who has the text of an error, or a log, asks it to be explained, too: summary does. */
+static int run_summary(struct frag_cli *cli, int rc)
+{
+	struct frag_err err;
+	int other;
+
+	if (rc != FRAG_EFORMAT ||
+	    (strcmp(cli->cmd->name, "explain") && strcmp(cli->cmd->name, "info")))
+		return rc;
+	cli->cmd = frag_commands_find("summary");
+	other = cli->cmd->run(cli, NULL, &err);
+	return other < 0 ? rc : other;
+}
+
 /* Defaults, options, operands. */
 static int read_line(struct frag_cli *cli, const struct frag_arg_table *tables,
 		     struct frag_err *err)
@@ -156,7 +170,7 @@ static int run_command(const struct frag_cmd *cmd, int argc, char **argv)
 	if (!rc && cli.help_)
 		frag_cli_help(cmd, argc > 2 && !strcmp(argv[argc - 1], "all"), stdout);
 	else if (!rc)
-		rc = cmd->run(&cli, options, &err);
+		rc = run_summary(&cli, cmd->run(&cli, options, &err));
 	if (cmd->program)
 		frag_held_say(frag_cli_note_text, &cli);
 	rc = !rc && need_unknown ? FRAG_EXIT_UNKNOWN : rc;

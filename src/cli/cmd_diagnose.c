@@ -46,6 +46,9 @@ int frag_cli_diagnose(const struct frag_cli *cli, const char *policy, struct fra
 			FRAG_TRY(FRAG_MIN(found = frag_diagnose_timeline(path, out, err), 0));
 			if (!found)
 				found = frag_diagnose_text(path, out, NULL);
+			if (!found && strstr(err->msg, "cufrag summary"))
+				frag_fail(err, rc, "'%.200s' has no error or log that is known",
+					  path);
 		}
 		FRAG_TRY(found > 0 ? 0 : rc);
 	}
@@ -81,7 +84,8 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_SET, "fail-on", FRAG_ARG_AT(struct options, fail_on), .words = fail_words,
 	  .value = "KIND,...",
 	  .help = "exit with 1 if one of these is found, for CI: oom-fragmentation, oom-needed, "
-		  "leak, growth, spike, fragmentation, cache, released, imbalance" },
+		  "oom-others, oom-unclear, leak, growth, spike, fragmentation, cache, released, "
+		  "imbalance" },
 	{ 0 },
 };
 

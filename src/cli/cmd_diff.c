@@ -30,21 +30,53 @@ static int set_growth(void *whole, const char *text, struct frag_err *err)
 	return 0;
 }
 
-/* Says by how much it grew, if that is more than is allowed. */
+/* Did it grow by more than is allowed? Adds to what the guard says. */
 static bool grew(const struct options *o, const char *what, uint64_t before, uint64_t after,
-		 struct frag_answer *a)
+		 struct frag_text *t)
 {
 	uint64_t by = after > before ? after - before : 0;
-	double ratio = before ? (double)after / (double)before - 1 : 0;
-	bool share = o->most_ratio >= 0 && ratio > o->most_ratio;
+	double ratio = before ? (double)by / (double)before : 0;
+	const char *sep = t->len ? ", " : "";
 
-	if (!before || (!share && by <= o->most_bytes))
-		return false;
-	frag_answer_conclude(a, "fails: %s grew by %s (%.1f %%), allowed is %s", what,
-			     FRAG_BYTES(by), 100 * ratio,
-			     share ? frag_answer_print(a, "%g %%", 100 * o->most_ratio)
-				   : FRAG_BYTES(o->most_bytes));
-	return true;
+	if (!before || !after)
+		frag_text_addf(t, "%s%s is not known", sep, what);
+	else if (!by)
+		frag_text_addf(t, "%s%s did not grow", sep, what);
+	else
+		frag_text_addf(t, "%s%s grew by %s (%.1f %%)", sep, what, FRAG_BYTES(by),
+			       100 * ratio);
+	return before && ((o->most_ratio >= 0 && ratio > o->most_ratio) || by > o->most_bytes);
+}
+
+/* The guard passes, fails, or cannot tell. Returns the exit status. */
+static int judge(const struct options *o, const struct frag_side *x, const struct frag_side *y,
+		 struct frag_answer *a)
+{
+	const bool share = o->most_ratio >= 0, size = o->most_bytes != UINT64_MAX;
+	const bool ended = y->ended_above_bytes != UINT64_MAX;
+	const bool unknown = x->ended_above_bytes != UINT64_MAX || x->state || y->state;
+	struct frag_text t = { 0 };
+	bool fails;
+
+	if (!share && !size)
+		return FRAG_EXIT_DONE;
+	fails = grew(o, "peak reserved memory", x->peak_reserved_bytes, y->peak_reserved_bytes, &t);
+	fails |= grew(o, "peak live memory", x->peak_live_bytes, y->peak_live_bytes, &t);
+	frag_text_add(&t, "; allowed is ");
+	if (share)
+		frag_text_addf(&t, "%g %%%s", 100 * o->most_ratio, size ? " and " : "");
+	if (size)
+		frag_text_add(&t, FRAG_BYTES(o->most_bytes));
+	if (ended)
+		frag_text_add(&t, ", but AFTER ended out of memory: its peak is a lower bound");
+	fails = ended || (fails && !unknown);
+	a->need_unknown |= unknown;
+	frag_answer_conclude(a, "%s: %s",
+			     fails     ? "fails"
+			     : unknown ? "neither passes nor fails, the peaks do not compare"
+				       : "passes",
+			     frag_answer_take(a, &t));
+	return fails ? FRAG_EXIT_CONDITION : FRAG_EXIT_DONE;
 }
 
 /* The device that reserves most. torch: the release that is asked for, 0 = the recording's. */
@@ -91,8 +123,8 @@ static const struct frag_arg options[] = {
 	  .help = "replay both under this policy (default: recorded, each under its own "
 		  "settings)" },
 	{ FRAG_ARG_OWN, "fail-on-growth", .set = set_growth, .value = "PERCENT%|SIZE",
-	  .help = "exit with 1 if peak reserved or live memory grew by more, for CI: 5% or 100M, "
-		  "or give both" },
+	  .help = "say whether peak reserved and live memory grew by no more, and exit with 1 if "
+		  "they did, for CI: 5% or 100M, or give both" },
 	{ FRAG_ARG_UINT, "top", FRAG_ARG_AT(struct options, top), .value = "N", .min = 1,
 	  .max = 100000, .def = "10", .help = "rows of the table" },
 	{ FRAG_ARG_WORD, "by", FRAG_ARG_AT(struct options, by), .words = frag_site_by_words,
@@ -114,7 +146,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	FRAG_AUTO(frag_answer_release) struct frag_answer answer = { 0 };
 	struct frag_side before = { 0 }, after = { 0 };
 	unsigned torch = cli->target.torch;
-	bool one = cli->operands_count == 1, fails;
+	bool one = cli->operands_count == 1;
+	int status;
 
 	if (one && !torch)
 		return frag_fail(err, FRAG_EUSAGE,
@@ -123,12 +156,14 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	FRAG_TRY(read_side(cli, o, cli->operands[0], one ? 0 : torch, &answer, &before, err));
 	FRAG_TRY(read_side(cli, o, cli->operands[!one], torch, &answer, &after, err));
 	FRAG_TRY(frag_diff(&before, &after, o->top, &answer, err));
-	fails = grew(o, "peak reserved memory", before.peak_reserved_bytes,
-		     after.peak_reserved_bytes, &answer);
-	fails |=
-		grew(o, "peak live memory", before.peak_live_bytes, after.peak_live_bytes, &answer);
+	if (before.state && (o->most_ratio >= 0 || o->most_bytes != UINT64_MAX))
+		return frag_fail(err, FRAG_EINPUT,
+				 "'%.100s' is a state without a history: --fail-on-growth is about "
+				 "peaks, which it does not tell",
+				 before.name);
+	status = judge(o, &before, &after, &answer);
 	FRAG_TRY(frag_cli_show_answer(cli, &answer, err));
-	return fails ? FRAG_EXIT_CONDITION : FRAG_EXIT_DONE;
+	return status;
 }
 
 const struct frag_cmd frag_cmd_diff = {
@@ -142,8 +177,8 @@ const struct frag_cmd frag_cmd_diff = {
 		 "which call sites grew, shrank, appeared or disappeared. Call sites are matched "
 		 "by name, steps by number. One recording and --torch RELEASE: the same requests "
 		 "under the rules of another release of PyTorch. With --fail-on-growth it is a "
-		 "memory regression test "
-		 "for CI.",
+		 "memory regression test for CI: it exits with 1 if memory grew by more, or if "
+		 "AFTER ended out of memory; with 6 if it cannot tell, because BEFORE did.",
 	.examples = "  cufrag diff before.pickle after.pickle\n"
 		    "  cufrag diff run.pickle --torch 2.15\n"
 		    "  cufrag diff main.json branch.pickle --fail-on-growth 5%\n",

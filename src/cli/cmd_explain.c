@@ -30,7 +30,8 @@ static int put_stacks(const char *path, const struct frag_live_stacks *stacks, s
 		return frag_fail(err, FRAG_EINPUT,
 				 "'%s' was recorded without stacks: nothing to fold (%s keeps "
 				 "them)",
-				 stacks->name, frag_stacks_hint(stacks->sites->trace));
+				 stacks->name,
+				 frag_stacks_hint(stacks->sites->trace) ?: "no log of its pool");
 	if (ending && !strcmp(ending, ".json"))
 		return frag_live_stacks_put_speedscope(stacks, path, err);
 	if (ending && !strcmp(ending, ".pb"))
@@ -43,6 +44,7 @@ static int put_all(const struct frag_cli *cli, const struct options *o,
 		   struct frag_explained *x, const char *name, struct frag_err *err)
 {
 	const struct frag_live_stacks stacks = { name, &x->in.sites, &x->view };
+	const uint64_t event = x->m.event; /* a state's answer has none */
 
 	x->texts->quiet = o->stacks && !strcmp(o->stacks, "-");
 	if (o->stacks)
@@ -50,8 +52,8 @@ static int put_all(const struct frag_cli *cli, const struct options *o,
 	FRAG_TRY(frag_explained_answer(x, name, frag_policy_spec_text(x->in.spec), err));
 	if (cli->out)
 		FRAG_TRY(frag_lanes_page(&FRAG_CLI_LANES(cli), in, &spec, 1,
-					 x->in.restores ? 0 : SIZE_MAX, x->m.event, x->m.text,
-					 x->texts, err));
+					 x->in.restores ? 0 : SIZE_MAX, event, x->m.text, x->texts,
+					 err));
 	return frag_cli_show_answer(cli, x->texts, err);
 }
 

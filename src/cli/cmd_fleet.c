@@ -68,8 +68,9 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	a.date = today;
 	FRAG_TRY(frag_fleet_answer(&f, o->top, &a, err));
 	FRAG_TRY(frag_cli_show_answer(cli, &a, err));
-	return !f.ended && frag_fleet_sum(&f, FRAG_FLEET_PLAN).jobs_without ? FRAG_EXIT_CONDITION
-									    : FRAG_EXIT_DONE;
+	return f.unreproduced || (!f.ended && frag_fleet_sum(&f, FRAG_FLEET_PLAN).jobs_without)
+		       ? FRAG_EXIT_CONDITION
+		       : FRAG_EXIT_DONE;
 }
 
 const struct frag_cmd frag_cmd_fleet = {
@@ -83,7 +84,9 @@ const struct frag_cmd frag_cmd_fleet = {
 		 "that saves; how many cards are enough where ranks share them, and the number "
 		 "that no packing can beat; which jobs fit no card, and why. Paths that differ "
 		 "only in the number behind 'rank' are one job. --cards names your own cards with "
-		 "prices, MIG slices among them. Exits with 1 if a job fits no card.",
+		 "prices, MIG slices among them. Exits with 1 if a job fits no card or is left out "
+		 "because its recorded "
+		 "settings do not reproduce it.",
 	.examples =
 		"  cufrag fleet results.sqlite --out plan\n"
 		"  cufrag fleet results.sqlite --cards ours.csv --share a100-80 --csv jobs.csv\n",

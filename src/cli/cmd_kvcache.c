@@ -8,10 +8,36 @@
 
 struct options {
 	struct frag_kvcache cache;
-	const char *log, *arrivals, *lengths;
+	const char *log, *model, *arrivals, *lengths;
+	uint64_t memory;
 	double rate;
 	uint64_t count;
 };
+
+static int check_groups(const struct options *o, const struct frag_engine_log *said,
+			struct frag_err *err)
+{
+	const struct frag_kvcache *k = &o->cache;
+	const bool hybrid = k->groups_count > 1;
+
+	if (hybrid && said->tokens && !said->hundredths &&
+	    (o->arrivals || o->lengths || !(said->full_tokens || said->slots)))
+		return frag_fail(err, FRAG_EUSAGE,
+				 "the log lacks 'Maximum concurrency for N tokens per request', "
+				 "which the size of groups of layers follows from");
+	for (size_t i = 0; i < k->groups_count; i++)
+		if (k->prefix && (!k->groups[i].window || k->groups[i].times > 1))
+			return frag_fail(err, FRAG_EUSAGE, "--prefix: %s",
+					 k->groups[i].window
+						 ? "groups with blocks of several sizes are not "
+						   "modelled"
+						 : "vLLM caches no prefix of a model with a state");
+		else if (!k->groups[i].window && !k->block && !said->block)
+			return frag_fail(err, FRAG_EUSAGE,
+					 "a model with a state needs --block N: the engine prints "
+					 "'Setting attention block size to N tokens'");
+	return 0;
+}
 
 /* Its size: a number, or what the engine printed. */
 static int set_size(struct options *o, struct frag_err *err)
@@ -19,19 +45,25 @@ static int set_size(struct options *o, struct frag_err *err)
 	struct frag_kvcache *k = &o->cache;
 	struct frag_engine_log said = { 0 };
 
-	if (!o->log == !k->tokens)
+	if ((o->log != NULL) + (k->tokens != 0) + (o->memory != 0) != 1 ||
+	    (o->memory && !o->model) || (o->model && k->groups_count))
 		return frag_fail(err, FRAG_EUSAGE,
-				 "give the size of the cache: --cache-tokens N, or --log FILE");
+				 "give the size of the cache: --cache-tokens N, --log FILE, or "
+				 "--model and --cache-memory SIZE; groups by --model or --block");
+	if (o->model)
+		FRAG_TRY(frag_kvcache_model(k, o->model, err));
 	if (o->log)
 		FRAG_TRY(frag_engine_log_read(o->log, &said, err));
-	if (said.tokens && !said.hundredths && k->groups_count)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "the log lacks 'Maximum concurrency for N tokens per request', "
-				 "which the size of groups of layers follows from");
+	if (said.too_small && !said.tokens)
+		return frag_fail(err, FRAG_EINPUT, "'%.200s': the engine ended: %s", o->log,
+				 said.ended);
+	FRAG_TRY(check_groups(o, &said, err));
 	if (o->log && !o->arrivals && !o->lengths && !k->request_tokens && !k->requests)
 		k->request_tokens = said.hundredths ? said.request_tokens : USUAL_TOKENS;
+	if (o->memory)
+		k->tokens = o->memory / k->token_bytes;
 	frag_kvcache_take(k, &said);
-	if (!k->tokens)
+	if (o->log && !k->tokens)
 		return frag_fail(err, FRAG_EINPUT,
 				 "'%.200s' has no line with the size of a cache ('GPU KV cache "
 				 "size: N tokens' of vLLM, 'max_total_num_tokens=N' of SGLang)",
@@ -73,6 +105,11 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 static const struct frag_arg options[] = {
 	{ FRAG_ARG_UINT, "cache-tokens", AT(cache.tokens), .value = "N", .min = 1,
 	  .max = FRAG_KVCACHE_TOKENS_MAX, .help = "size of the cache" },
+	{ FRAG_ARG_BYTES, "cache-memory", AT(memory), .value = "SIZE", .min = 1, .max = 1ull << 60,
+	  .help = "with --model: of one card, for the cache" },
+	{ FRAG_ARG_TEXT, "model", AT(model), .value = "MODEL[,tp=N][,fp8]",
+	  .help = "its layers: a name as gemma-3-27b, or its config.json; tp: cards that share its "
+		  "heads; fp8: of the cache" },
 	{ FRAG_ARG_TEXT, "log", AT(log), .value = "FILE",
 	  .help = "read the size from the engine's log: 'GPU KV cache size: N tokens' of vLLM, "
 		  "'max_total_num_tokens=N' of SGLang; the smallest of several" },
@@ -83,7 +120,8 @@ static const struct frag_arg options[] = {
 		  "draft=2: "
 		  "speculative tokens" },
 	{ FRAG_ARG_UINT, "prefix", AT(cache.prefix), .value = "N", .min = 1,
-	  .max = FRAG_KVCACHE_REQUEST_MAX, .help = "first tokens that all prompts share" },
+	  .max = FRAG_KVCACHE_REQUEST_MAX,
+	  .help = "first tokens that all prompts share; the engine keeps and finds full blocks" },
 	{ FRAG_ARG_UINT, "requests", AT(cache.requests), .value = "N", .min = 1,
 	  .max = FRAG_KVCACHE_TOKENS_MAX,
 	  .help = "exit with 1 unless it holds N requests of --tokens at a time" },

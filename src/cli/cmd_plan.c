@@ -87,7 +87,6 @@ static int place_all(struct frag_placing *list, const struct frag_recordings *un
 		FRAG_TRY(frag_placing_run(&list[begun], &units->units[begun], o, err));
 		complete += list[begun++].complete;
 	}
-	a.estimated = cli->estimated;
 	FRAG_TRY(frag_placing_answer(list, begun, units, &cli->target, o, &a, err));
 	FRAG_TRY(frag_cli_show_answer(cli, &a, err));
 	if (complete < units->units_count)

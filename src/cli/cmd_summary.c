@@ -14,14 +14,14 @@
 	F(S, COUNT, devices_count, f->devices_count, NULL, "devices of all recordings") \
 	F(S, COUNT, steps_count, device ? device->steps_count : UINT64_MAX, NULL, \
 	  "steps of that device; null = not known") \
-	F(S, BYTES, peak_reserved_bytes, device ? device->peak_reserved_bytes : UINT64_MAX, NULL, \
-	  "most that it reserved") \
-	F(S, BOOL, peak_simulated, device && device->simulated, NULL, \
+	F(S, BYTES, peak_reserved_bytes, whole ? device->peak_reserved_bytes : UINT64_MAX, NULL, \
+	  "most that it reserved; null = not known, as of a state without a history") \
+	F(S, BOOL, peak_simulated, whole && device->simulated, NULL, \
 	  "of a replay: the recording does not say its peak, or this is a what-if") \
 	F(S, TEXT, torch, torch, NULL, "release of PyTorch that --torch names; null: its own") \
-	F(S, BYTES, peak_active_bytes, device ? device->peak_active_bytes : UINT64_MAX, NULL, \
+	F(S, BYTES, peak_active_bytes, whole ? device->peak_active_bytes : UINT64_MAX, NULL, \
 	  "most that it had in use") \
-	F(S, BOOL, healthy, worst->kind == FRAG_FOUND_STEADY && !state && !lost, NULL, \
+	F(S, BOOL, healthy, worst->kind == FRAG_FOUND_STEADY && !lost, NULL, \
 	  "nothing is wrong, and at most a tenth of what is reserved is lost") \
 	F(S, TEXT, verdict, worst->verdict, NULL, "the problem, or steady") \
 	F(S, TEXT, text, worst->text, NULL, "the problem, in a sentence") \
@@ -35,12 +35,15 @@
 	F(S, OBJECT, ended_out_of_memory, f->ended_out_of_memory, NULL, \
 	  "the first recording that did, so its need is unknown; null: none", \
 	  .of = &frag_ending_shape)
+#define OTHERS_MOST 8u
 FRAG_VALUED_ROW(summary, "summary", SUMMARY, "a recording in three sentences");
 
 /* The command that goes on from a finding; the files follow. */
 static const char *const next_commands[FRAG_FOUND_KINDS] = {
 	[FRAG_FOUND_OOM_FRAGMENTATION] = "explain",
 	[FRAG_FOUND_OOM_NEEDED] = "explain",
+	[FRAG_FOUND_OOM_OTHERS] = "explain",
+	[FRAG_FOUND_OOM_UNCLEAR] = "explain",
 	[FRAG_FOUND_LEAK] = "diagnose",
 	[FRAG_FOUND_GROWTH] = "diagnose",
 	[FRAG_FOUND_SPIKE] = "explain --at peak",
@@ -48,6 +51,7 @@ static const char *const next_commands[FRAG_FOUND_KINDS] = {
 	[FRAG_FOUND_CACHE] = "tune",
 	[FRAG_FOUND_RELEASED] = "diagnose",
 	[FRAG_FOUND_IMBALANCE] = "info",
+	[FRAG_FOUND_UNDECIDED] = "explain",
 	[FRAG_FOUND_STEADY] = "fit",
 };
 
@@ -93,14 +97,25 @@ static void say_size(struct frag_answer *a, const struct summary *s,
 				FRAG_BYTES(s->peak_active_bytes), steps, simulated);
 }
 
+/* The other cards of a log or state. */
+static void say_others(struct frag_answer *a, const struct frag_findings *f)
+{
+	const size_t n = FRAG_MIN(f->count, (size_t)OTHERS_MOST);
+
+	for (size_t i = 1; i < n; i++)
+		frag_answer_say(a, "%s.", f->list[i].text);
+	if (f->count > n)
+		frag_answer_say(a, "%zu more: cufrag diagnose.", f->count - n);
+}
+
 /* f: answered (frag_findings_answer). files: of the recordings, as a shell takes them. */
 static int answer(const struct frag_findings *f, const char *files, const char *torch,
 		  struct frag_answer *a, struct frag_err *err)
 {
 	const struct frag_finding *worst = &f->list[0];
 	const struct frag_checked_device *device = largest(f);
-	const bool state = worst->kind == FRAG_FOUND_STEADY && /* without a history */
-			   frag_finding_value(worst, "active_bytes") > 0;
+	const bool state = device && worst->kind == FRAG_FOUND_UNDECIDED;
+	const bool whole = device && !state;
 	bool lost;
 	struct summary *s = frag_answer_new(a, 1, sizeof(*s));
 
@@ -109,16 +124,18 @@ static int answer(const struct frag_findings *f, const char *files, const char *
 	lost = frag_finding_value(worst, "lost_ratio") > 0;
 	FRAG_CHECK_ALLOC(s, "summary", err);
 	*s = FRAG_ROW_VALUES(summary, SUMMARY);
-	if (state || lost)
-		s->next = frag_answer_print(a, "cufrag %s %s", state ? "explain" : "tune", files);
+	if (lost)
+		s->next = frag_answer_print(a, "cufrag tune %s", files);
 	frag_answer_data(a, &summary_shape, s);
 	a->title = frag_answer_print(a, "Summary of %s", s->name);
 	a->question = "Is it healthy, what is wrong, and what comes next?";
 	a->estimated = f->texts->estimated;
-	if (device && !state)
+	if (whole)
 		say_size(a, s, &device->shared);
+	else
+		say_others(a, f);
 	if (state)
-		frag_answer_conclude(a, "%s: %s", s->name, s->text);
+		frag_answer_conclude(a, "%s", s->text);
 	else if (s->healthy && device) /* a log tells less */
 		frag_answer_conclude(a, "healthy: nothing is wrong with its memory");
 	else

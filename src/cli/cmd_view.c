@@ -122,6 +122,7 @@ static int show(const struct frag_cli *cli, const struct options *o, struct frag
 	FRAG_AUTO(frag_text_release) struct frag_text page = { 0 };
 
 	a.command = cli->cmd->name;
+	a.estimated = cli->estimated;
 	FRAG_TRY(frag_view_put(v, serve ? 0 : o->max_bytes, &a, err));
 	FRAG_TRY(fill_answer(v, &a, err));
 	if (serve) {

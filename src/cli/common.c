@@ -226,7 +226,7 @@ int frag_cli_spec(const struct frag_cli *cli, const struct frag_recording *r, co
 		return 0;
 	if (frag_recorded_invalid(r->trace, &why))
 		frag_cli_note(cli, "%s; using PyTorch's defaults", why.msg);
-	else
+	else if (!frag_is_state(r->trace, r->trace->devs))
 		frag_cli_note(cli,
 			      "'%.100s' does not say which settings it was recorded with; using "
 			      "PyTorch's defaults",

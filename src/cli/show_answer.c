@@ -50,6 +50,7 @@ int frag_cli_print_answer(const struct frag_cli *cli, struct frag_answer *a, str
 	int rc = 0, later;
 
 	a->command = cli->cmd->name;
+	a->estimated |= cli->estimated;
 	a->color = frag_term_color(cli->color, stdout);
 	a->brief = cli->brief;
 	*cli->need_unknown |= a->need_unknown;
@@ -72,6 +73,7 @@ int frag_cli_show_answer(const struct frag_cli *cli, struct frag_answer *a, stru
 	int rc = 0, later;
 
 	a->command = cli->cmd->name;
+	a->estimated |= cli->estimated;
 	if (*cli->other_kernels)
 		frag_answer_warn(a, "%s", cli->other_kernels);
 	if (cli->out)

@@ -61,6 +61,7 @@ struct frag_fleet_job {
 	bool today_recorded, estimate;	  /* estimate: a trace of it was recorded without a GPU */
 	const struct frag_gpu_chip *chip; /* that it was recorded on; NULL = not known */
 	bool ended;	      /* a trace of it ended out of memory: what the job needs is unknown */
+	bool unreproduced;    /* nor what another setting saves: it stays, and is in no sum */
 	uint64_t bound_bytes; /* of the worst unit */
 	struct frag_fleet_choice today, best;
 };
@@ -88,7 +89,8 @@ struct frag_fleet {
 	size_t units_count, units_cap;
 	struct frag_fleet_job *jobs; /* by name */
 	size_t jobs_count, jobs_cap;
-	size_t failures, estimates, ended;  /* traces that failed; jobs that are estimates, ended */
+	/* traces that failed; jobs that are estimates, ended, not reproduced */
+	size_t failures, estimates, ended, unreproduced;
 	struct frag_fleet_pack today, best; /* sharing under today's settings and the best ones */
 };
 

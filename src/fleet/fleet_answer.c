@@ -55,10 +55,14 @@ FRAG_VALUED_ROW(choice, "choice", CHOICE, "a setting and a card for a job");
 	  "left free on that card beside the context", .page_only = true, .csv_only = true) \
 	F(S, TEXT, best_fits, joined(a, &best->fits), NULL, "all cards that take it, with ;", \
 	  .csv_only = true) \
-	P(S, TEXT, setting, best->policy, "with", "the setting of the plan", .spare = 2) \
+	P(S, TEXT, setting, j->unreproduced ? "not reproduced" : best->policy, "with", \
+	  "the setting of the plan", .spare = 2) \
 	F(S, BOOL, estimate, j->estimate, NULL, "one of its traces was recorded without a GPU") \
 	F(S, BOOL, ended_out_of_memory, j->ended, NULL, \
 	  "one of its traces did, so the job's need is unknown and it gets no card") \
+	F(S, BOOL, unreproduced, j->unreproduced, NULL, \
+	  "its recorded settings, replayed, reserve another peak than was recorded: it is in no " \
+	  "sum") \
 	F(S, BOOL, other_kernels, other_kernels(j), NULL, \
 	  "a card of it is of another compute capability than its recording: another " \
 	  "kernel choice is likely") \
@@ -160,8 +164,8 @@ static struct sum_row sum_row(const char *what, const struct frag_fleet_sum *s)
 	F(S, COUNT, cards_measured, p->cards_measured ? p->cards_measured : UINT64_MAX, \
 	  "at recorded times", "cards needed with the curves of memory at their recorded times", \
 	  .spare = 2) \
-	F(S, COUNT, left_out, p->left_out, "left out", "ranks of jobs that do not fit this card", \
-	  .spare = 1) \
+	F(S, COUNT, left_out, p->left_out, "left out", \
+	  "ranks of jobs that do not fit this card or are in no sum", .spare = 1) \
 	F(S, REAL, price_per_hour, \
 	  p->card->price_per_hour > 0 ? (double)p->cards * p->card->price_per_hour : NAN, \
 	  "an hour", "price of these cards", .precision = 2, .if_any = true) \
@@ -229,6 +233,10 @@ static struct setting_row setting_row(struct frag_answer *a, const struct frag_f
 	F(S, COUNT, policies_count, f->policies_count, NULL, "settings that were swept") \
 	F(S, COUNT, failed_count, f->failures, NULL, "traces that failed; they are in no figure") \
 	F(S, COUNT, estimated_count, f->estimates, NULL, "jobs recorded without a GPU") \
+	F(S, COUNT, unreproduced_count, f->unreproduced, NULL, \
+	  "jobs whose recorded settings, replayed, reserve another peak than was recorded; they " \
+	  "are " \
+	  "in no sum") \
 	F(S, COUNT, jobs_moved, then.moved, NULL, "jobs that move to a smaller card") \
 	F(S, COUNT, jobs_gained, gained.jobs, NULL, \
 	  "jobs that fit a card only with their new setting") \
@@ -443,7 +451,7 @@ static void show_settings(struct frag_answer *a, const struct frag_fleet *f, con
 	size_t n = 0;
 
 	for (size_t i = 0; shown && i < p->settings.count; i++)
-		if (2 * rows[i].jobs_tried >= f->jobs_count)
+		if (2 * rows[i].jobs_tried >= f->jobs_count - f->unreproduced)
 			shown[n++] = rows[i];
 	frag_answer_heading(a, "One setting for all jobs");
 	frag_answer_table(a, &setting_shape, shown, n);
@@ -483,6 +491,13 @@ int frag_fleet_answer(const struct frag_fleet *f, size_t top, struct frag_answer
 	if (f->ended)
 		frag_answer_warn(a, "the need of %s is unknown: a recording ended out of memory",
 				 frag_answer_count(a, f->ended, "job", "jobs"));
+	if (f->unreproduced)
+		frag_answer_warn(a,
+				 "%zu of %s left out of every sum: a replay of the recorded "
+				 "settings does not reserve the peak that was recorded, so what "
+				 "another setting saves is not known (cufrag verify)",
+				 f->unreproduced,
+				 frag_answer_count(a, f->jobs_count, "job is", "jobs are"));
 	warn_kernels(a, f);
 	FRAG_TRY(frag_fleet_charts(f, a, err));
 	show_jobs(a, p, top);

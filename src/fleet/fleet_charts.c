@@ -32,7 +32,7 @@ static struct frag_rows need_rows(const struct frag_fleet *f, struct frag_answer
 		const struct frag_fleet_job *j = &f->jobs[f->units[i].job];
 		const struct frag_fleet_use *now = &f->units[i].uses[j->today.policy];
 
-		if (!j->today.card)
+		if (!j->today.card || j->unreproduced)
 			continue;
 		sizes[0][all] = now->bound_bytes;
 		sizes[1][all] = now->reserved_bytes;
@@ -63,6 +63,8 @@ static struct cards_row cards_row(const struct frag_fleet *f, const struct frag_
 	struct cards_row row = { .card = card ? card->name : "no card" };
 
 	for (size_t j = 0; j < f->jobs_count; j++) {
+		if (f->jobs[j].unreproduced)
+			continue;
 		row.today_count += f->jobs[j].today.card == card ? f->jobs[j].units_count : 0;
 		row.then_count += f->jobs[j].best.card == card ? f->jobs[j].units_count : 0;
 	}
@@ -111,7 +113,7 @@ static struct frag_rows total_rows(const struct frag_fleet *f, struct frag_answe
 	for (size_t p = 0; p < f->policies_count; p++) {
 		struct frag_fleet_setting s = frag_fleet_setting(f, p);
 
-		if (2 * s.tried < f->jobs_count)
+		if (2 * s.tried < f->jobs_count - f->unreproduced)
 			continue;
 		rows[n] = (struct total_row){ n, f->policies[p], s.reserved_bytes, now.live_bytes };
 		if (rows[n].reserved_bytes < (*least)->reserved_bytes || *least == &rows[0])
@@ -121,9 +123,12 @@ static struct frag_rows total_rows(const struct frag_fleet *f, struct frag_answe
 	return (struct frag_rows){ rows, n };
 }
 
-static void add_chart(struct frag_answer *a, struct frag_title *title,
+static void add_chart(const struct frag_fleet *f, struct frag_answer *a, struct frag_title *title,
 		      struct frag_answer_chart chart)
 {
+	if (f->unreproduced)
+		chart.subtitle = frag_answer_print(a, "%zu of %zu jobs left out: not reproduced",
+						   f->unreproduced, f->jobs_count);
 	frag_answer_take_title(a, title, &chart);
 	frag_answer_chart(a, &chart);
 }
@@ -140,7 +145,7 @@ static void add_need(const struct frag_fleet *f, const struct frag_rows *rows,
 
 	frag_text_addf(&title.text, "%s of what is reserved today is live at the peaks",
 		       frag_title_percent(&title, "live_ratio", ratio, 0));
-	add_chart(a, &title,
+	add_chart(f, a, &title,
 		  (struct frag_answer_chart){
 			  .script = "fleet_need",
 			  .caption = "Every rank of a job that has a card today, from the smallest "
@@ -160,11 +165,11 @@ static void add_cards(const struct frag_fleet *f, const struct frag_rows *rows,
 		frag_title_count(&title, "moved_count", frag_fleet_sum(f, FRAG_FLEET_PLAN).moved);
 
 	frag_text_addf(&title.text, "%s of %s jobs move to a smaller card", moved,
-		       frag_title_count(&title, "jobs_count", f->jobs_count));
+		       frag_title_count(&title, "jobs_count", f->jobs_count - f->unreproduced));
 	if (gained)
 		frag_text_addf(&title.text, ", %s fit one only so",
 			       frag_title_count(&title, "gained_count", gained));
-	add_chart(a, &title,
+	add_chart(f, a, &title,
 		  (struct frag_answer_chart){ .script = "fleet_cards",
 					      .caption = "Cards of each kind for all jobs: "
 							 "today, with the plan, and where "
@@ -173,8 +178,8 @@ static void add_cards(const struct frag_fleet *f, const struct frag_rows *rows,
 					      .rows = *rows });
 }
 
-static void add_settings(const struct frag_rows *rows, const struct total_row *least,
-			 struct frag_answer *a)
+static void add_settings(const struct frag_fleet *f, const struct frag_rows *rows,
+			 const struct total_row *least, struct frag_answer *a)
 {
 	struct frag_title title = { 0 };
 	const struct total_row *today = rows->rows;
@@ -185,7 +190,7 @@ static void add_settings(const struct frag_rows *rows, const struct total_row *l
 
 	frag_text_addf(&title.text, "%s everywhere would reserve %s of today's %s", least->setting,
 		       bytes, frag_title_bytes(&title, "today_bytes", today->reserved_bytes));
-	add_chart(a, &title,
+	add_chart(f, a, &title,
 		  (struct frag_answer_chart){
 			  .script = "bars",
 			  .base = "fleet_settings",
@@ -205,6 +210,6 @@ int frag_fleet_charts(const struct frag_fleet *f, struct frag_answer *a, struct 
 	FRAG_CHECK_ALLOC(!a->failed && least, "charts", err);
 	add_need(f, &needs, a);
 	add_cards(f, &cards, a);
-	add_settings(&totals, least, a);
+	add_settings(f, &totals, least, a);
 	return 0;
 }

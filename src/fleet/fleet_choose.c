@@ -64,8 +64,8 @@ void frag_fleet_advise(struct frag_fleet *f, const char *only)
 		for (size_t p = 0; p < f->policies_count; p++) {
 			struct frag_fleet_choice c = choose(f, job, p);
 
-			if (c.card && (!only || !strcmp(only, f->policies[p])) &&
-			    better(f, &c, &best))
+			if (c.card && !job->unreproduced &&
+			    (!only || !strcmp(only, f->policies[p])) && better(f, &c, &best))
 				best = c;
 		}
 		/* the same card, or none: nothing is gained by a change */
@@ -94,6 +94,8 @@ struct frag_fleet_sum frag_fleet_sum(const struct frag_fleet *f, enum frag_fleet
 		const struct frag_fleet_job *job = &f->jobs[j];
 		const struct frag_fleet_choice *c = which ? &job->best : &job->today;
 
+		if (job->unreproduced)
+			continue;
 		s.jobs_without += !c->card;
 		if (!c->card || (which == FRAG_FLEET_GAINED) != !job->today.card)
 			continue;
@@ -142,6 +144,8 @@ struct frag_fleet_setting frag_fleet_setting(const struct frag_fleet *f, size_t 
 		bool runs = c.need_bytes > 0;
 		bool tried = f->units[job->first_unit].uses[policy].seen;
 
+		if (job->unreproduced)
+			continue;
 		s.tried += tried;
 		s.refused += tried && !runs;
 		if (!job->today.card) {

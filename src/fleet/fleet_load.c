@@ -61,7 +61,7 @@ struct seen {
 	char *job, *label;
 	size_t policy;
 	size_t order; /* as they came: the largest card first */
-	bool recorded, completed, estimate, ended;
+	bool recorded, completed, unreproduced, estimate, ended;
 	const struct frag_gpu_chip *chip;
 	uint64_t reserved, bound, driver_ns, start_us, duration_us;
 	struct frag_fleet_point *curve;
@@ -126,6 +126,7 @@ static int take_row(void *ctx, const struct frag_store_row *r)
 		.label = frag_host_strdup(label),
 		.recorded = r->recorded,
 		.completed = r->completed,
+		.unreproduced = r->unreproduced,
 		.estimate = r->estimate,
 		.ended = r->ended,
 		.chip = chip_of(r->format),
@@ -183,6 +184,8 @@ static int add_row(struct frag_fleet *f, struct seen *row, bool new_job, bool ne
 	job->estimate |= row->estimate;
 	f->ended += row->ended && !job->ended;
 	job->ended |= row->ended;
+	f->unreproduced += row->unreproduced && !job->unreproduced;
+	job->unreproduced |= row->unreproduced;
 	job->chip = new_job || frag_same_kernels(job->chip, row->chip) ? row->chip : NULL;
 	use = &f->units[f->units_count - 1].uses[row->policy];
 	if (use->seen) /* the same on a smaller card */

@@ -238,7 +238,7 @@ static void gather(struct packing *p, const struct frag_gpu *card, struct frag_f
 		const struct frag_fleet_choice *c = p->best ? &job->best : &job->today;
 		double own = c->card ? frag_fleet_cost(p->f, c->card, 1) : 0;
 
-		if (!c->card || !frag_fleet_fits(p->f, c, card)) {
+		if (!c->card || job->unreproduced || !frag_fleet_fits(p->f, c, card)) {
 			out->left_out++;
 			out->total_cost += own;
 			continue;

@@ -24,6 +24,9 @@
 #define FRAG_STORE_ENDED ", ended out of memory"
 /* In the format, before the name of the card that it was recorded on, where the file says it. */
 #define FRAG_STORE_CARD ", on "
+/* The status where the recorded settings, replayed, reserve another peak than was recorded: its row
+ * holds the recorded one, and what other settings save is not known. */
+#define FRAG_STORE_UNREPRODUCED "unreproduced"
 
 struct frag_store;
 /* Opens `path` for more; `fresh`: it must not be there, else it is made. */
@@ -59,7 +62,7 @@ struct frag_column frag_results_trace_column(size_t i);
 struct frag_column frag_results_item_column(size_t i);
 
 struct frag_store_counts {
-	uint64_t traces, items, completed, refused, failed;
+	uint64_t traces, items, completed, unreproduced, refused, failed;
 };
 int frag_store_count(struct frag_store *s, struct frag_store_counts *out, struct frag_err *err);
 /* One result with its trace. Texts are borrowed during the call, NULL where there is none. */
@@ -68,7 +71,7 @@ struct frag_store_row {
 	int64_t device, devices;
 	uint64_t start_us, duration_us;
 	uint64_t peak_reserved_bytes, lower_bound_bytes, modelled_ns;
-	bool recorded, completed, estimate, ended;
+	bool recorded, completed, unreproduced, estimate, ended;
 	const char *format;
 };
 /* Calls row for every result, by path, device, policy, the largest card and no limit first. Stops

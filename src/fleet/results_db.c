@@ -88,7 +88,8 @@ struct frag_column frag_results_item_column(size_t i)
 		OWN("capacity_bytes", "INTEGER", "B", "memory of the card"),
 		OWN("context_bytes", "INTEGER", "B", "of it, what the CUDA context takes"),
 		OWN("status", "TEXT", "",
-		    "completed; refused = a request was; failed = see message"),
+		    "completed; unreproduced = the recorded settings reserve another peak than was "
+		    "recorded; refused = a request was; failed = see message"),
 		OWN("message", "TEXT", "", "why it failed"),
 		OWN("first_oom_event", "INTEGER", "", "index of the first refused request"),
 		OWN("first_oom_bytes", "INTEGER", "B", "its size"),

@@ -54,11 +54,13 @@ int frag_store_count(struct frag_store *s, struct frag_store_counts *out, struct
 {
 	static const char sql[] =
 		"SELECT (SELECT count(*) FROM traces), count(*), total(status='completed'), "
-		"total(status='refused'), (SELECT count(*) FROM traces WHERE error IS NOT NULL) "
+		"total(status='" FRAG_STORE_UNREPRODUCED
+		"'), total(status='refused'), (SELECT count(*) FROM traces WHERE error IS NOT "
+		"NULL) "
 		"FROM items";
 	FRAG_AUTO(frag_db_finalize) sqlite3_stmt *q = NULL;
-	uint64_t *const to[] = { &out->traces, &out->items, &out->completed, &out->refused,
-				 &out->failed };
+	uint64_t *const to[] = { &out->traces,	     &out->items,   &out->completed,
+				 &out->unreproduced, &out->refused, &out->failed };
 
 	FRAG_TRY(frag_db_prepare(s, sql, FRAG_EOUTPUT, &q, err));
 	if (sqlite3_step(q) != SQLITE_ROW)
@@ -83,8 +85,10 @@ int frag_store_each(struct frag_store *s, int (*row)(void *ctx, const struct fra
 	static const char sql[] =
 		"SELECT t.path, t.name, i.policy, i.curve, i.device, t.devices, t.start_us, "
 		"t.duration_us, i.peak_reserved_bytes, i.lower_bound_bytes, i.modelled_ns, "
-		"i.recorded, i.status='completed', t.estimate, t.format LIKE '%" FRAG_STORE_ENDED
+		"i.recorded, i.status<>'refused', i.status='" FRAG_STORE_UNREPRODUCED
+		"', t.estimate, t.format LIKE '%" FRAG_STORE_ENDED
 		"', t.format FROM items i " TRACES
+
 		" WHERE i.status<>'failed' AND t.path IS NOT NULL AND i.policy IS NOT "
 		"NULL ORDER BY t.path, i.device, i.policy, i.\"limit\" NOT IN ('', 'none'), "
 		"i.capacity_bytes DESC";
@@ -108,9 +112,10 @@ int frag_store_each(struct frag_store *s, int (*row)(void *ctx, const struct fra
 			.modelled_ns = number_at(q, 10, &good),
 			.recorded = sqlite3_column_int(q, 11),
 			.completed = sqlite3_column_int(q, 12),
-			.estimate = sqlite3_column_int(q, 13),
-			.ended = sqlite3_column_int(q, 14),
-			.format = (const char *)sqlite3_column_text(q, 15),
+			.unreproduced = sqlite3_column_int(q, 13),
+			.estimate = sqlite3_column_int(q, 14),
+			.ended = sqlite3_column_int(q, 15),
+			.format = (const char *)sqlite3_column_text(q, 16),
 		};
 
 		if (!good)

@@ -10,6 +10,8 @@ FRAG_ROW_SHAPE(static, failure_shape, frag_sweep_failure, "failure", FRAG_SWEEP_
 	F(S, COUNT, traces_count, n.traces, "traces", "in the file, also those of earlier sweeps") \
 	F(S, COUNT, results_count, n.items, "results", "one device, policy, limit and card each") \
 	F(S, COUNT, completed_count, n.completed, "completed", "without a refused request") \
+	F(S, COUNT, unreproduced_count, n.unreproduced, "not reproduced", \
+	  "the recorded settings reserve another peak than was recorded", .if_any = true) \
 	F(S, COUNT, refused_count, n.refused, "with refused requests", "ran out of memory") \
 	F(S, COUNT, failed_count, n.failed, "traces that failed", "could not be read or replayed") \
 	F(S, COUNT, skipped_count, skipped, NULL, "traces that were there already") \
@@ -44,6 +46,10 @@ static void say(const struct sweep *w, struct frag_answer *a)
 			     frag_answer_count(a, w->results_count, "result", "results"),
 			     (unsigned long long)w->completed_count,
 			     (unsigned long long)w->refused_count);
+	if (w->unreproduced_count)
+		frag_answer_say(a, "%s of recorded settings %s another peak than was recorded",
+				frag_answer_count(a, w->unreproduced_count, "replay", "replays"),
+				w->unreproduced_count == 1 ? "reserves" : "reserve");
 	if (w->skipped_count)
 		frag_answer_say(a, "%s already there",
 				frag_answer_count(a, w->skipped_count, "trace was", "traces were"));

@@ -145,10 +145,14 @@ static void set_fit(struct answer *a, json_t *o, const struct frag_policy_spec *
 	set(a, o, "safe_capacity_bytes", json_integer((json_int_t)task.fit.safe_capacity_bytes));
 }
 
-static void set_result(struct answer *a, json_t *o, const struct frag_result *r)
+static void set_result(struct answer *a, json_t *o, const struct frag_result *r, bool reproduced)
 {
+	bool served = r->completed && !r->oom.happened;
+
 	set(a, o, "status",
-	    json_string(r->completed && !r->oom.happened ? "completed" : "refused"));
+	    json_string(!served	     ? "refused"
+			: reproduced ? "completed"
+				     : FRAG_STORE_UNREPRODUCED));
 	if (r->oom.happened) {
 		set(a, o, "first_oom_event", json_integer((json_int_t)r->oom.event));
 		set(a, o, "first_oom_bytes", json_integer((json_int_t)r->oom.bytes));
@@ -178,6 +182,7 @@ static void run_item(struct answer *a, json_t *items, const struct frag_trace_de
 	struct frag_run_options run;
 	struct frag_result r;
 	struct frag_err err;
+	bool reproduced;
 	json_t *o =
 		json_pack("{s:I, s:o, s:b, s:o, s:o, s:I, s:I}", "device", (json_int_t)dev->ordinal,
 			  "policy", frag_json_text(policy), "recorded", recorded, "gpu",
@@ -193,6 +198,8 @@ static void run_item(struct answer *a, json_t *items, const struct frag_trace_de
 	run.windows_max = 4 * CURVE_POINTS;
 	if (peak && !dev->settled.refused_count)
 		run.limit_bytes = frag_target_limit_for(&p->target, dev);
+	run.restore = peak && dev->settled.identical &&
+		      frag_settled_restores(dev, &p->target.card, run.limit_bytes);
 	set_key(a, o, dev, policy, p);
 	rc = frag_replay_sim(spec, &p->target.card, dev, &run, &r, &err);
 	if (rc) {
@@ -202,9 +209,12 @@ static void run_item(struct answer *a, json_t *items, const struct frag_trace_de
 	}
 	if (dev->ending.out_of_memory)
 		r.m.lower_bound_bytes = dev->ending.need_bytes;
+	/* the replay serves here what the recording overcame; that it is identical is known */
+	reproduced = !peak || dev->ending.out_of_memory || peak == r.m.peak_reserved_bytes ||
+		     (dev->settled.refused_count && dev->settled.identical);
 	if (peak && r.completed && !r.oom.happened)
 		use_recorded_peak(&r.m, peak);
-	set_result(a, o, &r);
+	set_result(a, o, &r, reproduced);
 	frag_result_release(&r);
 	if (a->s->fit)
 		set_fit(a, o, spec, dev, p);
@@ -276,6 +286,7 @@ static void describe(struct answer *a, const struct frag_trace *t)
 static int run_trace(struct answer *a, const char *path, struct frag_err *err)
 {
 	FRAG_AUTO(frag_policy_specs_release) struct frag_policy_spec **specs = NULL;
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *usual = NULL;
 	FRAG_AUTO(frag_recording_release) struct frag_recording r = { 0 };
 	json_t *items = json_array();
 	size_t recorded;
@@ -285,8 +296,9 @@ static int run_trace(struct answer *a, const char *path, struct frag_err *err)
 	FRAG_TRY(frag_policy_texts_specs(&a->s->policies, r.trace, &specs, &recorded, err));
 	describe(a, r.trace);
 	/* of unknown settings PyTorch's defaults stand for them, as everywhere */
+	FRAG_TRY(frag_policy_spec_parse("pytorch", &usual, err));
 	for (size_t i = 0; recorded == SIZE_MAX && !r.trace->settings.present && specs[i]; i++)
-		if (!strcmp(frag_policy_spec_text(specs[i]), "pytorch"))
+		if (!strcmp(frag_policy_spec_echo(specs[i]), frag_policy_spec_echo(usual)))
 			recorded = i;
 	for (uint32_t d = 0; d < r.trace->devs_count; d++)
 		run_device(a, items, &r.trace->devs[d], specs, recorded);

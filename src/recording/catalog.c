@@ -199,7 +199,8 @@ int frag_gpu_named(const char *name, const struct frag_gpu **out, struct frag_er
 	for (size_t i = 0; !*out && i < FRAG_MIN(n, (size_t)FRAG_CARDS_MAX); i++) {
 		names[i] = list[i].name;
 		if (strlen(name) > 2 && used < sizeof(like) &&
-		    (strcasestr(names[i], name) || strcasestr(list[i].label, name)))
+		    (strcasestr(names[i], name) || strcasestr(list[i].label, name) ||
+		     !strncasecmp(names[i], name, strlen(names[i]))))
 			used += (size_t)snprintf(like + used, sizeof(like) - used, "%s%s",
 						 used ? ", " : "", names[i]);
 	}

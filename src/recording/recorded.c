@@ -57,7 +57,11 @@ const struct frag_own_allocator *frag_own_allocators(const char *format, size_t 
 const char *frag_stacks_hint(const struct frag_trace *trace)
 {
 	const char *format = trace->format ? trace->format : "";
+	const struct frag_own_allocator *own = frag_own_allocators(format, NULL);
 
+	/* of a pool, a recording would show what the pool asks of the driver */
+	if (own && strcmp(own->policy, "native") && strcmp(own->policy, "async"))
+		return NULL;
 	if (trace->estimate)
 		return "cufrag record --no-gpu --frames";
 	if (!strncmp(format, "torch", 5) || !strncmp(format, "kineto", 6) ||

@@ -109,7 +109,7 @@ struct frag_own_allocator {
 	const char *policy, *line;
 };
 const struct frag_own_allocator *frag_own_allocators(const char *format, size_t *count);
-/* How to record its stacks. */
+/* How to record its stacks; NULL: nothing does, as of the log of a pool. */
 const char *frag_stacks_hint(const struct frag_trace *trace);
 
 /* Does this policy text mean the recorded settings? NULL does. */

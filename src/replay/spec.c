@@ -276,7 +276,9 @@ static int fill_spec(struct frag_policy_spec *spec, char *work, int depth, struc
 	else if (!spec->ops)
 		spec->ops = frag_policy_find(name);
 	if (!spec->ops) { /* expandable_segments:True is a setting */
-		snprintf(options, sizeof(options), "pytorch:%s", work);
+		const char *value = strncmp(work, "PYTORCH_", 8) ? NULL : strchr(work, '=');
+
+		snprintf(options, sizeof(options), "pytorch:%s", value ? value + 1 : work);
 		if (frag_policy_spec_parse(options, &spec->inner, NULL))
 			return frag_policy_unknown(name, err);
 		return frag_fail(err, FRAG_EUSAGE,

@@ -133,8 +133,10 @@ void frag_refusals_parts(const struct frag_section *s, bool tables, struct frag_
 #define FRAG_SPREAD_GIB .unit = "GiB", .precision = 2
 struct frag_spread_row {
 	FRAG_ROW_MEMBERS(FRAG_SPREAD)
-	bool setting;	     /* of PyTorch */
-	size_t worst, least; /* sections */
+	bool setting;		   /* of PyTorch */
+	size_t worst, least, most; /* sections; most: by the recorded peak */
+	double ratio_logs,
+		most_ratio; /* to the recorded peaks: sum of logarithms; NAN: not known */
 };
 extern const struct frag_shape frag_spread_shape;
 /* Those that complete everywhere first, by their worst. None where the report has one unit. */

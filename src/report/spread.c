@@ -21,11 +21,21 @@ static const struct frag_result *find(const struct frag_section *s, const char *
 	return NULL;
 }
 
+/* Its peak by the recorded one; NAN: that ran out of memory, or is not known. */
+static double of_recorded(const struct frag_section *s, const struct frag_result *res)
+{
+	const struct frag_result *base = &s->results[s->baseline];
+
+	return base->completed && s->baseline_recorded
+		       ? (double)res->m.peak_reserved_bytes / (double)base->m.peak_reserved_bytes
+		       : NAN;
+}
+
 /* False if a unit does not have this policy. peaks: scratch for all units. */
 static bool measure(const struct frag_report *r, const char *policy, uint64_t *peaks,
 		    struct frag_spread_row *out)
 {
-	double sum = 0;
+	double sum = 0, ratio;
 
 	*out = (struct frag_spread_row){ .policy = policy, .units_count = r->count };
 	for (size_t i = 0; i < r->count; i++) {
@@ -44,6 +54,12 @@ static bool measure(const struct frag_report *r, const char *policy, uint64_t *p
 		if (!out->completed_count || peak < out->least_bytes) {
 			out->least = i;
 			out->least_bytes = peak;
+		}
+		ratio = of_recorded(&r->sections[i], res);
+		out->ratio_logs += log(ratio);
+		if (!out->completed_count || ratio > out->most_ratio) {
+			out->most = i;
+			out->most_ratio = ratio;
 		}
 		sum += (double)peak;
 		out->sum_bytes += peak;
@@ -203,12 +219,13 @@ static void conclude(const struct frag_report *r, const struct frag_rows *rows,
 	X(s, COUNT, series, (uint64_t)(res - section->results)) \
 	X(s, TEXT, unit, frag_section_title_text(section, a)) \
 	X(s, BYTES, peak_reserved_bytes, res->m.peak_reserved_bytes) \
+	X(s, RATIO, of_recorded_ratio, of_recorded(section, res)) \
 	X(s, COUNT, completed, res->completed) \
-	X(s, COUNT, worst, res->completed &&u == x[i].worst)
+	X(s, COUNT, worst, res->completed &&u == (relative ? x[i].most : x[i].worst))
 FRAG_CSV_ROW(rank_row, COLUMNS)
 
 static struct frag_rows rank_rows(const struct frag_report *r, const struct frag_rows *spread,
-				  struct frag_answer *a)
+				  bool relative, struct frag_answer *a)
 {
 	struct rank_row *rows = frag_answer_new(a, spread->count * r->count, sizeof(*rows));
 	const struct frag_spread_row *x = spread->rows;
@@ -225,9 +242,18 @@ static struct frag_rows rank_rows(const struct frag_report *r, const struct frag
 	return (struct frag_rows){ rows, n };
 }
 
-static void say_title(const struct frag_spread_row *x, struct frag_title *t)
+static void say_title(const struct frag_report *r, const struct frag_spread_row *x, bool relative,
+		      struct frag_title *t)
 {
-	if (!x->completed_count) {
+	double mean = exp(x->ratio_logs / (double)x->completed_count);
+
+	if (relative) {
+		frag_text_addf(&t->text, "%s needs %s of the recorded (geometric mean), ",
+			       x->policy, frag_title_percent(t, "mean_ratio", mean, 0));
+		frag_text_addf(&t->text, "at most %s: ",
+			       frag_title_percent(t, "most_ratio", x->most_ratio, 0));
+		frag_section_title(&r->sections[x->most], &t->text);
+	} else if (!x->completed_count) {
 		frag_text_add(&t->text, "Every policy runs out of memory somewhere");
 	} else if (x->worst_bytes == x->least_bytes) {
 		frag_text_addf(&t->text, "With %s each needs %s", x->policy,
@@ -244,67 +270,77 @@ static void say_title(const struct frag_spread_row *x, struct frag_title *t)
 static void add_chart(const struct frag_report *r, const struct frag_rows *spread,
 		      struct frag_answer *a)
 {
+	const struct frag_spread_row *x = of_programs(r) ? pick(spread, true) : NULL;
+	bool relative = x && isfinite(x->ratio_logs);
 	struct frag_answer_chart chart = {
 		.script = "ranks",
 		.shape = &rank_row_shape,
-		.rows = rank_rows(r, spread, a),
-		.extra = noun_of(r),
+		.rows = rank_rows(r, spread, relative, a),
+		.extra = relative || !of_programs(r) ? noun_of(r) : "traces",
 		.subtitle = frag_answer_print(a, "Peak reserved memory of %zu %s; replayed on %s",
 					      r->count, noun_of(r), r->card.name),
-		.caption = "Peak reserved memory of each of them with each policy. The worst one "
-			   "decides which card will do; far apart, the cards are loaded unevenly."
+		.caption = relative ? "Peak reserved memory of each of them with each policy, by "
+				      "the recorded one."
+				    : "Peak reserved memory of each of them with each policy. The "
+				      "worst one decides which card will do; far apart, the cards "
+				      "are loaded unevenly."
 	};
 	struct frag_title title = { 0 };
 
-	say_title(spread->rows, &title);
+	say_title(r, x ?: spread->rows, relative, &title);
 	frag_answer_take_title(a, &title, &chart);
 	frag_answer_chart(a, &chart);
 }
 
 /* ---- several programs: a row for each, with a column for each policy --------------------- */
 
-#define COLUMNS_MOST 16u
-struct program {
-	const char *name;
-	uint64_t peaks[COLUMNS_MOST]; /* UINT64_MAX: it does not complete */
+struct cell {
+	union {
+		const char *name;
+		uint64_t peak; /* UINT64_MAX: it does not complete */
+	};
 };
 
 static struct frag_part *add_matrix(const struct frag_report *r, const struct frag_rows *spread,
 				    struct frag_answer *a)
 {
 	const struct frag_spread_row *x = spread->rows;
-	size_t count = FRAG_MIN(spread->count, (size_t)COLUMNS_MOST);
-	struct frag_field *fields = frag_answer_new(a, count + 2, sizeof(*fields));
-	struct program *rows = frag_answer_new(a, r->count + 1, sizeof(*rows));
-	struct frag_shape shape = FRAG_SHAPE("matrix", struct program, fields, NULL);
+	size_t width = spread->count + 1; /* of a row */
+	struct frag_field *fields = frag_answer_new(a, width + 1, sizeof(*fields));
+	struct cell *cells = frag_answer_new(a, (r->count + 1) * width, sizeof(*cells));
+	struct frag_shape shape = FRAG_SHAPE("matrix", *cells, fields, NULL);
 
-	if (!fields || !rows)
+	if (!fields || !cells)
 		return NULL;
-	fields[0] = (struct frag_field)FRAG_FIELD(TEXT, struct program, name, "program",
+	shape.size *= width;
+	fields[0] = (struct frag_field)FRAG_FIELD(TEXT, struct cell, name, "program",
 						  "recording, with its device");
-	rows[r->count].name = "together";
+	cells[r->count * width].name = "together";
 	for (size_t i = 0; i < r->count; i++)
-		rows[i].name = frag_section_title_text(&r->sections[i], a);
-	for (size_t k = 0; k < count; k++) {
+		cells[i * width].name = frag_section_title_text(&r->sections[i], a);
+	for (size_t k = 0; k + 1 < width; k++) {
+		struct cell *column = cells + k + 1;
+
 		fields[k + 1] = (struct frag_field){
 			.name = x[k].policy,
 			.head = x[k].policy + (strncmp(x[k].policy, "pytorch:", 8) ? 0 : 8),
 			.help = "peak reserved with this policy; none where it "
 				"does not complete",
 			.type = FRAG_FIELD_BYTES,
-			.offset = offsetof(struct program, peaks[k]),
+			.offset = (k + 1) * sizeof(*cells),
 			.unit = "GiB",
 			.precision = 2
 		};
 		for (size_t i = 0; i < r->count; i++) {
 			const struct frag_result *res = find(&r->sections[i], x[k].policy);
 
-			rows[i].peaks[k] = res->completed ? res->m.peak_reserved_bytes : UINT64_MAX;
+			column[i * width].peak =
+				res->completed ? res->m.peak_reserved_bytes : UINT64_MAX;
 		}
-		rows[r->count].peaks[k] =
+		column[r->count * width].peak =
 			x[k].completed_count == r->count ? x[k].sum_bytes : UINT64_MAX;
 	}
-	return frag_answer_table(a, FRAG_ANSWER_KEEP(a, shape), rows, r->count + 1);
+	return frag_answer_table(a, FRAG_ANSWER_KEEP(a, shape), cells, r->count + 1);
 }
 
 void frag_spread_parts(const struct frag_report *r, bool page, struct frag_answer *a)

@@ -76,7 +76,9 @@ static const struct {
 } others[] = {
 #define ANYWHERE SIZE_MAX
 	{ 0, "PK\x03\x04",
-	  "a model or another archive; record a run of the program that loads it" },
+	  "a model or another archive; unpack a recording that is in it, or record a run" },
+	{ 257, "ustar", "an archive; unpack the recordings that are in it" },
+	{ 0, "#!", "a program; 'cufrag record -- PROGRAM' records it" },
 	{ 0, "GGUF", "a model; record a run of the program that loads it" },
 	{ 0, "\x89HDF", "a model; record a run of the program that loads it" },
 	{ 8, "{\"", "a model; record a run of the program that loads it" }, /* safetensors */
@@ -84,11 +86,10 @@ static const struct {
 	{ 0, "[[", "a memory timeline: cufrag summary FILE" },
 	{ ANYWHERE, "ut of memory", "a text with an out-of-memory error: cufrag summary FILE" },
 	{ ANYWHERE, "OutOfMemoryError", "a text with an out-of-memory error: cufrag summary FILE" },
-	{ ANYWHERE, "RESOURCE_EXHAUSTED",
-	  "a text with an out-of-memory error: cufrag summary FILE" },
 	{ ANYWHERE, "KV cache size: ", "the log of an engine: cufrag kvcache --log FILE" },
 	{ ANYWHERE, "KV Cache is allocated", "the log of an engine: cufrag kvcache --log FILE" },
 	{ ANYWHERE, "memory.used", "a log of memory in use: cufrag diagnose FILE" },
+	{ 0, "# gpu", "a log of nvidia-smi; with -s m it has the memory" }, /* dmon, pmon */
 	{ ANYWHERE, "NVIDIA-SMI", "a log of memory in use: cufrag diagnose FILE" },
 	{ ANYWHERE, "Traceback (most recent", "a screen log without a recording; record the run" },
 	{ ANYWHERE, "loss", "a screen log without a recording; record the run" },

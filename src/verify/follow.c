@@ -70,41 +70,6 @@ static void journal(void *ctx, enum frag_segment_event kind, frag_addr_t addr, u
 
 /* ---- after each event ---- */
 
-struct room_walk {
-	frag_addr_t at, end; /* end 0: not reached yet */
-	uint64_t bytes;
-};
-
-static void room_segment(void *ctx, frag_addr_t addr, uint64_t bytes, uint32_t stream)
-{
-	struct room_walk *w = ctx;
-
-	(void)addr, (void)bytes, (void)stream;
-	w->end = 0;
-}
-
-static void room_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_block_state state,
-		       uint64_t releasable)
-{
-	struct room_walk *w = ctx;
-
-	(void)releasable;
-	if (addr == w->at || (addr == w->end && state == FRAG_STATE_FREE)) {
-		w->bytes += bytes;
-		w->end = addr + bytes;
-	}
-}
-
-/* Free bytes from `at` on, before the block there was handed out. */
-static uint64_t room_at(const struct follow *f, frag_addr_t at)
-{
-	struct room_walk w = { .at = at };
-	struct frag_visitor v = { .ctx = &w, .segment = room_segment, .block = room_block };
-
-	f->run->policy.ops->visit(f->run->policy.self, &v);
-	return w.bytes;
-}
-
 static void check_alloc(struct follow *f, const struct frag_event *e)
 {
 	const struct frag_run_slot *s = &f->run->slots[e->slot];
@@ -120,7 +85,7 @@ static void check_alloc(struct follow *f, const struct frag_event *e)
 		       f->event, (uint64_t)e->bytes, want);
 	} else if (want != FRAG_NO_ADDR && s->b.addr != want) {
 		if (f->r->diff == FOLLOW_SAME && f->td->initial.segments_count)
-			f->r->got_room = room_at(f, s->b.addr);
+			f->r->got_room = follow_room_at(f, s->b.addr).bytes;
 		differ(f, FOLLOW_ADDR, want, s->b.addr,
 		       "event %" PRIu64 ": %" PRIu64 " bytes on stream %u recorded at 0x%" PRIx64
 		       ", simulated at 0x%" PRIx64,

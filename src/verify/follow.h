@@ -108,7 +108,15 @@ void follow_note_pages(struct follow *f, enum frag_segment_event kind, frag_addr
 /* Index of the reservation with this address; ranges_count if there is none. */
 size_t follow_range_at(const struct follow *f, frag_addr_t addr);
 
-/* follow_late.c: can the unknown part of the initial state cause the difference? pre: a difference,
+/* follow_late.c */
+
+/* A block that begins at an address: is it free, and its bytes with those that are free behind it. */
+struct follow_room {
+	uint64_t bytes;
+	bool is_free;
+};
+struct follow_room follow_room_at(const struct follow *f, frag_addr_t at);
+/* Can the unknown part of the initial state cause the difference? pre: a difference,
  * with the policy in that state. */
 bool follow_is_open(const struct follow *f);
 

@@ -102,29 +102,39 @@ static bool pools_are_open(const struct frag_trace_dev *td)
 	return !td->pools_named && td->pools_count > 1;
 }
 
-struct free_walk {
-	frag_addr_t at;
-	uint64_t bytes;
+struct room_walk {
+	frag_addr_t at, end; /* end 0: not reached yet */
+	struct follow_room room;
 };
 
-static void see_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_block_state state,
-		      uint64_t releasable)
+static void room_segment(void *ctx, frag_addr_t addr, uint64_t bytes, uint32_t stream)
 {
-	struct free_walk *w = ctx;
+	struct room_walk *w = ctx;
 
-	(void)releasable;
-	if (addr == w->at && state == FRAG_STATE_FREE)
-		w->bytes = bytes;
+	(void)addr, (void)bytes, (void)stream;
+	w->end = 0;
 }
 
-/* Bytes of the free block that begins at this address, 0 = none. */
-static uint64_t free_at(const struct follow *f, frag_addr_t at)
+static void room_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_block_state state,
+		       uint64_t releasable)
 {
-	struct free_walk w = { .at = at };
-	struct frag_visitor v = { .ctx = &w, .block = see_block };
+	struct room_walk *w = ctx;
+
+	(void)releasable;
+	w->room.is_free |= addr == w->at && state == FRAG_STATE_FREE;
+	if (addr == w->at || (addr == w->end && state == FRAG_STATE_FREE)) {
+		w->room.bytes += bytes;
+		w->end = addr + bytes;
+	}
+}
+
+struct follow_room follow_room_at(const struct follow *f, frag_addr_t at)
+{
+	struct room_walk w = { .at = at };
+	struct frag_visitor v = { .ctx = &w, .segment = room_segment, .block = room_block };
 
 	f->run->policy.ops->visit(f->run->policy.self, &v);
-	return w.bytes;
+	return w.room;
 }
 
 static bool grew(const struct follow *f)
@@ -144,12 +154,10 @@ static bool grew(const struct follow *f)
 static bool addr_is_open(const struct follow *f)
 {
 	const struct follow_report *r = f->r;
-	uint64_t bytes;
 
 	if (grew(f)) /* although a free block would fit */
 		return pools_are_open(f->td) || room_is_open(f);
-	bytes = free_at(f, r->want);
-	if (!bytes) /* in the middle of free memory, or of a block */
+	if (!follow_room_at(f, r->want).is_free) /* in the middle of free memory, or of a block */
 		return size_is_open(f, r->want);
 	/* in reservations, blocks are chosen by the size that they could grow to */
 	return in_old_range(f, r->want) || in_old_range(f, r->got) || pools_are_open(f->td) ||

@@ -132,7 +132,7 @@ def numbers_of(document, key):
 
 
 SOME = ["--policies", "recorded;pytorch;pytorch:expandable_segments:True"]
-COMMANDS = {"info": [], "summary": [], "verify": [], "explain": [], "diagnose": [], "view": [], "advise": [], "tune": ["--budget", 1], "fit": SOME,
+COMMANDS = {"info": [], "summary": [], "verify": [], "explain": [], "diagnose": [], "view": [], "advise": ["--changes", "none"], "tune": ["--budget", 1], "fit": SOME,
             "compare": [*SOME, "--no-host", "--optimum", "off"], "diff": []}
 if os.environ.get("PRETEND") == "0":
     del COMMANDS["advise"]
@@ -141,7 +141,8 @@ ROWS = []  # name, peak, limit, verdict, line, remedy
 
 
 def peaks_agree(said, peaks, trace):
-    """The recorded peak is that of the recorder where its figures lie beside the file, and the same in all commands."""
+    """The recorded peak is that of the recorder where its figures lie beside the file, and the same in all commands
+    (in advise without any change, which takes a tenth of the time)."""
     beside, explain, truth = trace.replace(".pickle.xz", ".json"), said["explain"], max(peaks)
     if beside != trace and not said["info"]["devices"][0]["initial_blocks_count"] and len(peaks) == 1:
         with open(beside, encoding="utf-8") as file:

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One policy on a simulated card, driven by tests/drivers/rules.py and models.py. After each call rig.h
- * checks every promise; a broken one ends the program with a message. The answer is "=", the result, and
- * its message or fields; before it stand what the device was asked ("c"), what the journal was told ("j")
- * and which segments are new ("t").
+ * One policy on a simulated card, driven by tests/drivers/rules.py. After each call rig.h checks every
+ * promise; a broken one ends the program with a message. The answer is "=", the result, and its message
+ * or fields; before it stand what the device was asked ("c"), what the journal was told ("j") and which
+ * segments are new ("t").
  */
 #include "test.h"
 
@@ -18,7 +18,6 @@ static struct {
 	char text[256], extra[200];
 	frag_addr_t places[PLACES + 1]; /* of the next segments, up to a 0 */
 	size_t places_used, told;
-	uint64_t calls, calm; /* promises are checked after each calm-th call */
 } s;
 
 static void on_call(void *ctx, enum frag_call call, uint64_t bytes, int result)
@@ -67,7 +66,6 @@ static int open_policy(void)
 	for (unsigned i = 0; i < PLACES; i++)
 		s.places[i] = line_number(i + 6);
 	s.places_used = s.told = 0;
-	s.calm = 1;
 	snprintf(s.text, sizeof(s.text), "%s", line_words[1]);
 	rc = rig_open(&s.rig, s.text, &o);
 	s.open = !rc;
@@ -163,12 +161,6 @@ static int fail_later(void)
 	return 0;
 }
 
-static int calm(void)
-{
-	s.calm = line_number(1);
-	return 0;
-}
-
 static int usage_exact(void)
 {
 	return s.rig.usage_exact = true, 0;
@@ -231,7 +223,7 @@ static const struct {
 	{ "sync", sync_device },   { "at", at },
 	{ "wait", wait_for },	   { "fail", fail_later },
 	{ "soak", soak },	   { "usage", usage_exact },
-	{ "calm", calm },	   { "look", look },
+	{ "look", look },
 };
 
 static void answer(void)
@@ -245,7 +237,7 @@ static void answer(void)
 		fail_msg("unknown call '%s'", line_words[0]);
 	s.extra[0] = '\0';
 	rc = calls[i].run();
-	if (s.open && s.calls++ % s.calm == 0) {
+	if (s.open) {
 		rig_check(&s.rig);
 		rig_walk(&s.rig, NULL);
 	}

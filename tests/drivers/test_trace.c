@@ -17,6 +17,7 @@
 #include "trace/strings.h"
 #include "trace/torch/torch_parts.h"
 #include "trace_text.h"
+#include "verify/follow.h"
 
 static struct frag_trace *trace; /* read last, or NULL */
 static unsigned char *bytes;
@@ -273,6 +274,40 @@ static int read_trace(void)
 	return bytes_count < 100000 ? round_trip() : 0;
 }
 
+/* RELEASE LIMIT [known]: what is settled of device 0, and the device then. A replay of an identical recording that
+ * begins as it began reserves as much as it did. */
+static int verify(void)
+{
+	const struct frag_sim_config card = { .context_bytes = UINT64_MAX };
+	const uint64_t limit = line_number(2) ? line_number(2) : UINT64_MAX;
+	FRAG_AUTO(frag_verify_result_release) struct frag_verify_result r = { 0 };
+	struct frag_trace_dev *dev = &trace->devs[0];
+	struct frag_run_options opt = default_run();
+	char said[600];
+
+	trace->settings.limit_known |= line_words[3] != NULL;
+	frag_trace_set_torch(trace, (unsigned)line_number(1), (unsigned)line_number(1));
+	SUCCEEDS(frag_settle(trace, &card, limit, limit != UINT64_MAX, &test_err) ||
+		 frag_verify(trace, 0, &card, limit, NULL, &r, &test_err));
+	assert_int_equal(r.identical, dev->settled.identical);
+	assert_int_equal(r.undetermined, dev->settled.undetermined);
+	frag_settled_text(&dev->settled, said, sizeof(said));
+	assert_int_equal(!strncmp(said, "undetermined from event", 23), r.undetermined);
+	puts(said);
+	trace_text(trace, false, stdout);
+	if (r.identical && dev->initial.segments_count) {
+		FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
+		FRAG_AUTO(frag_result_release) struct frag_result result = { 0 };
+
+		opt.limit_bytes = dev->settled.limit_bytes;
+		opt.restore = true;
+		SUCCEEDS(follow_spec(trace, NULL, &spec, NULL));
+		SUCCEEDS(frag_replay_sim(spec, &card, dev, &opt, &result, NULL));
+		assert_int_equal(result.m.peak_reserved_bytes, dev->settled.peak_bytes);
+	}
+	return 0;
+}
+
 /* What the file beside a snapshot of 2.9 to 2.11 says. */
 static int sidecar(void)
 {
@@ -317,6 +352,7 @@ static int run(void)
 		{ "read", read_trace },
 		{ "snapshot", read_trace },
 		{ "minimalloc", write_minimalloc },
+		{ "verify", verify },
 		{ "sidecar", sidecar },
 		{ "unpickle", unpickle },
 		{ "round", round_trip },

@@ -13,9 +13,7 @@
 #ifndef TESTS_SUPPORT_CASES_H
 #define TESTS_SUPPORT_CASES_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include <frag/error.h>
@@ -26,16 +24,5 @@ void cases_error(FILE *out, const struct frag_err *err);
 char *cases_unescape(const char *text, size_t *length);
 /* The next word of *at, cut off in place; NULL at the end. "quoted words" may hold spaces. */
 char *cases_word(char **at);
-
-/* Numbers: 12, 0x1f, 4K, 10ms, 3*a, and sums like a+2M-512 with names of a list (NULL: none). Units: K M
- * G T, us ms s. False if the text is none. */
-struct cases_name {
-	const char *name;
-	uint64_t value;
-};
-bool cases_number(const char *text, const struct cases_name *names, size_t names_count,
-		  uint64_t *out);
-/* The same, and the test fails if the text is none. */
-uint64_t cases_must_number(const char *text, const struct cases_name *names, size_t names_count);
 
 #endif

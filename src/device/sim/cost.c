@@ -14,13 +14,13 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <frag/opt.h>
 
-#define LINE_MAX_BYTES 256
 /* One day. A larger figure is an error in the file, and sums might overflow. */
-#define NS_MAX 86400000000000ull
+#define NS_MAX 86400e9
 
 static const char *const names[] = {
 #define FRAG_X_(name, text) text,
@@ -72,124 +72,57 @@ const struct frag_cost *frag_cost_builtin(void)
 struct loaded {
 	struct frag_cost cost; /* must be first: the public pointer points to it */
 	struct frag_cost_point points[FRAG_COST_COUNT][FRAG_COST_POINTS_MAX];
-	uint64_t lines[FRAG_COST_COUNT]; /* place of the last item name, for messages */
 };
 
-struct reader {
-	FILE *file;
+struct place {
 	const char *path;
 	uint64_t line;
-	struct loaded *profile;
 };
 
-static int bad(const struct reader *r, struct frag_err *err, const char *what, const char *word)
+static int bad(const struct place *at, struct frag_err *err, const char *what, const char *word)
 {
-	return frag_fail_at(err, FRAG_EINPUT, r->line, "%s:%" PRIu64 ": %s '%.60s'", r->path,
-			    r->line, what, word);
-}
-
-/* One line without its end. 1 = read, 0 = end of file. */
-static int read_line(struct reader *r, char *line, struct frag_err *err)
-{
-	size_t n = 0;
-	int c;
-
-	r->line++;
-	while ((c = getc(r->file)) != EOF && c != '\n') {
-		if (!c || n + 1 >= LINE_MAX_BYTES) {
-			line[n] = 0;
-			return bad(r, err, c ? "line too long:" : "zero byte after", line);
-		}
-		line[n++] = (char)c;
-	}
-	if (ferror(r->file))
-		return frag_fail_at(err, FRAG_EINPUT, r->line, "cannot read %s: %s", r->path,
-				    strerror(errno));
-	if (n && line[n - 1] == '\r')
-		n--;
-	line[n] = 0;
-	return n || c != EOF;
-}
-
-/* A whole number up to `max`, digits only. */
-static int parse_number(const struct reader *r, const char *text, uint64_t max, uint64_t *out,
-			struct frag_err *err)
-{
-	uint64_t n = 0;
-
-	if (!*text)
-		return bad(r, err, "a number is missing in", "call,bytes,ns");
-	for (const char *s = text; *s; s++) {
-		uint64_t digit = (uint64_t)(*s - '0');
-
-		if (*s < '0' || *s > '9')
-			return bad(r, err, "not a whole number:", text);
-		if (n > (max - digit) / 10)
-			return bad(r, err, "number too big:", text);
-		n = n * 10 + digit;
-	}
-	*out = n;
-	return 0;
-}
-
-static int find_item(const struct reader *r, const char *name, unsigned *item, struct frag_err *err)
-{
-	const char *near;
-
-	for (unsigned i = 0; i < FRAG_COST_COUNT; i++) {
-		if (!strcmp(names[i], name)) {
-			*item = i;
-			return 0;
-		}
-	}
-	near = frag_nearest(name, names);
-	if (near)
-		return frag_fail_at(err, FRAG_EINPUT, r->line,
-				    "%s:%" PRIu64 ": unknown call '%.60s'; did you mean '%s'?",
-				    r->path, r->line, name, near);
-	return bad(r, err, "unknown call", name);
+	return frag_fail_at(err, FRAG_EINPUT, at->line, "%s:%" PRIu64 ": %s '%.60s'", at->path,
+			    at->line, what, word);
 }
 
 /* Inserts a point in order. */
-static int add_point(const struct reader *r, unsigned item, uint64_t bytes, uint64_t ns,
-		     struct frag_err *err)
+static int add_point(struct loaded *l, const struct place *at, unsigned item,
+		     const struct frag_cost_point *p, struct frag_err *err)
 {
-	struct frag_cost_curve *curve = &r->profile->cost.curves[item];
-	struct frag_cost_point *points = r->profile->points[item];
-	uint32_t at;
+	struct frag_cost_curve *curve = &l->cost.curves[item];
+	struct frag_cost_point *points = l->points[item];
+	uint32_t i;
 
 	if (curve->points != points) /* the file's first point replaces the built-in ones */
 		*curve = (struct frag_cost_curve){ .points = points };
 	if (curve->count == FRAG_COST_POINTS_MAX)
-		return bad(r, err, "more than 64 sizes for", names[item]);
-	for (at = curve->count; at && points[at - 1].bytes >= bytes; at--) {
-		if (points[at - 1].bytes == bytes)
-			return bad(r, err, "the same size twice for", names[item]);
-	}
-	memmove(points + at + 1, points + at, (curve->count - at) * sizeof(*points));
-	points[at] = (struct frag_cost_point){ .bytes = bytes, .ns = (double)ns };
-	curve->count++;
+		return bad(at, err, "more than 64 sizes for", names[item]);
+	for (i = curve->count++; i && points[i - 1].bytes > p->bytes; i--)
+		points[i] = points[i - 1];
+	points[i] = *p;
+	if (i && points[i - 1].bytes == p->bytes)
+		return bad(at, err, "the same size twice for", names[item]);
 	return 0;
 }
 
 /* "call,bytes,ns" */
-static int parse_row(struct reader *r, char *line, struct frag_err *err)
+static int read_row(struct loaded *l, const struct place *at, const char *row, struct frag_err *err)
 {
-	char *bytes_text = strchr(line, ','), *ns_text = NULL;
-	uint64_t bytes = 0, ns = 0;
-	unsigned item = 0;
+	char name[40], bytes[20], ns[16];
+	struct frag_cost_point p;
+	const char *near;
+	int end = 0;
 
-	if (bytes_text) {
-		*bytes_text++ = 0;
-		ns_text = strchr(bytes_text, ',');
-	}
-	if (!ns_text)
-		return bad(r, err, "a row is call,bytes,ns; found", line);
-	*ns_text++ = 0;
-	FRAG_TRY(find_item(r, line, &item, err));
-	FRAG_TRY(parse_number(r, bytes_text, 1ull << 60, &bytes, err));
-	FRAG_TRY(parse_number(r, ns_text, NS_MAX, &ns, err));
-	return add_point(r, item, bytes, ns, err);
+	if (sscanf(row, "%39[^,],%19[0-9],%15[0-9]%n", name, bytes, ns, &end) != 3 || row[end])
+		return bad(at, err, "a row is call,bytes,ns, whole numbers; found", row);
+	p = (struct frag_cost_point){ .bytes = strtoull(bytes, NULL, 10), .ns = strtod(ns, NULL) };
+	if (p.bytes > 1ull << 60 || p.ns > NS_MAX)
+		return bad(at, err, "number too big:", row);
+	for (unsigned i = 0; i < FRAG_COST_COUNT; i++)
+		if (!strcmp(names[i], name))
+			return add_point(l, at, i, &p, err);
+	near = frag_nearest(name, names);
+	return bad(at, err, near ? "unknown call; did you mean" : "unknown call", near ?: name);
 }
 
 static void set_slopes(struct loaded *l)
@@ -206,49 +139,54 @@ static void set_slopes(struct loaded *l)
 	}
 }
 
-static int read_profile(struct reader *r, struct frag_err *err)
+static int read_profile(FILE *f, struct loaded *l, const char *path, struct frag_err *err)
 {
-	char line[LINE_MAX_BYTES];
-	bool header = false;
-	int rc;
+	static const char header[] = "call,bytes,ns";
+	struct place at = { .path = path };
+	char line[256];
+	bool begun = false;
 
-	while ((rc = read_line(r, line, err)) > 0) {
+	while (fgets(line, sizeof(line), f)) {
+		bool whole = strchr(line, '\n') || feof(f);
+
+		at.line++;
+		line[strcspn(line, "\r\n")] = '\0';
+		if (!whole)
+			return bad(&at, err, "line too long, or with a zero byte:", line);
 		if (!*line || *line == '#')
 			continue;
-		if (header) {
-			FRAG_TRY(parse_row(r, line, err));
-		} else if (strcmp(line, "call,bytes,ns")) {
-			return bad(r, err, "the header must be call,bytes,ns; found", line);
-		}
-		header = true;
+		if (begun)
+			FRAG_TRY(read_row(l, &at, line, err));
+		else if (strcmp(line, header))
+			return bad(&at, err, "the header must be call,bytes,ns; found", line);
+		begun = true;
 	}
-	if (!rc && !header)
-		return bad(r, err, "empty profile; the header must be", "call,bytes,ns");
-	return rc;
+	if (ferror(f))
+		return frag_fail(err, FRAG_EINPUT, "cannot read %s: %s", path, strerror(errno));
+	at.line++;
+	return begun ? 0 : bad(&at, err, "empty profile; the header must be", header);
 }
 
 int frag_cost_load(const char *path, struct frag_cost **out, struct frag_err *err)
 {
-	struct reader r = { .path = path };
-	FRAG_AUTO_FREE struct loaded *profile = NULL;
+	FRAG_AUTO_FREE struct loaded *l = NULL;
+	FILE *f = fopen(path, "r");
 	int rc;
 
-	r.file = fopen(path, "r");
-	if (!r.file)
+	if (!f)
 		return frag_fail(err, FRAG_EINPUT, "cannot open cost profile %s: %s", path,
 				 strerror(errno));
-	profile = r.profile = frag_host_calloc(1, sizeof(*profile));
-	if (profile)
-		profile->cost = *frag_cost_builtin();
-	rc = profile ? read_profile(&r, err) : frag_fail_nomem(err, "cost profile");
-	fclose(r.file);
+	l = frag_host_calloc(1, sizeof(*l));
+	if (l)
+		l->cost = *frag_cost_builtin();
+	rc = l ? read_profile(f, l, path, err) : frag_fail_nomem(err, "cost profile");
+	fclose(f);
 	FRAG_TRY(rc);
 	/* the host's speed belongs to the replaced prices, not to these */
-	if (r.profile->cost.curves[FRAG_COST_HOST_PAIR].points !=
-	    r.profile->points[FRAG_COST_HOST_PAIR])
-		r.profile->cost.curves[FRAG_COST_HOST_PAIR].count = 0;
-	set_slopes(r.profile);
-	*out = &FRAG_GIVE(profile)->cost;
+	if (l->cost.curves[FRAG_COST_HOST_PAIR].points != l->points[FRAG_COST_HOST_PAIR])
+		l->cost.curves[FRAG_COST_HOST_PAIR].count = 0;
+	set_slopes(l);
+	*out = &FRAG_GIVE(l)->cost;
 	return 0;
 }
 

@@ -148,9 +148,9 @@ static int note_steady(struct frag_checkup *c, struct frag_findings *out, struct
 static void note_state(const struct frag_checkup *c, struct frag_findings *out)
 {
 	uint64_t live = c->in.history.peak_live, reserved = c->in.recorded_peak_bytes;
-	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_STEADY, c->about);
+	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_UNDECIDED, c->about);
 
-	frag_finding_say(f, "a state without a history: ");
+	frag_finding_say(f, "%s is a state without a history: ", c->about);
 	if (reserved) /* else the file does not say it */
 		frag_finding_say(f, "%s is reserved and ", FRAG_BYTES(reserved));
 	frag_finding_say(f,
@@ -234,7 +234,8 @@ int frag_diagnose(const struct frag_case *in, const char *about, struct frag_fin
 	FRAG_TRY(replay_as_recorded(c, err));
 	find_peaks(c);
 	FRAG_TRY(frag_refusals_find(&c->in, &c->refused, err));
-	note_steps(c, out);
+	if (!frag_is_state(in->events.trace, frag_events_dev(&in->events)))
+		note_steps(c, out);
 	add_device(c, out);
 	return apply_rules(c, out, err);
 }

@@ -21,6 +21,8 @@
 #define FRAG_FINDING_LIST(X) \
 	X(OOM_FRAGMENTATION, "oom: fragmentation", "oom-fragmentation") \
 	X(OOM_NEEDED, "oom: the program needs it", "oom-needed") \
+	X(OOM_OTHERS, "oom: others hold the card", "oom-others") \
+	X(OOM_UNCLEAR, "oom: the text does not say why", "oom-unclear") \
 	X(LEAK, "leak", "leak") \
 	X(GROWTH, "growth inside a phase", "growth") \
 	X(SPIKE, "spike", "spike") \
@@ -28,6 +30,7 @@
 	X(FRAGMENTATION, "fragmentation", "fragmentation") \
 	X(CACHE, "cache too eager", "cache") \
 	X(RELEASED, "released", "released") \
+	X(UNDECIDED, "undecided", "undecided") \
 	X(STEADY, "steady", "steady")
 enum frag_finding_kind {
 #define FRAG_X_(name, text, word) FRAG_FOUND_##name,
@@ -143,9 +146,11 @@ void frag_find_imbalance(const struct frag_checked_device *devices, size_t n,
  */
 #define FRAG_MEMLOG_SAMPLES 65536u
 #define FRAG_MEMLOG_SERIES 1024u
+#define FRAG_MEMLOG_NAME 128u
+#define FRAG_MEMLOG_IN_USE "memory in use of "
 
 struct frag_memlog_series {
-	char name[64]; /* "GPU 0", "process 4711", the name of the column */
+	char name[FRAG_MEMLOG_NAME]; /* "memory in use of GPU 0", the name of the column */
 	struct frag_memlog_sample {
 		double time, bytes; /* seconds since the first sample */
 	} * list;
@@ -224,6 +229,11 @@ void frag_finding_lines(const struct frag_checkup *c, struct frag_finding *f, ui
 /* Was what a leak or a growth had gathered until an event still there, of so many live bytes? */
 bool frag_growth_is_held(const struct frag_checkup *c, const struct frag_finding *f, uint64_t event,
 			 uint64_t live_bytes);
+/* And is it why a request was refused: free bytes would not have held it, or far less of them is
+ * pinned than grew? */
+bool frag_growth_is_reason(const struct frag_checkup *c, const struct frag_finding *f,
+			   const struct frag_refused_at *then);
+#define FRAG_FAR_LARGER 4 /* a loss against another one, which it then comes before */
 
 /* Who holds most after an event: the largest call site by live bytes. Errors: FRAG_ENOMEM. */
 int frag_finding_holders(struct frag_checkup *c, uint64_t event, struct frag_finding *f,

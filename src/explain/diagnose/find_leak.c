@@ -28,6 +28,7 @@
 #define HELD_SLACK 1.25 /* of what is live: a period is no exact count of steps */
 #define FLOOR_MIN 0.3	/* of the growth, that the feet of the series must rise */
 #define GROWN_PART 0.005
+#define LATER 1.25 /* the pace of the second half against that of all: it began late */
 
 /* The least of the last third less the least of the first: saw teeth rise, their feet do not. */
 static double floor_rise(const double *y, size_t n)
@@ -64,6 +65,25 @@ int frag_climbs(const double *kept, size_t n, double least_bytes, struct frag_cl
 		  second.slope >= PACE_MIN * first.slope && second.slope > 0 &&
 		  out->grown >= least_bytes && floor_rise(kept, n) >= FLOOR_MIN * out->grown;
 	return 0;
+}
+
+/*
+ * The step from which it grows at its later pace; 0: it does so throughout, that is, the slope times
+ * the steps is what was gained.
+ */
+static size_t begins(const struct frag_history *h, size_t skip, const struct frag_climb *climb)
+{
+	const struct frag_step *last = &h->steps[h->count - 1];
+	double base = (double)h->steps[skip].kept_end, gain = (double)last->kept_end - base;
+	size_t from = 0;
+
+	if (climb->per_step * (double)(h->count - 1 - skip) <= (1 + SLACK) * gain &&
+	    climb->second_half <= LATER * climb->per_step)
+		return 0;
+	for (size_t i = skip; i + 1 < h->count; i++)
+		if ((double)h->steps[i].kept_end - base < climb->second_half)
+			from = i + 1;
+	return from > 2 * skip ? from : 0;
 }
 
 /* The part of what this line allocated in the second half of the steps that stayed. */
@@ -128,10 +148,11 @@ void frag_finding_lines(const struct frag_checkup *c, struct frag_finding *f, ui
 	else if (frag_sites_known(&c->in.sites))
 		frag_finding_say(f, "; it comes from requests without a Python stack (the "
 				    "backward pass)");
-	else
+	else if (frag_stacks_hint(c->in.events.trace))
 		frag_finding_say(f, "; record with stacks to see the lines (%s)",
 				 frag_stacks_hint(c->in.events.trace));
-	frag_finding_number(f, "line_share_ratio", share);
+	if (frag_sites_known(&c->in.sites))
+		frag_finding_number(f, "line_share_ratio", share);
 }
 
 /* The card of the recording; one that was asked for comes first. */
@@ -170,7 +191,8 @@ static int tell_end(const struct frag_checkup *c, struct frag_finding *f, double
 	const char *name;
 	double steps;
 
-	if (c->in.limit_guessed || !c->reserved)
+	if (c->in.limit_guessed || !c->reserved ||
+	    frag_events_dev(&c->in.events)->ending.out_of_memory)
 		return 0;
 	FRAG_TRY_CALLOC(y, n, "diagnosis", err);
 	for (size_t i = 0; i < n; i++)
@@ -194,21 +216,26 @@ static int tell_end(const struct frag_checkup *c, struct frag_finding *f, double
 	return 0;
 }
 
-static int tell(struct frag_checkup *c, const struct frag_climb *climb, bool graphs,
+/* from: the step in which it begins to grow. */
+static int tell(struct frag_checkup *c, const struct frag_climb *climb, bool graphs, size_t from,
 		struct frag_findings *out, struct frag_err *err)
 {
 	const struct frag_history *h = &c->in.history;
 	struct frag_finding *f =
 		frag_findings_add(out, graphs ? FRAG_FOUND_GROWTH : FRAG_FOUND_LEAK, c->about);
-	double slope = climb->per_step / h->stride, steps = (double)(h->count * h->stride), share;
+	double slope = (from ? climb->second_half : climb->per_step) / h->stride;
+	double steps = (double)((h->count - from) * h->stride), share;
 	uint32_t frame = blame(c, &share, err);
 
 	frag_finding_say(f,
-			 "memory that outlives its %s grows by %s per %s, %s over %.0f %s "
+			 "memory that outlives its %s grows by %s per %s%s, %s over %.0f %s "
 			 "(Mann-Kendall z = %.1f, Theil-Sen slope)",
 			 graphs ? "pass" : "step", FRAG_BYTES((uint64_t)(slope + 0.5)),
-			 graphs ? "pass" : "step", FRAG_BYTES((uint64_t)(slope * steps + 0.5)),
-			 steps, graphs ? "passes" : "steps", climb->z);
+			 graphs ? "pass" : "step",
+			 from ? frag_answer_print(f->texts, " from %s on", FRAG_STEP(&c->in, from))
+			      : "",
+			 FRAG_BYTES((uint64_t)(slope * steps + 0.5)), steps,
+			 graphs ? "passes" : "steps", climb->z);
 	frag_finding_lines(c, f, frame, share);
 	if (graphs)
 		frag_finding_say(f, "; %s", FRAG_GRAPHS_REMEDY FRAG_GRAPHS_TRY);
@@ -216,6 +243,8 @@ static int tell(struct frag_checkup *c, const struct frag_climb *climb, bool gra
 	frag_finding_number(f, "bytes_per_step", slope);
 	frag_finding_number(f, "grown_bytes", slope * steps);
 	frag_finding_number(f, "steps_count", steps);
+	if (from)
+		frag_finding_number(f, "steps_before_count", (double)(from * h->stride));
 	frag_finding_number(f, "mann_kendall_z", climb->z);
 	frag_finding_number(f, "mann_kendall_p", climb->p);
 	frag_finding_number(f, "second_half_bytes_per_step", climb->second_half / h->stride);
@@ -234,21 +263,46 @@ static double kept_part(const struct frag_history *h)
 	return flow > 0 ? grew / flow : 0;
 }
 
-bool frag_growth_is_held(const struct frag_checkup *c, const struct frag_finding *f, uint64_t event,
-			 uint64_t live_bytes)
+static double grown_until(const struct frag_checkup *c, const struct frag_finding *f,
+			  uint64_t event)
 {
 	const struct frag_history *h = &c->in.history;
 	double per_step = frag_finding_value(f, "bytes_per_step");
-	double grown = per_step > 0 ? per_step * h->stride * (double)frag_history_step(h, event)
-				    : frag_finding_value(f, "grown_bytes");
+	double steps = (double)(frag_history_step(h, event) * h->stride) -
+		       frag_finding_value(f, "steps_before_count");
 
-	return grown <= HELD_SLACK * (double)live_bytes;
+	return per_step > 0 ? per_step * steps : frag_finding_value(f, "grown_bytes");
+}
+
+bool frag_growth_is_held(const struct frag_checkup *c, const struct frag_finding *f, uint64_t event,
+			 uint64_t live_bytes)
+{
+	return grown_until(c, f, event) <= HELD_SLACK * (double)live_bytes;
+}
+
+bool frag_growth_is_reason(const struct frag_checkup *c, const struct frag_finding *f,
+			   const struct frag_refused_at *then)
+{
+	return frag_growth_is_held(c, f, then->r.event, then->r.live_bytes) &&
+	       (!frag_oom_is_in_holes(then) ||
+		grown_until(c, f, then->r.event) >
+			FRAG_FAR_LARGER * (double)(then->reserved_bytes - then->r.live_bytes));
+}
+
+/* Was it gone when, after the last step, a request was refused? */
+static bool given_back(const struct frag_checkup *c, double grown)
+{
+	const struct frag_history *h = &c->in.history;
+	const struct frag_refused_at *last = c->refused.list + c->refused.count;
+
+	return c->refused.count && last[-1].r.event >= h->steps[h->count - 1].end &&
+	       HELD_SLACK * (double)last[-1].r.live_bytes < grown;
 }
 
 int frag_find_leak(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)
 {
 	const struct frag_history *h = &c->in.history;
-	size_t skip = 1 + h->count / WARM_UP, n = 0;
+	size_t skip = FRAG_MIN(1 + h->count / WARM_UP, h->count / 2), n = 0;
 	FRAG_AUTO_FREE double *kept = NULL;
 	struct frag_climb climb;
 	double least;
@@ -260,11 +314,11 @@ int frag_find_leak(struct frag_checkup *c, struct frag_findings *out, struct fra
 	if (h->count < STEPS_MIN || (!marks && h->from != FRAG_STEPS_PERIOD))
 		return 0;
 	FRAG_TRY_CALLOC(kept, h->count, "diagnosis", err);
-	for (size_t i = FRAG_MIN(skip, h->count / 2); i < h->count; i++)
+	for (size_t i = skip; i < h->count; i++)
 		kept[n++] = (double)h->steps[i].kept_end;
 	least = FRAG_MAX(GROWN_PART * (double)h->peak_live, (double)FRAG_MIB);
 	FRAG_TRY(frag_climbs(kept, n, least, &climb, &climbs, err));
-	if (!climbs || fades(c, &climb, err))
+	if (!climbs || given_back(c, climb.grown) || fades(c, &climb, err))
 		return 0;
-	return tell(c, &climb, graphs, out, err);
+	return tell(c, &climb, graphs, begins(h, skip, &climb), out, err);
 }

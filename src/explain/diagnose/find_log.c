@@ -2,10 +2,12 @@
 /*
  * Logs: the memory that a card or process uses over time. That is what the allocator reserved, so a
  * leak shows only after the cache is used up, and growing fragmentation looks the same; the text
- * says so. The start of the program does not count: everything before it first uses half of its
- * peak.
+ * says so. It is looked for after the program first uses half of its peak, and goes back from there as
+ * far as nothing rises much faster: what came before is its start.
  */
 #include "diagnose.h"
+
+#include <string.h>
 
 #include <frag/opt.h>
 
@@ -14,6 +16,9 @@
 #define FULL_PART 0.97
 #define PACE_MOST 0x1p50 /* bytes a second: faster than any card */
 #define CLIMB_PART 0.02	 /* of the largest value */
+#define FAST 5		 /* times the pace of the growth: loading */
+#define LOADS 1.5	 /* within one saw tooth, in the same way */
+#define SAW_MOST 64u	 /* samples between two low points */
 
 /* Samples after the program has begun, and before it ends. */
 static void running(const struct frag_memlog_series *s, size_t *from, size_t *to)
@@ -44,40 +49,77 @@ static size_t floors(const struct frag_memlog_sample *y, size_t n, double *out)
 	return parts;
 }
 
-static void tell_leak(const struct frag_memlog_series *s, size_t from, size_t to, size_t parts,
+/* Of the samples from one on: saw teeth rise, their feet do not. */
+static double foot(const struct frag_memlog_series *s, size_t at, size_t saw)
+{
+	double y = s->list[at].bytes;
+
+	for (size_t i = 1; i < saw; i++)
+		y = FRAG_MIN(y, s->list[at + i].bytes);
+	return y;
+}
+
+/* Where the growth that was found from `half` on, at a pace of so many bytes a sample, began: behind
+ * what rises much faster, the loading. */
+static size_t beginning(const struct frag_memlog_series *s, size_t from, size_t half, size_t to,
+			double pace)
+{
+	const size_t n = to - half, saw = FRAG_MAX(FRAG_MIN(n / PARTS, SAW_MOST), 1u);
+	size_t at = half + n / 2;
+
+	for (size_t hop = n / 8; hop; hop /= 2)
+		while (at >= from + hop &&
+		       foot(s, at, saw) - foot(s, at - hop, saw) <= FAST * pace * (double)hop)
+			at -= hop;
+	while (at < half && foot(s, at + saw, saw) > LOADS * foot(s, at, saw))
+		at++;
+	return at;
+}
+
+/* The card, process or column. */
+static const char *whose(const struct frag_memlog_series *s)
+{
+	const size_t n = strlen(FRAG_MEMLOG_IN_USE);
+
+	return s->name + (strncmp(s->name, FRAG_MEMLOG_IN_USE, n) ? 0 : n);
+}
+
+/* climb: from `half` on. */
+static void tell_leak(const struct frag_memlog_series *s, size_t from, size_t half, size_t to,
 		      const struct frag_climb *climb, struct frag_findings *out)
 {
-	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_LEAK, s->name);
-	double seconds = s->list[to - 1].time - s->list[from].time;
-	double pace = seconds > 0 ? climb->per_step * (double)parts / seconds : 0;
+	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_LEAK, whose(s));
+	double seconds = s->list[to - 1].time - s->list[half].time, low[PARTS], grown, pace;
+	const size_t parts = floors(s->list + from, to - from, low);
 
-	pace = FRAG_MIN(pace, PACE_MOST);
+	grown = (low[parts - 1] - low[0]) * (double)parts / (double)(parts - 1);
+	pace = seconds > 0 ? FRAG_MIN(climb->grown / seconds, PACE_MOST) : 0;
 	frag_finding_say(f,
-			 "memory in use keeps growing: by %s in %.0f s (Mann-Kendall z = %.1f, "
-			 "Theil-Sen slope %s per minute)",
-			 FRAG_BYTES((uint64_t)climb->grown), seconds, climb->z,
-			 FRAG_BYTES((uint64_t)(pace * 60)));
+			 "%s keeps growing: by %s in %.0f s, lately %s per minute "
+			 "(Mann-Kendall z = %.1f)",
+			 s->name, FRAG_BYTES((uint64_t)grown),
+			 s->list[to - 1].time - s->list[from].time,
+			 FRAG_BYTES((uint64_t)(pace * 60)), climb->z);
 	if (s->total > s->most && pace > 0)
 		frag_finding_say(f, "; the card is full in %.0f minutes",
 				 (s->total - s->most) / pace / 60);
 	frag_finding_say(f, ". A log shows what the allocator reserved: a leak, or growing "
 			    "fragmentation; a recording tells which");
 	frag_finding_number(f, "bytes_per_s", pace);
-	frag_finding_number(f, "grown_bytes", climb->grown);
+	frag_finding_number(f, "grown_bytes", grown);
 	frag_finding_number(f, "mann_kendall_z", climb->z);
 	frag_finding_number(f, "most_bytes", s->most);
 }
 
 static void tell_steady(const struct frag_memlog_series *s, size_t n, struct frag_findings *out)
 {
-	bool full = s->total > 0 && s->most >= FULL_PART * s->total;
-	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_STEADY, s->name);
+	bool full = s->total > 0 && s->most >= FULL_PART * s->total, few = n < SAMPLES_MIN;
+	struct frag_finding *f =
+		frag_findings_add(out, few ? FRAG_FOUND_UNDECIDED : FRAG_FOUND_STEADY, whose(s));
 
-	frag_finding_say(f,
-			 "memory in use does not grow: at most %s in %zu samples after the start",
-			 FRAG_BYTES((uint64_t)s->most), n);
-	if (n < SAMPLES_MIN)
-		frag_finding_say(f, ", too few to tell a trend");
+	frag_finding_say(f, "%s %s: at most %s in %zu samples after the start%s", s->name,
+			 few ? "was read" : "does not grow", FRAG_BYTES((uint64_t)s->most), n,
+			 few ? ", too few to tell a trend" : "");
 	if (full)
 		frag_finding_say(f, "; the card is full, which a caching allocator can cause "
 				    "without need: record the program to see");
@@ -85,46 +127,34 @@ static void tell_steady(const struct frag_memlog_series *s, size_t n, struct fra
 	frag_finding_number(f, "samples_count", (double)n);
 }
 
-static int judge(const struct frag_memlog_series *s, struct frag_findings *out, double *work,
+static int judge(const struct frag_memlog_series *s, struct frag_findings *out,
 		 struct frag_err *err)
 {
 	struct frag_climb climb;
-	size_t from, to, parts, half;
+	double low[PARTS];
+	size_t from, to, half, n;
 	bool climbs = false;
 
 	running(s, &from, &to);
 	for (half = from; half < to && s->list[half].bytes < 0.5 * s->most; half++)
 		;
-	parts = floors(s->list + half, to - half, work);
-	if (to - half >= SAMPLES_MIN)
-		FRAG_TRY(frag_climbs(work, parts, CLIMB_PART * s->most, &climb, &climbs, err));
+	n = to - half;
+	if (n >= SAMPLES_MIN)
+		FRAG_TRY(frag_climbs(low, floors(s->list + half, n, low), CLIMB_PART * s->most,
+				     &climb, &climbs, err));
 	if (climbs)
-		tell_leak(s, half, to, parts, &climb, out);
+		tell_leak(s, beginning(s, from, half, to, climb.grown / (double)n), half, to,
+			  &climb, out);
 	else
-		tell_steady(s, to - half, out);
+		tell_steady(s, n, out);
 	return 0;
 }
 
 int frag_diagnose_log(const struct frag_memlog *log, struct frag_findings *out,
 		      struct frag_err *err)
 {
-	FRAG_AUTO_FREE struct frag_checked_device *used = NULL;
-	FRAG_AUTO_FREE double *work = NULL;
-	size_t n = 0;
-
-	FRAG_TRY_CALLOC(used, log->count, "diagnosis", err);
-	FRAG_TRY_CALLOC(work, FRAG_MEMLOG_SAMPLES + 1, "diagnosis", err);
 	frag_findings_note(out, "%s, %zu series", log->format, log->count);
-	for (size_t i = 0; i < log->count; i++) {
-		struct frag_memlog_series *s = &log->list[i];
-
-		FRAG_TRY(judge(s, out, work, err));
-		/* an idle card is not out of balance */
-		if (s->most >= 64 * (double)FRAG_MIB)
-			used[n++] = (struct frag_checked_device){ .name = s->name,
-								  .peak_active_bytes =
-									  (uint64_t)s->most };
-	}
-	frag_find_imbalance(used, n, out);
+	for (size_t i = 0; i < log->count; i++)
+		FRAG_TRY(judge(&log->list[i], out, err));
 	return 0;
 }

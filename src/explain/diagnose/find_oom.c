@@ -46,7 +46,7 @@ int frag_finding_holders(struct frag_checkup *c, uint64_t event, struct frag_fin
 	double *site, total = 0;
 
 	if (!frag_sites_known(&c->in.sites)) {
-		if (!frag_own_allocators(c->in.events.trace->format, NULL))
+		if (frag_stacks_hint(c->in.events.trace))
 			frag_finding_say(f, "; record with stacks to see who holds it (%s)",
 					 frag_stacks_hint(c->in.events.trace));
 		return 0;
@@ -82,23 +82,18 @@ bool frag_oom_in_first_step(const struct frag_case *c, const struct frag_refusal
 	       (double)h->given_back < GIVEN_BACK * (double)h->peak_live;
 }
 
-/* What grew until then, or that it came no further than its first step. */
-static void tell_when(const struct frag_checkup *c, const struct frag_refused_at *then,
-		      const struct frag_findings *out, struct frag_finding *f)
+/* What grew until then and is the reason; NULL: nothing. */
+static const struct frag_finding *reason_of(const struct frag_checkup *c,
+					    const struct frag_refused_at *then,
+					    const struct frag_findings *out)
 {
-	const struct frag_refusal *r = &then->r;
-
-	for (size_t i = 0; i + 1 < out->count; i++)
+	for (size_t i = 0; i < out->count; i++)
 		if ((out->list[i].kind == FRAG_FOUND_LEAK ||
 		     out->list[i].kind == FRAG_FOUND_GROWTH) &&
-		    !strcmp(out->list[i].about, c->about) && !frag_oom_is_in_holes(then) &&
-		    frag_growth_is_held(c, &out->list[i], r->event, r->live_bytes)) {
-			frag_finding_say(f, "; what grows until then is the reason (%s)",
-					 out->list[i].verdict);
-			return;
-		}
-	if (frag_oom_in_first_step(&c->in, r))
-		frag_finding_say(f, "; it ran out in its first step");
+		    !strcmp(out->list[i].about, c->about) &&
+		    frag_growth_is_reason(c, &out->list[i], then))
+			return &out->list[i];
+	return NULL;
 }
 
 static int tell(struct frag_checkup *c, const struct tally *t, enum frag_finding_kind kind,
@@ -109,6 +104,7 @@ static int tell(struct frag_checkup *c, const struct tally *t, enum frag_finding
 	uint64_t reserved = then->reserved_bytes, live = r->live_bytes;
 	uint64_t request = frag_live_bytes(r->bytes);
 	struct frag_finding *f = frag_findings_add(out, kind, c->about);
+	const struct frag_finding *reason = reason_of(c, then, out);
 
 	frag_finding_line(f, frag_sites_line(&c->in.sites, r->stack));
 	frag_finding_say(f, "a request for %s%s%s was refused while %s was live",
@@ -121,6 +117,7 @@ static int tell(struct frag_checkup *c, const struct tally *t, enum frag_finding
 									: "nearly fill",
 				 c->in.neighbours.count ? "rest of the card,"
 				 : c->in.card_full	? "card's"
+				 : c->in.limit_guessed	? "assumed limit of"
 							: "limit of",
 				 FRAG_BYTES(c->in.limit_bytes));
 	if (kind == FRAG_FOUND_OOM_FRAGMENTATION && reserved > live)
@@ -130,7 +127,10 @@ static int tell(struct frag_checkup *c, const struct tally *t, enum frag_finding
 		frag_finding_say(
 			f, "; %s",
 			frag_neighbours_text(out->texts, c->in.events.trace, &c->in.neighbours));
-	tell_when(c, then, out, f);
+	if (reason)
+		frag_finding_say(f, "; what grows until then is the reason (%s)", reason->verdict);
+	else if (frag_oom_in_first_step(&c->in, r))
+		frag_finding_say(f, "; it ran out in its first step");
 	FRAG_TRY(frag_finding_holders(c, r->event, f, err));
 	if (t->count > 1)
 		frag_finding_say(f, "; %zu requests were refused for this reason", t->count);
@@ -152,7 +152,8 @@ int frag_find_oom(struct frag_checkup *c, struct frag_findings *out, struct frag
 	struct tally tally[2] = { { 0 } }; /* fragmentation, needed */
 
 	for (size_t i = 0; i < n; i++) {
-		bool frag = frag_oom_is_fragmentation(&c->refused.list[i]);
+		const struct frag_refused_at *then = &c->refused.list[i];
+		bool frag = frag_oom_is_fragmentation(then) && !reason_of(c, then, out);
 
 		tally[!frag].count++;
 		tally[!frag].worst = i; /* the last: what a program dies of */

@@ -9,7 +9,6 @@
 #include "lib/grow.h"
 
 #define CHARTS_MAX 8u /* on a page */
-#define FAR_LARGER 4
 #define LOST_MOST 0.5 /* of what is reserved: less does not come before what grows */
 
 static const char *const kinds[] = {
@@ -150,7 +149,7 @@ static bool comes_before(const struct frag_finding *a, const struct frag_finding
 	bool same = !strcmp(a->about, b->about) ||
 		    a->kind + b->kind == FRAG_FOUND_IMBALANCE + FRAG_FOUND_FRAGMENTATION;
 
-	if (x > 0 && y > 0 && same && (x > FAR_LARGER * y || y > FAR_LARGER * x))
+	if (x > 0 && y > 0 && same && (x > FRAG_FAR_LARGER * y || y > FRAG_FAR_LARGER * x))
 		return x > y;
 	return a->kind < b->kind;
 }

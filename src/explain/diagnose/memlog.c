@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/clean.h"
 #include "lib/grow.h"
 #include "trace/log/log.h"
 
@@ -40,9 +41,17 @@ struct reader {
 	struct frag_log_lines lines;
 	struct frag_memlog *log;
 	struct layout lay;
-	double time, sweep; /* of the table; of the first row of a sweep */
-	unsigned long card; /* of the table; within a sweep */
-	bool unread;	    /* the first line is a row */
+	double time, sweep;	      /* of the table; of the first row of a sweep */
+	unsigned long card;	      /* within a sweep */
+	char label[FRAG_MEMLOG_NAME]; /* of the table's card */
+	bool unread;		      /* the first line is a row */
+};
+
+/* What a row says: its memory, and of whom. */
+struct row {
+	double time, day, total, bytes[COLUMNS_MAX];
+	const char *key, *card; /* what tells it best from others; the name of the card */
+	enum role by;
 };
 
 /* ---- fields ----------------------------------------------------------------- */
@@ -251,11 +260,12 @@ static bool guess_header(struct layout *lay, const char *text)
 
 /* ---- samples -------------------------------------------------------------------------------- */
 
-static int series_of(struct frag_memlog *log, const char *name, struct frag_memlog_series **out,
+static int series_of(struct frag_memlog *log, char *name, struct frag_memlog_series **out,
 		     struct frag_err *err)
 {
 	size_t i = 0;
 
+	frag_clean_text(name, strlen(name));
 	while (i < log->count && strcmp(log->list[i].name, name) != 0)
 		i++;
 	*out = i < log->count ? &log->list[i] : NULL;
@@ -264,9 +274,7 @@ static int series_of(struct frag_memlog *log, const char *name, struct frag_meml
 	FRAG_TRY(FRAG_GROW(log->list, log->count, log->cap, "log", err));
 	*out = &log->list[log->count++];
 	**out = (struct frag_memlog_series){ .stride = 1 };
-	snprintf((*out)->name, sizeof((*out)->name), "%.63s", name);
-	for (char *p = (*out)->name; *p; p++)
-		*p = (unsigned char)*p < 0x20 || (unsigned char)*p >= 0x7f ? '?' : *p;
+	memcpy((*out)->name, name, sizeof((*out)->name));
 	return 0;
 }
 
@@ -300,7 +308,7 @@ static double bytes_of(const char *text, double unit)
 	return v <= BYTES_MOST ? v : NAN;
 }
 
-static int add_value(struct reader *r, const char *name, double time, double bytes, double total,
+static int add_value(struct reader *r, char *name, double time, double bytes, double total,
 		     struct frag_err *err)
 {
 	struct frag_memlog_series *s;
@@ -319,62 +327,66 @@ static int add_value(struct reader *r, const char *name, double time, double byt
 	return add_sample(s, time - r->log->first_time, bytes, err);
 }
 
-static void name_series(struct reader *r, size_t column, enum role by, const char *key, double time,
-			char name[64])
+/* "memory in use of GPU 0 (NVIDIA A100)", "used_mib of 77", "memory.used [MiB], card 2" */
+static void name_series(struct reader *r, const struct row *row, size_t column, char *name)
 {
 	const struct layout *lay = &r->lay;
+	const enum role by = row->by;
+	const char *words = by == PID ? "process " : by == CARD ? "GPU " : "";
+	const bool column_tells = by > CARD_NAME || (!lay->smi && lay->bytes_count > 1);
+	int n;
 
-	if (lay->smi && !lay->keyed && !isnan(time)) {
-		r->card = time - r->sweep <= SWEEP_S && time >= r->sweep ? r->card + 1 : 0;
-		r->sweep = r->card ? r->sweep : time;
+	if (lay->smi && !lay->keyed && !isnan(row->time)) {
+		r->card =
+			row->time - r->sweep <= SWEEP_S && row->time >= r->sweep ? r->card + 1 : 0;
+		r->sweep = r->card ? r->sweep : row->time;
 	}
-	if (!lay->smi && (lay->bytes_count > 1 || !*key))
-		snprintf(name, 64, "%.24s%s%.30s", key, *key ? " " : "", lay->names[column]);
-	else if (lay->keyed || !lay->smi)
-		snprintf(name, 64, "%s%.50s",
-			 by == PID			 ? "process "
-			 : by == CARD || by == CARD_NAME ? "GPU "
-							 : "",
-			 key);
-	else
-		snprintf(name, 64, r->card ? "%.45s, card %lu" : "%.45s",
-			 *key ? key : lay->names[column], r->card + 1);
+	n = snprintf(name, FRAG_MEMLOG_NAME, "%.30s%s%s%.44s",
+		     column_tells ? lay->names[column] : FRAG_MEMLOG_IN_USE,
+		     column_tells && by <= CARD_NAME ? " of " : "", words, row->key);
+	if (*row->card && by < CARD_NAME)
+		snprintf(name + n, FRAG_MEMLOG_NAME - (size_t)n, " (%.30s)", row->card);
+	else if (r->card)
+		snprintf(name + n, FRAG_MEMLOG_NAME - (size_t)n, ", card %lu", r->card + 1);
+}
+
+static void take_field(struct row *row, const struct layout *lay, size_t c, const char *field)
+{
+	const enum role role = lay->roles[c];
+
+	if (role == DATE)
+		row->day = date_of(field);
+	else if (role == TIME && isnan(row->time))
+		row->time = time_of(field);
+	else if (role == BYTES)
+		row->bytes[c] = bytes_of(field, lay->units[c]);
+	else if (role == TOTAL)
+		row->total = bytes_of(field, lay->units[c] > 0 ? lay->units[c]
+							       : lay->units[lay->bytes - 1]);
+	if (role == CARD_NAME)
+		row->card = field;
+	if (role >= PID && role < row->by) {
+		row->by = role;
+		row->key = field;
+	}
 }
 
 static int take_line(struct reader *r, struct frag_err *err)
 {
-	struct layout *lay = &r->lay;
-	double time = NAN, day = 0, total = 0, bytes[COLUMNS_MAX];
-	char name[64], *at = r->lines.text, *field;
-	enum role by = CARD_NAME + 1;
-	const char *key = "";
+	struct row row = { .time = NAN, .key = "", .card = "", .by = CARD_NAME + 1 };
+	char name[FRAG_MEMLOG_NAME], *at = r->lines.text, *field;
 
-	for (size_t c = 0; c < lay->columns; c++) {
-		enum role role = lay->roles[c];
-
-		bytes[c] = NAN;
-		field = frag_log_cut(&at, lay->part);
-		if (!field)
-			continue;
-		if (role == DATE)
-			day = date_of(field);
-		else if (role == TIME && isnan(time))
-			time = time_of(field);
-		else if (role == BYTES)
-			bytes[c] = bytes_of(field, lay->units[c]);
-		else if (role == TOTAL)
-			total = bytes_of(field, lay->units[c] > 0 ? lay->units[c]
-								  : lay->units[lay->bytes - 1]);
-		else if (role >= PID && role < by) {
-			by = role;
-			key = field;
-		}
+	for (size_t c = 0; c < r->lay.columns; c++) {
+		row.bytes[c] = NAN;
+		field = frag_log_cut(&at, r->lay.part);
+		if (field)
+			take_field(&row, &r->lay, c, field);
 	}
-	for (size_t c = 0; c < lay->columns; c++) {
-		if (isnan(bytes[c]))
+	for (size_t c = 0; c < r->lay.columns; c++) {
+		if (isnan(row.bytes[c]))
 			continue;
-		name_series(r, c, by, key, time, name);
-		FRAG_TRY(add_value(r, name, time + day, bytes[c], total, err));
+		name_series(r, &row, c, name);
+		FRAG_TRY(add_value(r, name, row.time + row.day, row.bytes[c], row.total, err));
 	}
 	return 0;
 }
@@ -385,18 +397,23 @@ static int take_row(struct reader *r, struct frag_err *err)
 	const char *text = r->lines.text, *used = strstr(text, "MiB"), *from = used, *type;
 	unsigned long card, pid;
 	struct tm tm = { 0 };
-	char name[64];
+	char name[FRAG_MEMLOG_NAME], *end;
+	int n = 0;
 
 	if (strptime(text, "%a %b %d %T %Y", &tm))
 		r->time = (double)timegm(&tm);
-	if (sscanf(text, "| %lu %*[A-Z]", &card) == 1 && strstr(text, ":"))
-		r->card = card;
+	if (sscanf(text, "| %lu %n%*[A-Z]", &card, &n) == 1 && strstr(text, ":")) {
+		snprintf(name, 32, "%s", text + n);
+		end = strstr(name, "  ") ?: strstr(name, " O"); /* "Off", "On" */
+		snprintf(r->label, sizeof(r->label), FRAG_MEMLOG_IN_USE "GPU %lu (%.*s)", card,
+			 end ? (int)(end - name) : 30, name);
+	}
 	if (text[0] != '|' || !used)
 		return 0;
 	while (isdigit((unsigned char)from[-1]))
 		from--;
 	if (!strncmp(used, "MiB / ", 6)) {
-		snprintf(name, sizeof(name), "GPU %lu", r->card);
+		memcpy(name, r->label, sizeof(name));
 		return add_value(r, name, r->time, bytes_of(from, 1048576),
 				 bytes_of(used + 6, 1048576), err);
 	}
@@ -407,7 +424,7 @@ static int take_row(struct reader *r, struct frag_err *err)
 		type--;
 	if (!type || sscanf(type, "%lu", &pid) != 1)
 		return 0;
-	snprintf(name, sizeof(name), "process %lu", pid);
+	snprintf(name, sizeof(name), FRAG_MEMLOG_IN_USE "process %lu", pid);
 	return add_value(r, name, r->time, bytes_of(from, 1048576), 0, err);
 }
 

@@ -2,7 +2,7 @@
 /*
  * The text of an out-of-memory error, alone or in a log: PyTorch's of all releases, those of the
  * BFC allocators (TensorFlow, JAX, ONNX Runtime) with their dumps, and the failed starts of vLLM
- * and SGLang. Of several in a file, the first one counts.
+ * and SGLang. Of several in a file, the first one counts that has figures.
  */
 #include "diagnose.h"
 
@@ -22,6 +22,8 @@
 #define BYTES_MOST 0x1p62
 #define ASKED_MOST 0x1p50
 #define OTHERS_PART 0.005 /* figures are rounded */
+#define OTHERS_MANY 0.25  /* of the card: what else is on it is the reason */
+#define PROCESSES_MOST 8u
 
 enum producer { NONE, TORCH, BFC, ENGINE, DRIVER };
 
@@ -29,7 +31,13 @@ struct error {
 	char *text; /* lines of dumps, then all from the message on, joined by blanks */
 	size_t length, cap, begin;    /* begin: of the message; TensorFlow 1 dumps before it */
 	char file[256], function[64]; /* of the traceback: the last frame of one's own */
-	unsigned long line, other_pid;
+	unsigned long line;
+	struct {
+		unsigned long pid;
+		double bytes;
+	} processes[PROCESSES_MOST];
+	size_t processes_count;
+	bool mixed;	   /* this process is one of them, but which? */
 	enum producer who; /* NONE: no such error so far */
 	double asked, total, available, allocated, unallocated, pools, reserved, allowed, process;
 	double others, context, largest_free, temporary, longest; /* 0: the text does not say */
@@ -45,7 +53,11 @@ static const struct words {
 	unsigned at;			     /* 0: no figure */
 	enum producer who;
 } table[] = {
+	{ "ailed to allocate ", BEHIND, AT(asked), NONE },
 	{ "ut of memory. Tried to allocate ", BEHIND, AT(asked), TORCH },
+	{ "Tried to allocate more than ", BEHIND, AT(asked), TORCH },
+	{ "Allocation on device", BEHIND, 0, TORCH }, /* backend:cudaMallocAsync */
+	{ "ut of memory to allocate ", BEHIND, AT(asked), BFC },
 	{ "ut of memory while trying to allocate ", BEHIND, AT(asked), BFC },
 	{ "ut of memory allocating ", BEHIND, AT(asked), BFC },
 	{ "an out of memory trying to allocate ", BEHIND, AT(asked), BFC },
@@ -58,21 +70,37 @@ static const struct words {
 	{ "number of tokens that can be stored in KV cache (", BEHIND, AT(longest), ENGINE },
 	{ "Please try to increase --mem-fraction-static", BEHIND, 0, ENGINE },
 	{ "leave no GPU memory for the KV cache", BEHIND, 0, ENGINE },
-	{ "CUDA error: out of memory", BEHIND, 0, DRIVER },
-	{ "CUDA_ERROR_OUT_OF_MEMORY", BEHIND, 0, DRIVER },
+	{ "alloc_buffer: allocating ", BEHIND, AT(asked), DRIVER }, /* llama.cpp */
+	{ "Requested amount of GPU memory (", BEHIND, AT(asked), DRIVER },
+	{ ": out of memory", BEHIND, 0, DRIVER },
+	{ "(out of memory)", BEHIND, 0, DRIVER },
+	{ "rror out of memory", BEHIND, 0, DRIVER },
+	{ "ut of memory. Try to", BEHIND, 0, DRIVER }, /* SGLang: "Decode …", "Prefill …" */
+	{ "Out of memory", BEHIND, 0, DRIVER },
+	{ "OutOfMemoryError", BEHIND, 0, DRIVER },
+	{ "ERROR_OUT_OF_MEMORY", BEHIND, 0, DRIVER },
+	{ "cudaErrorMemoryAllocation", BEHIND, 0, DRIVER },
+	{ "Maximum pool size exceeded", BEHIND, 0, DRIVER },
 	{ "(rounded to ", BEHIND, AT(asked), NONE },
+	{ "Requested : ", BEHIND, AT(asked), NONE },
 	{ "total capacity of ", BEHIND, AT(total), NONE },
 	{ "total capacty of ", BEHIND, AT(total), NONE }, /* 2.1 */
 	{ " total capacity;", BEFORE, AT(total), NONE },
+	{ "Device limit : ", BEHIND, AT(total), NONE },
 	{ "memory_limit_: ", DUMP, AT(total), NONE },
 	{ "Limit: ", DUMP, AT(total), NONE },
 	{ " is free.", BEFORE, AT(available), NONE },
 	{ " free;", BEFORE, AT(available), NONE },
+	{ "Free (according to CUDA): ", BEHIND, AT(available), NONE },
 	{ "Available memory of ", BEHIND, AT(available), NONE },
 	{ "KV cache memory (", BEHIND, AT(available), NONE },
 	{ " allowed;", BEFORE, AT(allowed), NONE },
 	{ " is allocated by PyTorch", BEFORE, AT(allocated), NONE },
 	{ " already allocated;", BEFORE, AT(allocated), NONE },
+	{ "Currently allocated : ", BEHIND, AT(allocated), NONE },
+	{ "allocated so far: ", BEHIND, AT(allocated), NONE }, /* CuPy */
+	{ " bytes (total ", BEHIND, AT(allocated), NONE },
+	{ "limit set to: ", BEHIND, AT(total), NONE },
 	{ "Sum Total of in-use chunks: ", DUMP, AT(allocated), NONE },
 	{ "InUse: ", DUMP, AT(allocated), NONE },
 	{ " allocated in private pools", BEFORE, AT(pools), NONE },
@@ -104,7 +132,7 @@ static const struct {
 
 /* ---- figures -------------------------------------------------------------------------- */
 
-/* "546.00 MiB", "15.00GiB", "16106127360 bytes"; 0: no figure. */
+/* "546.00 MiB", "15.00GiB", "16106127360 bytes", "25,600,000 bytes"; 0: no figure. */
 static double bytes_at(const char *text)
 {
 	char *end;
@@ -113,9 +141,11 @@ static double bytes_at(const char *text)
 
 	if (!(n > 0))
 		return 0;
+	while (*end == ',' && isdigit((unsigned char)end[1]))
+		n = n * 1000 + strtod(end + 1, &end);
 	end += strspn(end, " ");
 	at = *end ? strchr(letters + 1, toupper((unsigned char)*end)) : NULL;
-	if (at && (end[1] == 'i' || end[1] == 'B'))
+	if (at && (end[1] == 'i' || !isalpha((unsigned char)end[1]) || end[1] == 'B'))
 		for (; at > letters; at--)
 			n *= 1024;
 	return n < BYTES_MOST ? n : 0;
@@ -161,18 +191,18 @@ static void take_figures(struct error *e)
 /* "Process 4711 has 15.25 GiB memory in use.", of each process. */
 static void take_processes(struct error *e)
 {
-	double most = 0;
+	const char *at = e->text + e->begin, *end = at + MESSAGE_BYTES;
 
-	for (const char *at = e->text + e->begin; (at = strstr(at, "Process ")); at++) {
+	while ((at = strstr(at, "Process ")) && at < end && e->processes_count < PROCESSES_MOST) {
+		unsigned long pid = strtoul(at += 8, NULL, 10);
 		const char *has = strstr(at, " has ");
-		double v = has && has < at + 20 ? bytes_at(has + 5) : 0;
+		double v = has && has < at + 12 ? bytes_at(has + 5) : 0;
 
-		if (at > e->text + e->begin + MESSAGE_BYTES)
-			break;
+		if (!(v > 0))
+			continue;
+		e->processes[e->processes_count].pid = pid;
+		e->processes[e->processes_count++].bytes = v;
 		e->others += v;
-		if (v > most)
-			e->other_pid = strtoul(at + 8, NULL, 10);
-		most = FRAG_MAX(most, v);
 	}
 }
 
@@ -234,13 +264,16 @@ static void take_frame(struct error *e, const char *text)
 
 static int take_line(struct error *e, const char *text, size_t n, struct frag_err *err)
 {
-	for (size_t i = 0; !e->who && i < FRAG_ARRAY_LEN(table); i++)
-		if (table[i].who && strstr(text, table[i].words) &&
-		    !strstr(text, "this is not a failure")) {
+	const bool vague = !e->who || e->who == DRIVER;
+
+	for (size_t i = 0; vague && i < FRAG_ARRAY_LEN(table); i++)
+		if (table[i].who && (!e->who || table[i].who != DRIVER) &&
+		    strstr(text, table[i].words) && !strstr(text, "this is not a failure")) {
 			e->who = table[i].who;
 			e->begin = e->length;
+			break;
 		}
-	if (!e->who)
+	if (vague)
 		take_frame(e, text);
 	if (e->length > DUMP_MOST || (!e->who && !strstr(text, "bfc_allocator.cc") &&
 				      strncmp(text, "Limit:", 6) && strncmp(text, "InUse:", 6)))
@@ -263,7 +296,7 @@ static int read_text(struct frag_input *in, struct error *e, struct frag_err *er
 		c = frag_input_get(in, err);
 		if (c < 0 && c != FRAG_INPUT_EOF)
 			return c;
-		if (n ? c >= ' ' || c == '\t' : c > ' ')
+		if (c > ' ' || (n && text[n - 1] != ' ' && (c == ' ' || c == '\t')))
 			text[n++] = (char)(c == '\t' ? ' ' : c);
 		if (c >= 0 && c != '\n' && c != '\r' && n + 1 < sizeof(text))
 			continue;
@@ -284,6 +317,34 @@ static int read_text(struct frag_input *in, struct error *e, struct frag_err *er
 
 #define SIZE(v) FRAG_BYTES((uint64_t)((v) + 0.5))
 
+/* cudaMallocAsync: what its pool holds unused is not said. */
+static bool pools_unknown(const struct error *e)
+{
+	return strstr(e->text, "according to CUDA") != NULL;
+}
+
+/* In a container, the process may be called by its number, too: it holds what it has reserved. */
+static void find_own(struct error *e)
+{
+	const double used = e->total - e->available;
+	size_t own = 0, n = 0;
+
+	if (e->process > 0 || !(e->others > 0) ||
+	    (e->others + e->reserved <= (1 + OTHERS_PART) * used &&
+	     !(e->others >= e->reserved && e->reserved > e->total / 2)))
+		return;
+	for (size_t i = 0; i < e->processes_count; i++)
+		if (e->processes[i].bytes >= e->reserved) {
+			own = i;
+			n++;
+		}
+	e->mixed = n != 1;
+	e->process = e->mixed ? 0 : e->processes[own].bytes;
+	e->others = e->mixed ? 0 : FRAG_MAX(e->others - e->process, 0);
+	if (!e->mixed)
+		e->processes[own].bytes = 0;
+}
+
 static void derive(struct error *e)
 {
 	if (e->who == BFC && e->total > 0)
@@ -291,16 +352,8 @@ static void derive(struct error *e)
 	if (!(e->reserved > 0))
 		e->reserved = e->allocated + e->unallocated + e->pools;
 	e->unallocated = FRAG_MAX(e->reserved - e->allocated - e->pools, 0);
-	/* in a container, the process may be called by its number, too */
-	if (!(e->process > 0) && e->others >= e->reserved && e->reserved > e->total / 2) {
-		e->process = e->others;
-		e->others = 0;
-	} else if (!(e->process > 0) &&
-		   e->others + e->reserved > (1 + OTHERS_PART) * (e->total - e->available)) {
-		e->others = 0; /* one of them is this process, but which? */
-		e->other_pid = 0;
-	}
-	if (e->who == TORCH && !(e->others > 0) && e->total > 0)
+	find_own(e);
+	if (e->who == TORCH && !(e->others > 0) && e->total > 0 && !pools_unknown(e))
 		e->others = e->total - e->available - FRAG_MAX(e->process, e->reserved);
 	if (e->others < OTHERS_PART * e->total)
 		e->others = 0;
@@ -320,28 +373,83 @@ static void say_sizes(const struct error *e, struct frag_finding *f)
 			frag_finding_number(f, shown[i].name, v);
 		if (shown[i].at == AT(total) && e->who == BFC)
 			before = "; the allocator has ";
-		else if (shown[i].at == AT(others) && !(e->process > 0 || e->other_pid))
+		else if (shown[i].at == AT(others) &&
+			 (e->mixed || !(e->process > 0 || e->processes_count)))
 			before = "; the context, libraries and other processes take ";
 		if (shown[i].at == AT(available) ? e->total > 0 : v > 0)
 			frag_finding_say(f, "%s%s%s", before, SIZE(v), shown[i].after);
 	}
 }
 
+/* Would what lies free, here and there, have held it? */
+static bool in_pieces(const struct error *e)
+{
+	if (e->who == TORCH)
+		return e->asked > (e->allowed > 0 ? 0 : e->available) && e->unallocated > 0 &&
+		       e->unallocated + (e->allowed > 0 ? 0 : e->available) >= e->asked;
+	return e->who == BFC && e->asked > 0 && e->total - e->allocated >= e->asked &&
+	       e->total > 0 && e->allocated > 0;
+}
+
+static enum frag_finding_kind kind_of(const struct error *e)
+{
+	const double missing = e->asked - e->available;
+
+	if (e->who == ENGINE)
+		return strstr(e->text, "Free memory on device") ? FRAG_FOUND_OOM_OTHERS
+								: FRAG_FOUND_OOM_NEEDED;
+	if (missing > 0 && e->others > OTHERS_MANY * e->total &&
+	    e->others >= FRAG_MAX(missing, e->unallocated))
+		return FRAG_FOUND_OOM_OTHERS;
+	if (in_pieces(e))
+		return FRAG_FOUND_OOM_FRAGMENTATION;
+	if (e->asked > ASKED_MOST || (e->allowed > 0 && missing <= 0) ||
+	    (missing > 0 && (e->total > 0 || e->available > 0) &&
+	     !(pools_unknown(e) && e->allocated + e->asked <= e->total)))
+		return FRAG_FOUND_OOM_NEEDED;
+	return FRAG_FOUND_OOM_UNCLEAR;
+}
+
+/* Those that hold what is missing. */
+static void say_others(const struct error *e, struct frag_finding *f)
+{
+	const char *between = e->mixed ? ". One of " : ". Ending ";
+
+	if (!e->processes_count)
+		frag_finding_say(f, ". If other processes hold it (nvidia-smi), ending them gives "
+				    "enough");
+	for (size_t i = 0; i < e->processes_count; i++)
+		if (e->processes[i].bytes > 0) {
+			frag_finding_say(f, "%sprocess %lu (%s)", between, e->processes[i].pid,
+					 SIZE(e->processes[i].bytes));
+			between = ", ";
+		}
+	if (e->processes_count)
+		frag_finding_say(f, e->mixed ? " is this one; ending the others gives enough"
+					     : " gives enough");
+}
+
 /* What would have served the request, and why. */
 static void say_torch(const struct error *e, struct frag_finding *f)
 {
 	double missing = FRAG_MAX(e->asked - e->available, 0);
-	const bool pieces = f->kind == FRAG_FOUND_OOM_FRAGMENTATION;
+	const bool pieces = in_pieces(e);
 
 	if (e->allowed > 0 && e->available >= e->asked)
 		frag_finding_say(f, ". The limit refused it, not the card: a larger "
 				    "set_per_process_memory_fraction serves it");
+	else if (e->asked > 0 && e->available >= e->asked)
+		frag_finding_say(f, ". As much is free: either less was when it was refused, or a "
+				    "limit that the text does not name refused it");
+	if (pools_unknown(e))
+		frag_finding_say(f,
+				 ". The rest is held by the pool of backend:cudaMallocAsync, the "
+				 "context or other processes; the text does not say which part");
 	if (e->others >= missing && missing > 0 &&
-	    (e->process > 0 || e->other_pid || e->others > e->total / 4))
-		frag_finding_say(f, ". Ending the other processes%s gives enough",
-				 e->other_pid ? frag_answer_print(f->texts, " (%lu holds most)",
-								  e->other_pid)
-					      : "");
+	    (e->process > 0 || e->processes_count || e->others > OTHERS_MANY * e->total))
+		say_others(e, f);
+	if (pools_unknown(e))
+		missing = FRAG_MAX(e->allocated + e->asked - e->total, 0);
 	if (pieces)
 		frag_finding_say(
 			f,
@@ -354,7 +462,7 @@ static void say_torch(const struct error *e, struct frag_finding *f)
 	if (e->total > 0 && e->asked > e->total)
 		frag_finding_say(f, ". It alone exceeds the card: no setting serves it, only "
 				    "another shape");
-	else if (missing > 0 && e->allocated > 0 && !pieces)
+	else if (missing > 0 && e->allocated > 0 && !pieces && f->kind != FRAG_FOUND_OOM_UNCLEAR)
 		frag_finding_say(f,
 				 ". The program needs at least %s here: %s less live (a smaller "
 				 "batch, shorter sequences, checkpointing, what is kept without "
@@ -364,10 +472,13 @@ static void say_torch(const struct error *e, struct frag_finding *f)
 
 #define SESSIONS ", a larger gpu_mem_limit, fewer sessions on the card"
 #define ARENA "arena_extend_strategy=kSameAsRequested"
+#define POOL "cupy.get_default_memory_pool().free_all_blocks()"
 /* By what their texts say: remedies of fragmentation, and of a need. */
 static const struct remedies {
 	const char *mark, *pieces, *needed;
 } frameworks[] = {
+	{ "cupy", POOL, POOL ", smaller arrays" },
+	{ "allocated so far", POOL, POOL ", smaller arrays" },
 	{ "onnxruntime", ARENA, "a smaller batch or shape, " ARENA SESSIONS },
 	{ "requested buffer", ARENA, "a smaller batch or shape" SESSIONS },
 	{ "tensor", "TF_GPU_ALLOCATOR=cuda_malloc_async", "a smaller batch" },
@@ -403,7 +514,8 @@ static void say_engine(const struct error *e, struct frag_finding *f)
 	if (strstr(e->text, "Free memory on device"))
 		frag_finding_say(f,
 				 ". vLLM wants its part of the card free at its start: end what "
-				 "else runs there, or --gpu-memory-utilization %.2f",
+				 "else runs there, or, where the model fits in it, "
+				 "--gpu-memory-utilization %.2f",
 				 e->total > 0 ? floor(100 * e->available / e->total) / 100 : 0.5);
 	else if (e->longest > 0 || strstr(e->text, "larger than"))
 		frag_finding_say(
@@ -423,34 +535,24 @@ static void say_engine(const struct error *e, struct frag_finding *f)
 				 sglang ? "--tp" : "--tensor-parallel-size");
 }
 
-static bool in_pieces(const struct error *e)
-{
-	if (e->who == TORCH)
-		return e->asked > 0 && e->unallocated > 0 &&
-		       e->unallocated + (e->allowed > 0 ? 0 : e->available) >= e->asked;
-	return e->who == BFC && e->asked > 0 && e->total - e->allocated >= e->asked &&
-	       e->total > 0 && e->allocated > 0;
-}
-
 static void tell(struct error *e, const char *about, struct frag_findings *out)
 {
 	struct frag_finding *f;
 
 	derive(e);
-	f = frag_findings_add(
-		out, in_pieces(e) ? FRAG_FOUND_OOM_FRAGMENTATION : FRAG_FOUND_OOM_NEEDED, about);
+	f = frag_findings_add(out, kind_of(e), about);
 	say_sizes(e, f);
 	if (e->asked > ASKED_MOST)
 		frag_finding_say(f, ". No card has that: a dimension of a tensor is wrong");
-	else if (e->who == TORCH)
+	else if (e->who == TORCH && (e->total > 0 || e->allocated > 0))
 		say_torch(e, f);
 	else if (e->who == BFC)
 		say_bfc(e, f);
 	else if (e->who == ENGINE)
 		say_engine(e, f);
 	else
-		frag_finding_say(f, ". The driver refused it, and its error has no figures: "
-				    "nvidia-smi tells what else holds the card");
+		frag_finding_say(f, ". The text has no figures of the card: nvidia-smi tells what "
+				    "else holds it, a recording what this program holds");
 	if (e->line)
 		f->line = frag_answer_print(out->texts, "%s:%lu %s", e->file, e->line, e->function);
 	frag_findings_note(out,

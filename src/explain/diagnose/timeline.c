@@ -90,7 +90,7 @@ static void tell(const struct numbers level[2], const char *path, struct frag_fi
 	double begin = -1, most = 0, when = 0, total = 0;
 	const char *slash = strrchr(path, '/'), *between = ":";
 	struct frag_finding *f =
-		frag_findings_add(out, FRAG_FOUND_STEADY, slash ? slash + 1 : path);
+		frag_findings_add(out, FRAG_FOUND_UNDECIDED, slash ? slash + 1 : path);
 
 	for (size_t i = 0; i < (width ? n : n / 4); i++) {
 		double time = sizes_at(level, width, i, sizes);

@@ -109,9 +109,9 @@ static void compare_steps(struct frag_comparison *c, const struct frag_side *x,
 {
 	c->steps_count = c->first_step = UINT64_MAX;
 	c->first_step_before_bytes = c->first_step_after_bytes = UINT64_MAX;
-	if (!x->steps_count || !y->steps_count)
+	if (!x->steps_listed || !y->steps_listed)
 		return;
-	c->steps_count = FRAG_MIN(x->steps_count, y->steps_count);
+	c->steps_count = FRAG_MIN(x->steps_listed, y->steps_listed);
 	for (size_t i = 0; i < c->steps_count; i++) {
 		if (!x->steps[i] ||
 		    fabs((double)y->steps[i] / (double)x->steps[i] - 1) <= FRAG_DIFF_UNCHANGED)
@@ -132,13 +132,19 @@ static const char *settings_of(const char *policy)
 	return !strncmp(policy, "pytorch", 7) ? (colon ? colon + 1 : "the defaults") : policy;
 }
 
-static const char *move_of(struct frag_answer *a, const char *what, uint64_t before, uint64_t after)
+/* state: of two moments, not of peaks. */
+static const char *move_of(struct frag_answer *a, const char *what, uint64_t before, uint64_t after,
+			   bool state)
 {
 	if (before == after)
 		return frag_answer_print(a, "%s stays at %s", what, FRAG_BYTES(after));
-	return frag_answer_print(a, "%s %s from %s to %s (%+.1f %%)", what,
-				 after > before ? "grows" : "falls", FRAG_BYTES(before),
-				 FRAG_BYTES(after), 100 * ((double)after / (double)before - 1));
+	return frag_answer_print(a, "%s %s %s %s %s (%+.1f %%)", what,
+				 state		  ? "is"
+				 : after > before ? "grows from"
+						  : "falls from",
+				 FRAG_BYTES(state ? after : before), state ? "instead of" : "to",
+				 FRAG_BYTES(state ? before : after),
+				 100 * ((double)after / (double)before - 1));
 }
 
 /* "peak reserved memory falls from 23.44 GiB to 16.73 GiB (-28.6 %) with …; peak live memory …" */
@@ -147,11 +153,16 @@ static const char *verdict_of(struct frag_answer *a, const struct frag_compariso
 {
 	const struct frag_change *sites = c->sites.rows;
 	bool live_changed = fabs(c->live_growth_ratio) > FRAG_DIFF_UNCHANGED;
+	const char *reserved = x->state ? "reserved memory" : "peak reserved memory";
+	const char *live = x->state ? "live memory" : "peak live memory";
 	struct frag_text t = { 0 };
 
-	frag_text_add(&t, move_of(a, "peak reserved memory", x->peak_reserved_bytes,
-				  y->peak_reserved_bytes));
-	if (y->torch && !x->torch)
+	if (x->peak_reserved_bytes && y->peak_reserved_bytes)
+		frag_text_add(&t, move_of(a, reserved, x->peak_reserved_bytes,
+					  y->peak_reserved_bytes, x->state));
+	if (x->state)
+		frag_text_add(&t, t.len ? "; " : "");
+	else if (y->torch && !x->torch)
 		frag_text_addf(&t, " under the rules of PyTorch %s", y->torch);
 	else if (!strcmp(x->policy, y->policy))
 		frag_text_add(&t, " with the same settings");
@@ -159,27 +170,70 @@ static const char *verdict_of(struct frag_answer *a, const struct frag_compariso
 		frag_text_addf(&t, " with %s instead of %s", settings_of(y->policy),
 			       settings_of(x->policy));
 	if (x->peak_live_bytes && y->peak_live_bytes)
-		frag_text_addf(&t, "; %s",
-			       live_changed ? move_of(a, "peak live memory", x->peak_live_bytes,
-						      y->peak_live_bytes)
-					    : "peak live memory does not change");
+		frag_text_addf(&t, "%s%s%s", x->state ? "" : "; ",
+			       live_changed ? move_of(a, live, x->peak_live_bytes,
+						      y->peak_live_bytes, x->state)
+					    : live,
+			       live_changed ? "" : " does not change");
 	if (live_changed && c->sites.count)
 		frag_text_addf(&t, "; the largest change: %s", sites[0].what);
 	return frag_answer_take(a, &t);
 }
 
+static void add_difference(struct frag_text *t, const char *what, const char *x, const char *y)
+{
+	if (x && y && strcmp(x, y) != 0)
+		frag_text_addf(t, "%s%s%s and %s", t->len ? "; " : "", what, x, y);
+}
+
+static const char *count_of(struct frag_answer *a, uint64_t n, const char *one, const char *many)
+{
+	return n == UINT64_MAX ? NULL : frag_answer_count(a, n, one, many);
+}
+
+/* What makes two runs another comparison than that of one change. */
+static const char *differences_of(struct frag_answer *a, const struct frag_side *x,
+				  const struct frag_side *y)
+{
+	const char *const history[] = { "a history", "a state without one" };
+	const char *const where[] = { "on a GPU", "without one" };
+	struct frag_text t = { 0 };
+
+	add_difference(&t, "cards ", x->card, y->card);
+	add_difference(&t, "PyTorch ", x->release, y->release);
+	add_difference(&t, "", history[x->state], history[y->state]);
+	add_difference(&t, "recorded ", where[x->estimate], where[y->estimate]);
+	add_difference(&t, "", count_of(a, x->devices_count, "device", "devices"),
+		       count_of(a, y->devices_count, "device", "devices"));
+	add_difference(&t, "", count_of(a, x->steps_count, "step", "steps"),
+		       count_of(a, y->steps_count, "step", "steps"));
+	return t.len ? frag_answer_take(a, &t) : NULL;
+}
+
+static void say_ended(struct frag_answer *a, const char *which, const struct frag_side *s)
+{
+	if (s->ended_above_bytes == UINT64_MAX)
+		return;
+	a->need_unknown = true;
+	frag_answer_warn(a, "what %s needs is unknown above %s: it ended out of memory", which,
+			 FRAG_BYTES(s->ended_above_bytes));
+}
+
 static void say_peaks(struct frag_answer *a, const struct frag_side *x, const struct frag_side *y)
 {
 	struct frag_change *rows = frag_answer_new(a, 2, sizeof(*rows));
+	size_t n = 0;
 
 	if (!rows)
 		return;
-	rows[0] = change_of(a, "reserved", x->peak_reserved_bytes, y->peak_reserved_bytes);
-	rows[1] = change_of(a, "live (no policy can reserve less)", x->peak_live_bytes,
-			    y->peak_live_bytes);
-	frag_answer_heading(a, "Peaks of the whole run");
-	frag_answer_table(a, &share_shape, rows, x->peak_live_bytes && y->peak_live_bytes ? 2 : 1)
-		->wraps = true;
+	if (x->peak_reserved_bytes && y->peak_reserved_bytes)
+		rows[n++] =
+			change_of(a, "reserved", x->peak_reserved_bytes, y->peak_reserved_bytes);
+	if (x->peak_live_bytes && y->peak_live_bytes)
+		rows[n++] = change_of(a, x->state ? "live" : "live (no policy can reserve less)",
+				      x->peak_live_bytes, y->peak_live_bytes);
+	frag_answer_heading(a, x->state ? "In each state" : "Peaks of the whole run");
+	frag_answer_table(a, &share_shape, rows, n)->wraps = true;
 }
 
 static void say_steps(struct frag_answer *a, const struct frag_comparison *k)
@@ -205,7 +259,7 @@ static void draw(struct frag_answer *a, const struct frag_side *x, const struct 
 		frag_answer_new(a, FRAG_ARRAY_LEN(names) * FRAG_CURVE_POINTS, sizeof(*list));
 	size_t n = 0;
 
-	if (!list || !x->curves || !y->curves)
+	if (!list || !x->curves || !y->curves || x->state)
 		return;
 	for (size_t k = 0; k < FRAG_ARRAY_LEN(names); k++) {
 		const struct frag_side *s = k % 2 ? y : x;
@@ -254,16 +308,25 @@ static void say(struct frag_answer *a, const struct frag_comparison *c, const st
 	say_side(a, "before", x);
 	say_side(a, "after", y);
 	frag_answer_conclude(a, "%s", c->verdict);
+	if (c->differences)
+		frag_answer_warn(a, "the runs differ in more than the change: %s", c->differences);
+	if (x->state && y->state)
+		frag_answer_warn(a, "both are states: what they hold, not what they needed");
+	say_ended(a, "BEFORE", x);
+	say_ended(a, "AFTER", y);
 	if (y->torch && !x->torch)
 		frag_answer_say(a, "these are the recorded requests: another release may also "
 				   "request other sizes, which a recording made with it shows");
 	say_peaks(a, x, y);
 	if (c->at_peak.count)
-		frag_answer_heading(a, "What was there at the peak of reserved memory");
+		frag_answer_heading(a, "What %s",
+				    x->state ? "is there"
+					     : "was there at the peak of reserved memory");
 	frag_answer_table(a, &share_shape, c->at_peak.rows, c->at_peak.count)->wraps = true;
 	say_steps(a, c);
 	if (c->sites.count)
-		frag_answer_heading(a, "Call sites at the peak of live memory");
+		frag_answer_heading(a, "Call sites%s",
+				    x->state ? "" : " at the peak of live memory");
 	frag_answer_table(a, &site_shape, c->sites.rows, FRAG_MIN(top, c->sites.count))->wraps =
 		true;
 	if (c->sites.count > top)
@@ -276,6 +339,12 @@ int frag_diff(const struct frag_side *before, const struct frag_side *after, siz
 {
 	struct frag_comparison *c = frag_answer_new(a, 1, sizeof(*c));
 
+	if (before->state != after->state)
+		return frag_fail(err, FRAG_EINPUT,
+				 "'%.100s' is a state without a history, which has no peaks that "
+				 "can be compared with those of '%.100s'",
+				 before->state ? before->name : after->name,
+				 before->state ? after->name : before->name);
 	if (c) {
 		*c = (struct frag_comparison){
 			.before = before,
@@ -287,6 +356,7 @@ int frag_diff(const struct frag_side *before, const struct frag_side *after, siz
 			.at_peak = at_peak_of(before, after, a),
 			.sites = changed_sites(before, after, a),
 		};
+		c->differences = differences_of(a, before, after);
 		compare_steps(c, before, after);
 		c->verdict = verdict_of(a, c, before, after);
 		frag_answer_data(a, &frag_comparison_shape, c);

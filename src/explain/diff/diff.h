@@ -27,16 +27,23 @@ struct frag_side_site {
 	F(S, TEXT, policy, NULL, "the replayed policy") \
 	F(S, TEXT, torch, NULL, "release of PyTorch whose rules it follows; null: its own") \
 	F(S, BOOL, estimate, NULL, "recorded without a GPU") \
-	F(S, BYTES, peak_reserved_bytes, NULL, "at most reserved") \
+	F(S, BOOL, state, NULL, "without a history: what follows is of that moment") \
+	F(S, BYTES, peak_reserved_bytes, NULL, "at most reserved; 0: a state does not say") \
 	F(S, BYTES, peak_live_bytes, NULL, "at most live") \
-	F(S, BYTES, non_releasable_bytes, NULL, "at the peak of reserved memory; null: unknown")
+	F(S, BYTES, non_releasable_bytes, NULL, "at the peak of reserved memory; null: unknown") \
+	F(S, TEXT, card, NULL, "that it was recorded on; null: not known") \
+	F(S, TEXT, release, NULL, "of PyTorch that it was recorded with; null: not known") \
+	F(S, COUNT, devices_count, NULL, "of it; the fullest is compared; null: unknown") \
+	F(S, COUNT, steps_count, NULL, "that are marked or found; null: unknown") \
+	F(S, BYTES, ended_above_bytes, NULL, \
+	  "it ended out of memory, and what it needs is unknown above this; null: it did not")
 struct frag_side { /* init by zeroing */
 	FRAG_ROW_MEMBERS(FRAG_SIDE_ROW)
 	bool has_loss;	       /* rounding and waiting are known */
 	struct frag_loss loss; /* at the peak of reserved; requested UINT64_MAX: unknown */
 	struct frag_side_site *sites;
-	uint64_t *steps; /* peak live of each */
-	size_t sites_count, steps_count;
+	uint64_t *steps; /* [steps_listed] peak live of each */
+	size_t sites_count, steps_listed;
 	const struct frag_curves *curves; /* over the run, where asked for, else NULL */
 	uint64_t events;
 };
@@ -68,6 +75,8 @@ struct frag_change {
 
 #define FRAG_COMPARISON_ROW(F, P, S) \
 	F(S, TEXT, verdict, NULL, "the change, as a sentence") \
+	F(S, TEXT, differences, NULL, \
+	  "what differs beside the memory; null: nothing that is known") \
 	F(S, OBJECT, before, NULL, "the first run", .of = &side_shape) \
 	F(S, OBJECT, after, NULL, "the second run", .of = &side_shape) \
 	F(S, RATIO, reserved_growth_ratio, NULL, "of peak reserved memory: 0.05 is 5 % more") \

@@ -8,6 +8,7 @@
 
 #include "base/clean.h"
 #include "diff.h"
+#include "recording/recording.h"
 
 /* Texts come from files. */
 static const char *clean(struct frag_answer *a, const char *text)
@@ -33,8 +34,10 @@ static void fill(struct frag_side *out, const struct frag_explained *x,
 		 const struct frag_explained *live, const char *name, struct frag_answer *a)
 {
 	const struct frag_history *h = &x->in.history;
+	const struct frag_trace_dev *td = frag_events_dev(&x->in.events);
+	const struct frag_gpu_chip *chip = frag_recorded_chip(x->in.events.trace, td);
 	unsigned release = x->in.target.torch;
-	char torch[16];
+	char torch[16], source[16];
 
 	*out = (struct frag_side){
 		.name = clean(a, name),
@@ -47,6 +50,14 @@ static void fill(struct frag_side *out, const struct frag_explained *x,
 		.peak_reserved_bytes = x->m.peak_reserved_bytes,
 		.peak_live_bytes = h->peak_live,
 		.non_releasable_bytes = x->loss.non_releasable_bytes,
+		.card = chip ? frag_answer_print(a, "%s", chip->name) : NULL,
+		.release = td->source_release
+				   ? frag_answer_print(a, "%s",
+						       frag_torch_format(td->source_release, source,
+									 sizeof(source)))
+				   : NULL,
+		.steps_count = frag_steps_known(h) ? h->count * h->stride : 0,
+		.state = frag_is_state(x->in.events.trace, td),
 		.has_loss = true,
 		.loss = x->loss,
 		.sites = frag_answer_new(a, live->rows_count, sizeof(*out->sites)),
@@ -54,12 +65,16 @@ static void fill(struct frag_side *out, const struct frag_explained *x,
 		.curves = x->curves ? FRAG_ANSWER_KEEP(a, *x->curves) : NULL,
 		.events = h->events,
 	};
+	if (out->state && !x->in.recorded_peak_bytes) { /* the replay's */
+		out->peak_reserved_bytes = 0;
+		out->non_releasable_bytes = out->loss.requested_bytes = UINT64_MAX;
+	}
 	for (size_t i = 0; out->sites && i < live->rows_count; i++)
 		out->sites[out->sites_count++] =
 			(struct frag_side_site){ clean(a, live->rows[i].site),
 						 live->rows[i].requested_bytes };
 	for (size_t i = 0; out->steps && frag_steps_known(h) && i < h->count; i++)
-		out->steps[out->steps_count++] = h->steps[i].peak_live;
+		out->steps[out->steps_listed++] = h->steps[i].peak_live;
 	sort_sites(out);
 }
 
@@ -86,13 +101,22 @@ int frag_side_take(struct frag_side *side, const struct frag_case *in,
 {
 	struct frag_explain_options at_peak = *opt;
 	FRAG_AUTO(frag_explained_destroy_at) struct frag_explained *x = NULL;
+	const struct frag_ending *ending = &frag_events_dev(&in->events)->ending;
+	uint64_t devices = side->devices_count + 1;
+	uint64_t above = side->name ? side->ended_above_bytes : UINT64_MAX;
+
+	if (ending->out_of_memory)
+		above = ending->need_bytes;
 
 	at_peak.at = (struct frag_at){ .what = FRAG_AT_RESERVED };
 	at_peak.top = 0;
 	FRAG_TRY_CALLOC(x, 1, "comparison", err);
 	FRAG_TRY(frag_explain(in, &at_peak, a, x, err));
-	if (!side->name || x->m.peak_reserved_bytes > side->peak_reserved_bytes)
-		return take(side, in, x, name, err);
+	if (!side->name || (side->state ? x->in.history.peak_live > side->peak_live_bytes
+					: x->m.peak_reserved_bytes > side->peak_reserved_bytes))
+		FRAG_TRY(take(side, in, x, name, err));
+	side->devices_count = devices;
+	side->ended_above_bytes = above;
 	return 0;
 }
 
@@ -151,6 +175,8 @@ int frag_side_of_json(const json_t *root, const char *name, struct frag_answer *
 	const json_t *r = first ? first : root;
 	const char *policy = json_string_value(json_object_get(r, "policy"));
 	const json_t *event = json_object_get(r, "peak_reserved_event");
+	const json_t *trace = json_array_get(json_object_get(root, "traces"), 0);
+	const json_t *ended = json_object_get(trace ? trace : root, "ended_out_of_memory");
 
 	*out = (struct frag_side){
 		.name = clean(a, name),
@@ -159,6 +185,9 @@ int frag_side_of_json(const json_t *root, const char *name, struct frag_answer *
 		.peak_live_bytes =
 			FRAG_MAX(bytes_of(r, "lower_bound_bytes"), bytes_of(r, "peak_live_bytes")),
 		.non_releasable_bytes = bytes_of(r, "non_releasable_bytes"),
+		.devices_count = UINT64_MAX,
+		.steps_count = UINT64_MAX,
+		.ended_above_bytes = bytes_of(ended, "need_bytes") ?: UINT64_MAX,
 		/* "estimate": an object, up to schema 2 */
 		.estimate = json_is_true(json_object_get(root, "estimated")) ||
 			    json_is_object(json_object_get(root, "estimate")),

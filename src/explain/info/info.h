@@ -72,18 +72,22 @@ void frag_info_release(struct frag_info *info);
 	P(S, TEXT, private_pools, \
 	  dev->pools_count > 1 ? frag_answer_print(a, "%u", dev->pools_count - 1) : NULL, \
 	  "private pools", "of CUDA graphs and MemPools") \
-	P(S, COUNT, marked_steps, info->steps_count, "steps", "marked in the recording") \
+	P(S, COUNT, marked_steps, state ? UINT64_MAX : info->steps_count, "marked steps", \
+	  "marked in the recording") \
 	P(S, TEXT, marks_text, marks_text(a, info, t), "marks", "the most frequent ones") \
 	P(S, TEXT, history, history_text(a, info, t), "history", "does it begin with the program") \
 	P(S, TEXT, evidence, evidence_text(a, dev, counts), "evidence", \
 	  "what verify can compare with") \
-	P(S, TEXT, peak_text, peak_text(a, info, t), "peak live", "most live memory") \
-	F(S, BYTES, peak_reserved_bytes, frag_recorded_peak(dev) ?: UINT64_MAX, "peak reserved", \
+	P(S, TEXT, peak_text, state ? NULL : peak_text(a, info, t), "peak live", \
+	  "most live memory") \
+	F(S, BYTES, peak_reserved_bytes, \
+	  state ? UINT64_MAX : frag_recorded_peak(dev) ?: UINT64_MAX, "peak reserved", \
 	  "most that was reserved when it was recorded; null = the file does not say", \
 	  .if_any = true) \
 	P(S, TEXT, never_freed, \
-	  info->peak.blocks_count ? frag_answer_count(a, info->kept_count, "request", "requests") \
-				  : NULL, \
+	  state || !info->peak.blocks_count \
+		  ? NULL \
+		  : frag_answer_count(a, info->kept_count, "request", "requests"), \
 	  "never freed", "requests that live to the end") \
 	F(S, COUNT, allocs_count, kinds[FRAG_EV_ALLOC], NULL, "allocations") \
 	F(S, COUNT, frees_count, kinds[FRAG_EV_FREE], NULL, "frees that take effect at once") \
@@ -123,8 +127,8 @@ void frag_info_release(struct frag_info *info);
 	F(S, COUNT, final_segments_count, counts->final_segments_count, NULL, \
 	  "segments at the end") \
 	F(S, COUNT, final_blocks_count, counts->final_blocks_count, NULL, "blocks in them") \
-	F(S, OBJECT, peak, FRAG_ANSWER_KEEP(a, info->peak), NULL, \
-	  "the moment with most live memory", .of = &peak_shape) \
+	F(S, OBJECT, peak, state ? NULL : FRAG_ANSWER_KEEP(a, info->peak), NULL, \
+	  "the moment with most live memory; null: a state without a history", .of = &peak_shape) \
 	F(S, COUNT, never_freed_count, info->kept_count, NULL, "requests that live to the end") \
 	F(S, LIST, requests, classes_of(a, info), NULL, "requests by size", \
 	  .of = &class_row_shape) \

@@ -78,9 +78,10 @@ FRAG_VALUED_ROW_AS(, frag_infos_shape, infos, "info", INFOS_ROW, "what is in a r
 	F(S, COUNT, steps_count, d->steps_count, "steps", "steps") \
 	F(S, US, duration_us, d->duration_us, "duration", "from the first event to the last", \
 	  .spare = 2) \
-	F(S, COUNT, peak_blocks_count, peak->blocks_count, "blocks", "live at the peak", \
-	  .spare = 3) \
-	F(S, BYTES, peak_live_bytes, peak->live_bytes, "peak live", "most live memory") \
+	F(S, COUNT, peak_blocks_count, peak ? peak->blocks_count : UINT64_MAX, "blocks", \
+	  "live at the peak", .spare = 3) \
+	F(S, BYTES, peak_live_bytes, peak ? peak->live_bytes : UINT64_MAX, "peak live", \
+	  "most live memory") \
 	F(S, BYTES, peak_reserved_bytes, d->peak_reserved_bytes, "peak reserved", \
 	  "most that was reserved when it was recorded", .if_any = true)
 FRAG_VALUED_ROW(line_row, "line", LINE_ROW, "one device of a recording");
@@ -140,7 +141,7 @@ static const char *checked_text(struct frag_answer *a, const struct frag_trace *
 	for (uint32_t d = 0; d < t->devs_count; d++) {
 		const struct frag_trace_dev *dev = &t->devs[d];
 
-		if (!dev->has_evidence)
+		if (!dev->has_evidence || frag_is_state(t, dev))
 			continue;
 		frag_text_add(&out, out.len ? "\n" : "");
 		if (t->devs_count > 1)

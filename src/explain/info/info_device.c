@@ -311,6 +311,12 @@ static const char *history_text(struct frag_answer *a, const struct frag_info *i
 	const char *blocks = grouped(a, info->initial_blocks_count);
 	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 
+	if (frag_is_state(trace, dev))
+		return frag_answer_print(
+			a, "none, a state: %s in %s blocks is live%s%s",
+			FRAG_BYTES(info->peak.live_bytes), grouped(a, info->peak.blocks_count),
+			frag_recorded_peak(dev) ? ", reserved is " : "",
+			frag_recorded_peak(dev) ? FRAG_BYTES(frag_recorded_peak(dev)) : "");
 	if (late && !info->initial_blocks_count && !dev->uncertain_blocks)
 		frag_text_add(&t, "the log does not say what was live before it");
 	else if (late)
@@ -344,10 +350,10 @@ static const char *peak_text(struct frag_answer *a, const struct frag_info *info
 	if (!p->blocks_count)
 		return "nothing was ever allocated";
 	return frag_answer_print(
-		a, "%s in %s blocks, at event %" PRIu64 " (%s, %" PRIu64 " steps done)",
-		FRAG_BYTES(p->live_bytes), grouped(a, p->blocks_count), p->event,
+		a, "%s in %s, at event %" PRIu64 " (%s, %s done)", FRAG_BYTES(p->live_bytes),
+		frag_answer_count(a, p->blocks_count, "block", "blocks"), p->event,
 		lacks(trace, "times") ? "time not recorded" : duration(a, p->time_us),
-		p->steps_done_count);
+		frag_answer_count(a, p->steps_done_count, "step", "steps"));
 }
 
 static const char *card_text(struct frag_answer *a, const struct frag_recorded_card *c)
@@ -420,6 +426,7 @@ static void fill_device(struct frag_answer *a, struct frag_info_device_row *row,
 	const struct frag_trace_dev *dev = info->dev;
 	const struct frag_trace *t = u->trace;
 	const uint64_t *kinds = info->kinds;
+	const bool state = frag_is_state(t, dev);
 	struct life_row *lives = frag_answer_new(a, 2, sizeof(*lives));
 
 	if (!lives)
@@ -462,6 +469,8 @@ void frag_info_device_parts(struct frag_answer *a, const struct frag_info_device
 		lives[k++] = *(const struct life_row *)row->lifetime_us;
 	frag_answer_gap(a);
 	frag_answer_table(a, &class_row_shape, used, n)->indent = 2;
+	if (lives[0].max == UINT64_MAX) /* nothing was let go */
+		return;
 	frag_answer_gap(a);
 	frag_answer_table(a, &life_row_shape, lives, k)->indent = 2;
 }

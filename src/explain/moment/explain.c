@@ -177,12 +177,13 @@ static void fill(struct frag_explained *x)
 	m->oom = o;
 }
 
-/* A leak is the reason, unless free bytes would have held the request. */
+/* A leak that is the reason comes before fragmentation. */
 static int find_leak(struct frag_explained *x, double *per_step, struct frag_err *err)
 {
 	struct frag_refused_request *o = &x->refused;
 	FRAG_AUTO(frag_findings_release) struct frag_findings found = { .texts = x->texts };
 	FRAG_AUTO_FREE struct frag_checkup *c = NULL;
+	bool reason;
 
 	FRAG_TRY_CALLOC(c, 1, "diagnosis", err);
 	c->in = x->in;
@@ -193,17 +194,18 @@ static int find_leak(struct frag_explained *x, double *per_step, struct frag_err
 	if (!found.count ||
 	    !frag_growth_is_held(c, &found.list[0], x->refusal->r.event, o->live_bytes))
 		return 0;
+	reason = frag_growth_is_reason(c, &found.list[0], x->refusal);
 	if (found.list[0].kind == FRAG_FOUND_GROWTH) {
 		*per_step = frag_finding_value(&found.list[0], "grown_bytes") /
 			    frag_finding_value(&found.list[0], "repeats_count");
-		if (!frag_oom_is_in_holes(x->refusal))
+		if (reason)
 			o->growth = frag_answer_take(x->texts, &found.list[0].words);
 		return 0;
 	}
 	*per_step = frag_finding_value(&found.list[0], "bytes_per_step");
 	o->leak_bytes_per_step = (uint64_t)(*per_step + 0.5);
 	o->leak_line = found.list[0].line;
-	o->fragmentation &= frag_oom_is_in_holes(x->refusal);
+	o->fragmentation &= !reason;
 	if (!o->fragmentation)
 		o->verdict = frag_finding_text(FRAG_FOUND_LEAK);
 	return 0;

@@ -133,9 +133,10 @@ static const char *why_refused(const struct frag_explained *x)
 		: leaks		 ? "; the program leaks"
 				 : "; the program needs more memory",
 		FRAG_BYTES(r->live_bytes), FRAG_BYTES(r->reserved_bytes),
-		!limited	  ? ""
-		: x->in.card_full ? " of what the card had for it, "
-				  : " under a limit of ",
+		!limited	     ? ""
+		: x->in.card_full    ? " of what the card had for it, "
+		: x->m.limit_guessed ? " under an assumed limit of "
+				     : " under a limit of ",
 		limited ? FRAG_BYTES(x->m.limit_bytes) : "", x->in.neighbours.count ? "; " : "",
 		x->in.neighbours.count
 			? frag_neighbours_text(a, x->in.events.trace, &x->in.neighbours)
@@ -267,16 +268,16 @@ static void say_remedy(const struct frag_refused_request *r, struct frag_answer 
 static void say_why(const struct frag_explained *x, struct frag_answer *a)
 {
 	const struct frag_refused_request *r = x->m.oom;
+	const char *hint = frag_stacks_hint(x->in.events.trace);
 
 	frag_answer_conclude(a, "%s", x->m.text);
 	if (r && !r->growth)
 		say_remedy(r, a);
 	if (!frag_sites_known(&x->in.sites))
-		frag_answer_remark(a,
-				   "the recording has no stacks, so blocks are grouped by size%s; "
-				   "to see the lines, record with %s",
-				   frag_steps_known(&x->in.history) ? " and step" : "",
-				   frag_stacks_hint(x->in.events.trace));
+		frag_answer_remark(
+			a, "the recording has no stacks, so blocks are grouped by size%s%s%s",
+			frag_steps_known(&x->in.history) ? " and step" : "",
+			hint ? "; to see the lines, record with " : "", hint ?: "");
 }
 
 static void say_remedies(const struct frag_refused_request *r, struct frag_answer *a)
@@ -369,6 +370,26 @@ static void draw_all(const struct frag_explained *x, struct frag_answer *a)
 	     "non-releasable", "All free memory can be returned");
 }
 
+/* It has no moments: what is null is not said. */
+static void forget_moments(struct frag_explained *x)
+{
+	struct frag_moment *m = &x->m;
+
+	m->event = m->time_us = m->peak_live_bytes = m->peak_live_event = m->peak_live_us =
+		UINT64_MAX;
+	m->peak_reserved_bytes = m->peak_reserved_event = m->peak_reserved_us = UINT64_MAX;
+	m->peak_reserved_live_bytes = m->peak_reserved_free_bytes = UINT64_MAX;
+	m->replayed_peak_bytes = UINT64_MAX;
+	m->at = "in this state";
+	if (!x->in.recorded_peak_bytes) { /* reserved by the replay */
+		m->reserved_bytes = m->non_releasable_bytes = m->releasable_bytes = UINT64_MAX;
+		m->non_releasable_segments_count = m->largest_free_bytes = UINT64_MAX;
+		x->pinning_count = 0;
+	}
+	for (size_t i = 0; i < x->rows_count; i++)
+		x->rows[i].oldest_age_us = UINT64_MAX;
+}
+
 int frag_explained_answer(struct frag_explained *x, const char *trace, const char *policy,
 			  struct frag_err *err)
 {
@@ -400,9 +421,12 @@ int frag_explained_answer(struct frag_explained *x, const char *trace, const cha
 				   : "",
 			   a->estimated ? ", an estimate" : "");
 	say_why(x, a);
-	if (x->in.recorded_peak_bytes &&
-	    (x->at.what == FRAG_AT_PEAK || x->m.replayed_peak_bytes > x->in.recorded_peak_bytes) &&
-	    x->m.replayed_peak_bytes != x->in.recorded_peak_bytes)
+	if (is_state(x))
+		forget_moments(x);
+	else if (x->in.recorded_peak_bytes &&
+		 (x->at.what == FRAG_AT_PEAK ||
+		  x->m.replayed_peak_bytes > x->in.recorded_peak_bytes) &&
+		 x->m.replayed_peak_bytes != x->in.recorded_peak_bytes)
 		frag_answer_say(a,
 				"%s was reserved at most when it was recorded; what follows is "
 				"simulated, with at most %s (cufrag verify)",

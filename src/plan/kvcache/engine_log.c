@@ -25,6 +25,7 @@ static const struct row {
 	{ NULL, "max_total_num_tokens=", COUNT, AT(tokens) },
 	{ "KV Cache is allocated", "#tokens:", COUNT, AT(tokens) },
 	{ NULL, "full_layer_tokens=", COUNT, AT(full_tokens) },
+	{ NULL, "swa_layer_tokens=", COUNT, AT(window_tokens) },
 	{ NULL, "max_mamba_cache_size: ", COUNT, AT(slots) },
 	{ NULL, "Setting attention block size to ", COUNT, AT(block) },
 	{ "Chunked prefill is enabled", "max_num_batched_tokens=", COUNT, AT(batched_tokens) },
@@ -80,7 +81,7 @@ static uint64_t number_at(const char *at, double scale)
 	return n > 0 && n < NUMBER_MOST ? (uint64_t)(n * scale + 0.001) : 0;
 }
 
-static void take(struct frag_engine_log *out, const struct row *r, const char *at)
+static void take(struct frag_engine_log *out, const struct row *r, const char *line, const char *at)
 {
 	void *member = (char *)out + r->at;
 	uint64_t *to;
@@ -89,6 +90,11 @@ static void take(struct frag_engine_log *out, const struct row *r, const char *a
 
 	if (r->kind == IS) {
 		*(bool *)member = true;
+		at = strstr(line, "Error: ");
+		line = at ? at + strlen("Error: ") : line;
+		if (r->at == AT(too_small) && !*out->ended)
+			snprintf(out->ended, sizeof(out->ended), "%.*s", (int)strcspn(line, "\r\n"),
+				 line);
 		return;
 	}
 	to = member;
@@ -113,7 +119,7 @@ int frag_engine_log_read(const char *path, struct frag_engine_log *out, struct f
 
 			at = at ? strstr(at, rows[r].before) : NULL;
 			if (at)
-				take(out, &rows[r], at + strlen(rows[r].before));
+				take(out, &rows[r], line, at + strlen(rows[r].before));
 		}
 	if (out->full_tokens) /* "#tokens:" may be those of the others */
 		out->tokens = out->full_tokens;

@@ -12,8 +12,8 @@
  *
  * Groups of layers take whole blocks of one pool: for all tokens; for a window, before which they
  * are given back in the next step; or for a state. There is room for drafts of speculative
- * decoding, of which none is accepted. The blocks of the `prefix` tokens that all prompts share are
- * there from the start. No other block is shared or kept.
+ * decoding, of which none is accepted. With a `prefix`, which all prompts share, full blocks are
+ * kept and found again (kvcache_pool.h); without, none.
  *
  * Ownership: frag_kvcache_release; init by zeroing, then set what is asked.
  */
@@ -35,16 +35,16 @@ struct frag_kvcache_request {
 	uint32_t prompt, output;
 	uint32_t made;	 /* tokens so far */
 	uint32_t done;	 /* tokens of prompt and output whose keys and values are in the cache */
-	uint32_t slots;	 /* tokens and drafts for which it took blocks */
-	uint64_t blocks; /* held, without those that it shares */
-	uint32_t shared; /* blocks of the prefix that others hold, too, in each group */
-	bool drafts;	 /* it made a token in its last step: drafts follow */
-	bool preempted;	 /* once or more */
+	uint32_t cached; /* blocks that others may find */
+	struct frag_kvcache_table *tables; /* blocks of each group; NULL: none */
+	bool drafts;			   /* it made a token in its last step: drafts follow */
+	bool preempted;			   /* once or more */
 };
 
 /* Layers of one kind. window: UINT64_MAX: all tokens; 0: a state, of one block and one a draft. */
 struct frag_kvcache_group {
 	uint64_t window, count; /* count: such groups */
+	uint64_t times;		/* tokens of its blocks, in those of --block */
 };
 
 /* What a serving engine prints of its memory (engine_log.c): vLLM 0.6 to 0.22, SGLang. Sizes are of one card.
@@ -55,9 +55,11 @@ struct frag_engine_log {
 	uint64_t hundredths;	 /* of requests of that length at a time */
 	uint64_t block, batched_tokens;
 	uint64_t full_tokens, slots; /* of SGLang's layers that keep all; states of requests */
+	uint64_t window_tokens;	     /* of its layers with a window */
 	uint64_t weights_bytes, profile_bytes, graphs_bytes, cache_bytes;
 	bool listens;	/* it is ready for requests */
 	bool too_small; /* it ended, because the card is too small for it: no memory for a cache, or too little for one request */
+	char ended[240]; /* the line that says so */
 };
 
 /* The most within a span of time; spans are equally long. */
@@ -75,8 +77,10 @@ struct frag_kvcache {
 	uint64_t draft, prefix;		   /* tokens */
 	struct frag_kvcache_group groups[FRAG_KVCACHE_GROUPS];
 	size_t groups_count;
-	uint64_t full; /* groups that keep all tokens */
-	bool uniform;  /* no groups were given */
+	uint64_t full;	      /* groups that keep all tokens */
+	bool uniform;	      /* no groups were given */
+	uint64_t token_bytes; /* of a model: of a block by its tokens, on a card; 0: not known */
+	uint64_t otherwise;   /* blocks of the cache by another line of the log; 0: they agree */
 	struct frag_engine_log engine;
 	uint64_t
 		held; /* requests of that length at a time; of the engine's longest, what it says */
@@ -95,18 +99,20 @@ struct frag_kvcache {
 	size_t samples_count;
 };
 
-static inline uint64_t frag_kvcache_blocks(const struct frag_kvcache *k, uint64_t tokens)
+static inline uint64_t frag_kvcache_blocks(uint64_t block, uint64_t tokens)
 {
-	return tokens / k->block + (tokens % k->block != 0);
+	return tokens / block + (tokens % block != 0);
 }
 /* "16" or "16,full,window=1024*5,state*3,draft=2" (kvcache_layers.c). Errors: FRAG_EUSAGE. */
 int frag_kvcache_layers(void *cache, const char *text, struct frag_err *err);
+/* "NAME" of models.csv or "config.json", then ",tp=2", ",fp8": groups and token_bytes
+ * (kvcache_model.c). Errors: FRAG_EUSAGE; FRAG_EINPUT: not understood; FRAG_ENOMEM. */
+int frag_kvcache_model(struct frag_kvcache *k, const char *text, struct frag_err *err);
 /* Before all that follow: takes what the engine printed for what was not given, and finds `held`. */
 void frag_kvcache_take(struct frag_kvcache *k, const struct frag_engine_log *said);
-/* Blocks of a request of its own with `slots` tokens, of which `done` were processed before this
- * step; `shared` are of the prefix. step: of tokens, for the most on the way there; 0: at once. */
-uint64_t frag_kvcache_needs(const struct frag_kvcache *k, uint64_t shared, uint64_t done,
-			    uint64_t slots, uint64_t step);
+/* Blocks of a request of its own with `slots` tokens. step: of tokens, for the most on the way there;
+ * 0: at once. */
+uint64_t frag_kvcache_needs(const struct frag_kvcache *k, uint64_t slots, uint64_t step);
 
 /*
  * Lines "seconds,prompt tokens,output tokens", in any order; a first line of names is passed over.
@@ -119,7 +125,7 @@ int frag_kvcache_read(struct frag_kvcache *k, const char *path, struct frag_err 
  */
 int frag_kvcache_generate(struct frag_kvcache *k, const char *lengths, double rate, size_t count,
 			  uint64_t seed, struct frag_err *err);
-/* Errors: FRAG_ENOMEM; FRAG_EINTR. */
+/* Errors: FRAG_ENOMEM; FRAG_EINTR; FRAG_EUSAGE. */
 int frag_kvcache_replay(struct frag_kvcache *k, struct frag_err *err);
 void frag_kvcache_release(struct frag_kvcache *k);
 

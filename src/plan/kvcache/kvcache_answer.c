@@ -2,6 +2,7 @@
 /* The cache of a serving engine as an answer: what it holds, how full it gets, preemption. */
 #include "kvcache.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 #include "answer/row.h"
@@ -100,6 +101,33 @@ static void conclude_held(const struct frag_kvcache *k, const struct kvcache *x,
 			said(k), frag_answer_count(a, k->engine.request_tokens, "token", "tokens"));
 }
 
+static void remark_size(const struct frag_kvcache *k, const struct kvcache *x,
+			struct frag_answer *a)
+{
+	frag_answer_remark(a, "cache: %s in %s of %s",
+			   frag_answer_count(a, k->tokens, "token", "tokens"),
+			   frag_answer_count(a, x->blocks_count, "block", "blocks"),
+			   frag_answer_count(a, k->block, "token", "tokens"));
+	for (size_t i = 0; i < k->groups_count && k->token_bytes; i++) {
+		const struct frag_kvcache_group *g = &k->groups[i];
+
+		frag_answer_remark(a, "%" PRIu64 " x %s%s, blocks of %s", g->count,
+				   g->window == UINT64_MAX ? "full attention"
+				   : g->window		   ? "window of "
+							   : "state",
+				   g->window && g->window != UINT64_MAX
+					   ? frag_answer_count(a, g->window, "token", "tokens")
+					   : "",
+				   FRAG_BYTES(k->token_bytes * k->block));
+	}
+	if (k->otherwise)
+		frag_answer_warn(a,
+				 "these layers do not fit the log: by its requests and tokens the "
+				 "cache has %s, by its size %s: another model, tp=, fp8, drafts?",
+				 frag_answer_count(a, x->blocks_count, "block", "blocks"),
+				 frag_answer_count(a, k->otherwise, "block", "blocks"));
+}
+
 static void conclude_replay(const struct kvcache *x, struct frag_answer *a)
 {
 	frag_answer_conclude(
@@ -154,10 +182,7 @@ int frag_kvcache_answer(const struct frag_kvcache *k, struct frag_answer *a, str
 	a->title = "How full the cache gets";
 	a->question =
 		"Does the cache of the engine hold the requests, and when are they preempted?";
-	frag_answer_remark(a, "cache: %s in %s of %s",
-			   frag_answer_count(a, k->tokens, "token", "tokens"),
-			   frag_answer_count(a, x->blocks_count, "block", "blocks"),
-			   frag_answer_count(a, k->block, "token", "tokens"));
+	remark_size(k, x, a);
 	if (k->count)
 		frag_answer_remark(a,
 				   "%s over %s, steps of %s; modelled: a token for each running "

@@ -14,7 +14,7 @@
 /* The length of a comma and a group at `at`; 0: neither. */
 static int read_group(struct frag_kvcache *k, const char *at)
 {
-	struct frag_kvcache_group g = { .window = UINT64_MAX, .count = 1 };
+	struct frag_kvcache_group g = { .window = UINT64_MAX, .count = 1, .times = 1 };
 	int n = 5, more = 0;
 
 	if (sscanf(at, ",draft=%" SCNu64 "%n", &k->draft, &n) == 1)
@@ -50,20 +50,17 @@ int frag_kvcache_layers(void *cache, const char *text, struct frag_err *err)
 			 text);
 }
 
-uint64_t frag_kvcache_needs(const struct frag_kvcache *k, uint64_t shared, uint64_t done,
-			    uint64_t slots, uint64_t step)
+uint64_t frag_kvcache_needs(const struct frag_kvcache *k, uint64_t slots, uint64_t step)
 {
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < k->groups_count; i++) {
 		const struct frag_kvcache_group *g = &k->groups[i];
-		uint64_t last = frag_kvcache_blocks(k, slots),
-			 first = done >= g->window ? (done - g->window + 1) / k->block : 0;
+		uint64_t block = k->block * g->times, n = frag_kvcache_blocks(block, slots);
 
-		first = FRAG_MAX(first, shared);
-		if (g->window && step && g->window < slots)
-			last = FRAG_MIN(last, frag_kvcache_blocks(k, g->window - 1 + step) + 1);
-		sum += g->count * (g->window ? last - FRAG_MIN(first, last) : 1 + k->draft);
+		if (step && g->window < slots)
+			n = FRAG_MIN(n, frag_kvcache_blocks(block, g->window - 1 + step) + 1);
+		sum += g->count * (g->window ? n : 1 + k->draft);
 	}
 	return sum;
 }
@@ -73,12 +70,18 @@ static void hold(struct frag_kvcache *k, bool agree)
 	const struct frag_engine_log *e = &k->engine;
 	double most = (double)e->hundredths / 100 * (double)e->request_tokens;
 	uint64_t tokens = k->request_tokens, blocks = k->tokens / k->block,
-		 shared = FRAG_MIN(k->prefix, tokens - 1) / k->block * k->full;
+		 shared = FRAG_MIN(k->prefix, tokens - 1) / k->block * k->full,
+		 need = frag_kvcache_needs(k, tokens, k->batched_tokens);
 
-	k->held = (blocks - FRAG_MIN(shared, blocks)) /
-		  (frag_kvcache_needs(k, 0, 0, tokens, k->batched_tokens) - shared);
+	if (e->full_tokens || e->slots) /* of SGLang: a pool for each kind of layers */
+		need = frag_kvcache_blocks(k->block, tokens);
+	k->held = (blocks - FRAG_MIN(shared, blocks)) / (need - shared);
 	if (e->slots)
 		k->held = FRAG_MIN(k->held, e->slots);
+	for (size_t i = 0; i < k->groups_count && e->window_tokens; i++)
+		if (k->groups[i].window && k->groups[i].window != UINT64_MAX)
+			k->held = FRAG_MIN(k->held, e->window_tokens /
+							    FRAG_MIN(tokens, k->groups[i].window));
 	if (!e->hundredths || k->prefix)
 		return;
 	k->at_least = k->uniform && !agree && tokens != e->request_tokens;
@@ -90,10 +93,20 @@ static void hold(struct frag_kvcache *k, bool agree)
 		k->held = e->hundredths / 100;
 }
 
+/* The log's figures are rounded. */
+static void check(struct frag_kvcache *k, uint64_t blocks)
+{
+	double here = (double)(k->tokens / k->block);
+
+	if (fabs((double)blocks - here) > 1 + here / 33)
+		k->otherwise = blocks;
+}
+
 void frag_kvcache_take(struct frag_kvcache *k, const struct frag_engine_log *said)
 {
 	double most = (double)said->hundredths / 100,
 	       requests = (double)said->tokens / (double)said->request_tokens, blocks;
+	uint64_t groups = 0;
 	/* since 0.21 vLLM prints its requests times their length as tokens */
 	bool agree = said->hundredths && fabs(requests - most) <= 0.01 + requests / 100;
 
@@ -107,20 +120,25 @@ void frag_kvcache_take(struct frag_kvcache *k, const struct frag_engine_log *sai
 				    : said->tokens;
 	k->uniform = !k->groups_count;
 	if (k->uniform)
-		k->groups[k->groups_count++] = (struct frag_kvcache_group){ UINT64_MAX, 1 };
+		k->groups[k->groups_count++] = (struct frag_kvcache_group){ UINT64_MAX, 1, 1 };
 	if (!k->batched_tokens)
 		k->batched_tokens =
 			said->batched_tokens || k->uniform ? said->batched_tokens : USUAL_STEP;
 	for (size_t i = 0; i < k->groups_count; i++)
+		groups += k->groups[i].count;
+	for (size_t i = 0; i < k->groups_count; i++)
 		k->full += k->groups[i].window == UINT64_MAX ? k->groups[i].count : 0;
-	if (!k->uniform && said->tokens) {
-		blocks = (double)frag_kvcache_needs(k, 0, 0, said->request_tokens,
-						    k->batched_tokens);
+	if ((groups > 1 || !k->full) && said->hundredths) {
+		blocks = (double)frag_kvcache_needs(k, said->request_tokens, k->batched_tokens);
 		blocks = ceil((agree ? requests : most) * blocks);
 		k->tokens = (uint64_t)fmin(blocks, floor((double)FRAG_KVCACHE_TOKENS_MAX /
 							 (double)k->block)) *
 			    k->block;
+		if (!agree && said->batched_tokens)
+			check(k, said->tokens / k->block * groups);
 	}
+	if (k->token_bytes && said->cache_bytes && !said->full_tokens && !said->slots)
+		check(k, said->cache_bytes / k->token_bytes / k->block);
 	if (k->request_tokens)
 		hold(k, agree);
 }

@@ -127,17 +127,19 @@ const struct frag_instance *frag_loops_instance(const struct frag_loops *l, uint
  * Advice from a recording, the largest saving first. Changes that save less than 1 % of a peak are
  * dropped. Of several devices the one with the highest peak is used. pre: the events are in memory
  * (FRAG_EUSAGE). settings: of a program; only other settings and allocators, whose replay is exact.
+ * only: names of changes with commas; NULL: all.
  * unchanged: the recorded policy (`change`), its peak (before.reserved; 0 = not known) and replay
  * (`after`, `curve`); where these differ, no settings are tried. The caller frees *out, `texts` own
  * what it points to. Errors: FRAG_ENOMEM, FRAG_EINPUT, FRAG_EINTR, those of replays.
  */
-int frag_advise_edits(const struct frag_recording *rec, bool settings, struct frag_answer *texts,
-		      struct frag_advice *unchanged, struct frag_advice **out, size_t *n,
-		      struct frag_err *err);
+int frag_advise_edits(const struct frag_recording *rec, bool settings, const char *only,
+		      struct frag_answer *texts, struct frag_advice *unchanged,
+		      struct frag_advice **out, size_t *n, struct frag_err *err);
 
 struct frag_advice_plan {
 	const struct frag_story *story;
 	struct frag_answer *texts;
+	const char *only;
 	struct frag_loops loops;
 	struct frag_plan_env env;
 	struct frag_catalog catalog;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* All changes that are estimated from a recording; see edit.h. */
 #include "edit.h"
+#include "trial.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -107,7 +108,8 @@ static int propose(struct frag_advice_plan *p, struct frag_proposal o, struct fr
 	struct frag_edit e = { .events = dev->events,
 			       .count = dev->events_count,
 			       .slots = dev->slots_count };
-	int rc = o.edit(p, &e, &o, err);
+	unsigned number;
+	int rc = frag_offer_asked(p->only, o.change, &number) ? o.edit(p, &e, &o, err) : 0;
 
 	if (!rc && o.left_out)
 		rc = take(p,
@@ -128,7 +130,10 @@ static int try_policy(struct frag_advice_plan *p, const char *policy, const char
 	struct frag_advice a = {
 		.change = change, .what = what, .after = p->before, .replayed = true
 	};
+	unsigned number;
 
+	if (!frag_offer_asked(p->only, change, &number))
+		return 0;
 	FRAG_TRY(frag_policy_spec_parse(policy, &spec, err));
 	FRAG_TRY(measure(p, spec, p->story->dev, &a.after.reserved, &a, err));
 	return take(p, a, err);
@@ -142,12 +147,14 @@ static int try_settings(struct frag_advice_plan *p, struct frag_err *err)
 	size_t n;
 	const struct frag_own_allocator *own = frag_own_allocators(p->story->trace->format, &n);
 	const struct frag_tune_try *best;
+	unsigned number;
 
 	for (size_t i = 1; i < n; i++)
 		FRAG_TRY(try_policy(p, own[i].policy, own[i].policy, own[i].line, err));
 	if (own)
 		return 0;
-	FRAG_TRY(frag_tune_settings(&p->env, p->story->dev, options, &tune, err));
+	if (frag_offer_asked(p->only, "settings", &number))
+		FRAG_TRY(frag_tune_settings(&p->env, p->story->dev, options, &tune, err));
 	best = tune.tries_count ? &tune.tries[frag_tune_pick(&tune)] : NULL;
 	if (best && best->conf && best->completed)
 		FRAG_TRY(try_policy(p, best->text, "settings",
@@ -215,13 +222,13 @@ static const struct frag_unit *fullest(const struct frag_recording *rec)
 	return best;
 }
 
-int frag_advise_edits(const struct frag_recording *rec, bool settings, struct frag_answer *texts,
-		      struct frag_advice *unchanged, struct frag_advice **out, size_t *n,
-		      struct frag_err *err)
+int frag_advise_edits(const struct frag_recording *rec, bool settings, const char *only,
+		      struct frag_answer *texts, struct frag_advice *unchanged,
+		      struct frag_advice **out, size_t *n, struct frag_err *err)
 {
 	FRAG_AUTO(frag_story_release) struct frag_story story = { 0 };
 	FRAG_AUTO(close_plan)
-	struct frag_advice_plan p = { .texts = texts, .before.recorded = !settings };
+	struct frag_advice_plan p = { .texts = texts, .only = only, .before.recorded = !settings };
 	FRAG_AUTO(frag_progress_end) struct frag_progress progress = { 0 };
 	const struct frag_unit *unit;
 

@@ -75,7 +75,7 @@ static int add_replayed(struct frag_advising *a, struct frag_err *err)
 	if (!settings && !frag_offer_asked(a->only, "vmm", &number))
 		return 0;
 	rc = frag_recording_take(&r, FRAG_GIVE(a->base), &a->program.target, 0, err)
-		     ?: frag_advise_edits(&r, true, a->texts, &unchanged, &list, &n, err);
+		     ?: frag_advise_edits(&r, true, a->only, a->texts, &unchanged, &list, &n, err);
 	if (rc == FRAG_EINTR || rc == FRAG_ENOMEM)
 		return rc;
 	if (rc) {
@@ -87,8 +87,7 @@ static int add_replayed(struct frag_advising *a, struct frag_err *err)
 	}
 	for (size_t i = 0; !rc && i < n && i < FRAG_TRIAL_REPLAYED; i++) {
 		list[i].group = "allocator";
-		if (frag_offer_asked(a->only, list[i].change, &number))
-			a->list[a->count++] = list[i];
+		a->list[a->count++] = list[i];
 	}
 	return 0;
 }
@@ -297,7 +296,8 @@ int frag_advise_recording(struct frag_advising *a, const struct frag_recording *
 
 	a->edited = true;
 	snprintf(a->name, sizeof(a->name), "%s", r->trace->name);
-	FRAG_TRY(frag_advise_edits(r, false, a->texts, &a->unchanged, &a->list, &a->count, err));
+	FRAG_TRY(frag_advise_edits(r, false, a->only, a->texts, &a->unchanged, &a->list, &a->count,
+				   err));
 	a->first = (struct frag_trial){ .peaks = a->unchanged.after, .curve = a->unchanged.curve };
 	a->took_ns = frag_clock_ns() - begun;
 	return 0;

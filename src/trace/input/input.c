@@ -420,8 +420,9 @@ static int start(struct frag_input *in, struct frag_err *err)
 		have += (size_t)FRAG_MAX(n, 0);
 	}
 	if (n < 0)
-		return frag_fail(err, FRAG_EINPUT, "cannot read '%s': %s", src->name,
-				 strerror(errno));
+		return frag_fail(
+			err, FRAG_EINPUT, "cannot read '%s': %s%s", src->name, strerror(errno),
+			errno == EISDIR ? " (cufrag sweep replays all recordings in it)" : "");
 	if (!have)
 		return frag_fail(err, FRAG_EINPUT, "'%s' is empty", src->name);
 	src->raw_end = have;

@@ -82,7 +82,8 @@ int frag_pickle_read(struct frag_pickle *p, struct frag_input *in, frag_pv *root
 		rc = frag_input_fill(in, 1, err);
 		if (!rc && frag_input_left(in))
 			rc = frag_fail_at(err, FRAG_EINPUT, frag_input_offset(in),
-					  "'%s' has data after the end of its pickle at byte %llu",
+					  "'%s' has data after the end of its pickle at byte %llu: "
+					  "a model, perhaps, but no snapshot",
 					  frag_input_name(in),
 					  (unsigned long long)frag_input_offset(in));
 	}

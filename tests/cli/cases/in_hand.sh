@@ -40,8 +40,14 @@ def save(name, more):
     pickle.dump(dict(segments=segments, device_traces=[[]]), open(name, "wb"), 4)
 save("old.pickle", dict(history=[dict(addr=A, real_size=30 * M, frames=frames)]))
 save("state.pickle", dict(frames=frames))
+save("later.pickle", dict(frames=[dict(filename="/home/u/net.py", name="collect", line=99)]))
 END
 for f in old state; do lines=1 try explain $f.pickle; done
+# nothing of them is a peak, a step or growth
+for c in info explain diagnose "diff later.pickle"; do lines=40 try $c state.pickle; done
+"$CUFRAG" diff later.pickle state.pickle --fail-on-growth 5% > /dev/null; echo "exit $?"
+"$CUFRAG" diff state.pickle "$TRACES/leak.frames.cft"; echo "exit $?"
+"$CUFRAG" summary state.pickle --json - | grep -E 'peak_|verdict|healthy'
 for c in tune advise compare plan; do lines=1 try $c old.pickle; done
 # CSV of one's own: sizes below 0 are frees, times are seconds or of the day; freed twice
 printf 'time,size,addr\n0.5,1048576,0x7f00\n0.75,2048,0x7e00\n1.5,-1048576,0x7f00\n2,1048576,0x7f00\n' > signs.csv

@@ -1,5 +1,6 @@
 # 500 requests, as vLLM 0.22.1's own scheduler treats them: blocks in use, requests that run and that
-# wait in all steps together; groups of layers, prompts in parts, drafts, a shared prefix
+# wait in all steps together; groups of layers, prompts in parts, drafts, a shared prefix that
+# is evicted under pressure
 awk 'function next_() { return x = x * 16807 % 2147483647 }
 	BEGIN { for (x = 1; i < 500; i++) print int(i / 4) "," 280 + next_() % 320 "," 1 + next_() % 70 }' > r.csv
 while read -r layers blocks step prefix; do
@@ -15,4 +16,11 @@ done << END
 64,full,state*3 700 2000
 64,full*2,state*3,draft=2 1100 4096
 16 1200 2048 --prefix=256
+16,full,window=128 1500 700 --prefix=256
+16,full,window=300*5 4500 2048 --prefix=256
+16,window=1000,full,window=128 1900 700 --prefix=300
+64,full,window=300*2 560 2048 --prefix=256
+16,window=300 800 512 --prefix=256
+16,full,window=128,draft=3 1500 600 --prefix=256
+16,full,window=128 2000 700 --prefix=1
 END

@@ -1,58 +1,35 @@
 # The text of an out-of-memory error alone, as people paste it: the verdict and what would help follow from its figures.
-say() { tr '\n' ' ' > text.log; "$CUFRAG" summary text.log | head -1 | sed 's/^answer: //'; }
-say <<'E'
+while IFS= read -r text; do
+	printf '%s\n' "$text" > text.log
+	"$CUFRAG" summary text.log 2>&1 | sed -n '1s/^answer: //p'
+done <<'E'
 RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 11.17 GiB total capacity; 10.63 GiB already allocated; 4.19 MiB free; 233.00 MiB cached)
-E
-say <<'E'
-Traceback (most recent call last):
-  File "/home/u/train.py", line 10, in step
-    y = f(x)
-  File "/usr/lib/python3.8/site-packages/torch/nn/functional.py", line 1847, in linear
-    return torch._C._nn.linear(input, weight, bias)
-RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 1; 23.70 GiB total capacity; 12.40 GiB already
-allocated; 1.10 GiB free; 21.60 GiB reserved in total by PyTorch) If reserved memory is >> allocated memory try setting max_split_size_mb to avoid fragmentation.
-E
-say <<'E'
+Traceback (most recent call last): File "/home/u/train.py", line 10, in step y = f(x) File "/usr/lib/python3.8/site-packages/torch/nn/functional.py", line 1847, in linear return torch._C._nn.linear(input, weight, bias) RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 1; 23.70 GiB total capacity; 12.40 GiB already allocated; 1.10 GiB free; 21.60 GiB reserved in total by PyTorch) If reserved memory is >> allocated memory try setting max_split_size_mb to avoid fragmentation.
 torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 1024.00 MiB. GPU 0 has a total capacty of 79.15 GiB of which 512.00 MiB is free. Process 111 has 30.00 GiB memory in use. Including non-PyTorch memory, this process has 48.60 GiB memory in use. Of the allocated memory 47.50 GiB is allocated by PyTorch, and 100.00 MiB is reserved by PyTorch but unallocated. If reserved
-E
-say <<'E'
 torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB of which 60.00 GiB is free. Including non-PyTorch memory, this process has 19.00 GiB memory in use. 19.79 GiB allowed; Of the allocated memory 18.00 GiB is allocated by PyTorch, and 500.00 MiB is reserved by PyTorch but unallocated.
-E
-say <<'E'
 torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.69 GiB of which 1.31 GiB is free. Including non-PyTorch memory, this process has 22.36 GiB memory in use. Of the allocated memory 20.12 GiB is allocated by PyTorch, and 1.75 GiB is reserved by PyTorch but unallocated.
-E
-say <<'E'
 torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacty of 23.69 GiB of which 12.00 MiB is free. Process 1 has 20.00 GiB memory in use. Process 2 has 3.50 GiB memory in use. Of the allocated memory 2.90 GiB is allocated by PyTorch, and 30.00 MiB is reserved by PyTorch but unallocated.
-E
-say <<'E'
 tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocating tensor with shape[256,1024,1024] and type float on /job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc
-E
-say <<'E'
 2023 [E:onnxruntime:, sequential_executor.cc:369 Execute] Non-zero status code returned while running Conv node. Name:'Conv_0' Status Message: /onnxruntime_src/onnxruntime/core/framework/bfc_arena.cc:342 void* onnxruntime::BFCArena::AllocateRawInternal(size_t, bool) Available memory of 1073741824 is smaller than requested bytes of 2147483648
-E
-say <<'E'
 (EngineCore pid=12) ValueError: Free memory on device cuda:0 (14.2/23.64 GiB) on startup is less than desired GPU memory utilization (0.9, 21.28 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.
-E
-say <<'E'
 ValueError: To serve at least one request with the models's max seq len (131072), (16.00 GiB KV cache is needed, which is larger than the available KV cache memory (5.42 GiB). Based on the available memory, the estimated maximum model length is 44384. Try increasing `gpu_memory_utilization` or decreasing `max_model_len` when initializing the engine.
-E
-say <<'E'
 ValueError: The model's max seq len (32768) is larger than the maximum number of tokens that can be stored in KV cache (19664). Try increasing `gpu_memory_utilization`
-E
-say <<'E'
 ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.
-E
-say <<'E'
 RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.
-E
-say <<'E'
-RuntimeError: CUDA error: out of memory
-CUDA kernel errors might be asynchronously reported at some other API call
-E
-say <<'E'
+RuntimeError: CUDA error: out of memory CUDA kernel errors might be asynchronously reported at some other API call
 [E:onnxruntime:, sequential_executor.cc:514 Execute] bfc_arena.cc:376 Failed to allocate memory for requested buffer of size 4585490524328388608
+cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 25,600,000 bytes (allocated so far: 3,635,267,072 bytes).
+torch.cuda.OutOfMemoryError: Allocation on device 0 would exceed allowed memory. (out of memory) Currently allocated : 13.74 GiB Requested : 640.00 MiB Device limit : 14.75 GiB Free (according to CUDA): 27.06 MiB PyTorch limit (set by user-supplied memory fraction) : 17179869184.00 GiB
+Allocation on device 0 would exceed allowed memory. (out of memory) Currently allocated : 9.28 GiB Requested : 8.00 GiB Device limit : 16.00 GiB Free (according to CUDA): 0 bytes PyTorch limit (set by user-supplied memory fraction) : 17179869184.00 GiB
+ggml_backend_cuda_buffer_type_alloc_buffer: allocating 9866.00 MiB on device 1: cudaMalloc failed: out of memory ggml_gallocr_reserve_n: failed to allocate CUDA1 buffer of size 10345253120
+MemoryError: std::bad_alloc: out_of_memory: RMM failure at:/x/include/rmm/mr/device/pool_memory_resource.hpp:196: Maximum pool size exceeded (failed to allocate 1.00 GiB)
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 86.00 MiB. GPU 0 has a total capacity of 23.64 GiB of which 264.00 MiB is free. Process 2086283 has 419.48 MiB memory in use. Including non-PyTorch memory, this process has 8.04 GiB memory in use. Process 2797307 has 14.85 GiB memory in use. Of the allocated memory 7.63 GiB is allocated by PyTorch, and 40.11 MiB is reserved by PyTorch but unallocated.
+RuntimeError: CUDA out of memory. Tried to allocate 8.13 GiB (GPU 0; 10.76 GiB total capacity; 643.57 MiB already allocated; 8.20 GiB free; 32.43 MiB cached)
+RuntimeError: Prefill out of memory. Try to lower your batch size.
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 64.00 MiB. GPU 0 has a total capacity of 23.69 GiB of which 20.00 MiB is free. Process 11 has 15.20 GiB memory in use. Process 12 has 8.40 GiB memory in use. Of the allocated memory 14.60 GiB is allocated by PyTorch, and 90.00 MiB is reserved by PyTorch but unallocated.
+INFO step 1 loss 2.3 INFO this setting avoids running out of memory on small cards INFO step 2 loss 2.2
 E
-cp text.log one.bin; head -c 3000000 /dev/zero | tr "\0" x >> one.bin; "$CUFRAG" summary one.bin | cut -c1-60
+{ echo "RuntimeError: CUDA error: out of memory"; head -c 3000000 /dev/zero | tr "\0" x; } > one.bin; "$CUFRAG" summary one.bin | cut -c1-60
 cat > dump.log <<'E'
 2024-05-01 W external/xla/xla/tsl/framework/bfc_allocator.cc:501] Allocator (GPU_0_bfc) ran out of memory trying to allocate 3.00GiB (rounded to 3221225472)requested by op 
 2024-05-01 I external/xla/bfc_allocator.cc:1057] Free  at 7f0000 of size 2147483648 next 5

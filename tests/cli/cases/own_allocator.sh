@@ -19,6 +19,7 @@ for log in rmm.csv "$ROOT/tests/conformance/samples/cupy" "$ROOT/tests/conforman
 		grep -E '^answer:|^verdict:' out.txt | head -n 1
 	done
 done
+"$CUFRAG" diagnose -q rmm.csv | grep -c '^leak' # what was given back is none
 "$CUFRAG" advise -q rmm.csv | grep -E '^(# unchanged|answer|  async)'
 "$CUFRAG" explain rmm.csv | sed -n '/would have served/,/^$/p'
 # PyTorch's own: where its defaults serve a request there is nothing to export

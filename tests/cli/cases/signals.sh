@@ -6,6 +6,7 @@ library signal_at.so "$DATA/signal_at.c"
 library libcupti.so "$DATA/fake_cupti.c" -DLIBRARY
 compiled program "$DATA/fake_cupti.c"
 fake_nvml growth
+mkdir bin && ln -s "$DATA/empty_gnuplot.sh" bin/gnuplot
 export CUFRAG_CUPTI=$PWD/libcupti.so
 export ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS HERE="$PWD" SOURCE_DATE_EPOCH=0
 "$CUFRAG" sweep "$TRACES/leak.frames.cft" --policies pytorch -o results.sqlite > /dev/null || exit

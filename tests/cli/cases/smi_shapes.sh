@@ -1,9 +1,9 @@
 # Every shape of nvidia-smi's logs, of two cards of which one fills up: a series for each.
-say() { echo "== $1"; "$CUFRAG" diagnose "$1" | grep -E '^(.*: )?(leak|steady)$|^#'; }
+say() { echo "== $1"; "$CUFRAG" diagnose "$1" | grep -E '^(.*: )?(leak|steady|undecided)$|^#|^  grown'; }
 rows() { # FILE HEADER ROW ROW: 40 times, @M is the memory that grows, @T the time
 	{ [ -z "$2" ] || echo "$2"
 	for i in $(seq 10 49); do
-		printf '%s\n' "$3" "$4" | sed "/^$/d;s/@M/$((4000 + 30 * i))/;s,@T,2026/04/25 16:00:$i.00,"; done; } > "$1"
+		printf '%s\n' "$3" "$4" | sed "/^$/d;s/@M/$((4000 + 30 * i))/;s/@L/$((i < 20 ? 50 * i : 500 * (i - 18)))/;s,@T,2026/04/25 16:00:$i.00,"; done; } > "$1"
 	say "$1"
 }
 rows uuid.csv 'timestamp, uuid, memory.used [MiB]' '@T1, GPU-a, @M MiB' '@T2, GPU-b, 900 MiB'
@@ -22,5 +22,14 @@ rows table.txt '' 'Sat Apr 25 16:00:00 2026
 | N/A   34C    P0  60W /  400W |  @MMiB /  40960MiB |  55%  Default |' '|   1  NVIDIA A100  On  |   00000000:00:05.0 Off |  0 |
 | N/A   34C    P0  60W /  400W |   900MiB /  40960MiB |  0%  Default |
 |    0   N/A  N/A      1234      C   python3    3900MiB |'
+rows few.csv 'timestamp, index, memory.used [MiB]' '@T1, 0, @M MiB' '' && head -6 few.csv > short.csv && say short.csv
+rows nounits.csv 'timestamp, memory.used [MiB]' '@T1, 4711' ''
+# dmon repeats its head; a card without a value is no series
+rows dmon.txt '' '# gpu     fb   bar1   ccpm' '    0   @M      4      -
+    1      -      4      -'
+# loading is no growth, all that follows is; the card is named
+rows loaded.csv 'timestamp, index, name, memory.used [MiB], memory.total [MiB]' '@T1, 0, NVIDIA A100, @L MiB, 40960 MiB' '@T1, 1, Tesla T4, 900 MiB, 15360 MiB'
+"$CUFRAG" loaded.csv | cut -c1-110
+"$CUFRAG" explain loaded.csv | tail -2 | cut -c1-110
 sed 's/$/\r/' uuid.csv | { printf '\377\376'; sed 's/./&\x00/g' | tr '\n' '\001' | sed 's/\x01/\n\x00/g'; } > wide.csv
 say wide.csv

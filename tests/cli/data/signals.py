@@ -57,7 +57,8 @@ def run(words, at, number, blocks="unlimited"):
     for folder in (work, temp):
         shutil.rmtree(folder, ignore_errors=True)
         os.mkdir(folder)
-    env = dict(os.environ, LD_PRELOAD=here + "/signal_at.so", SIGNAL_AT=str(at), SIGNAL_WITH=str(int(number)),
+    path = os.environ["PATH"] if words[0] == "compare" else here + "/bin:" + os.environ["PATH"]  # charts are drawn once
+    env = dict(os.environ, PATH=path, LD_PRELOAD=here + "/signal_at.so", SIGNAL_AT=str(at), SIGNAL_WITH=str(int(number)),
                SIGNAL_COUNT=here + "/count", TMPDIR=temp)
     limited = ["sh", "-c", f'ulimit -f {blocks}; exec "$@"', "sh", program] + words
     got = subprocess.run(limited, cwd=work, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=300)

@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulated card, in TAP: card.py BUILD/tests/drivers
 
-card_*.cases call by call; what a real driver did (h200_*.inc); random calls against lists of live
-blocks. A line of a case is a call and what came of it: an address or a number, which may be a
-sum of names, or how it failed. Of several calls in a line ("call; call") the last one answers, and
+card_*.cases call by call; what a real driver did (h200_*.inc). Random calls: tests/conformance. A line of
+a case is a call and what came of it: an address or a number, which may be a sum of names, or how it failed. Of several calls in a line ("call; call") the last one answers, and
 those before must succeed. CASES_REWRITE=1 writes the answers anew. Calls:
 
     card total=SIZE context=SIZE lag=NS idle  another card (else an H200; total: no context)
@@ -21,10 +20,8 @@ those before must succeed. CASES_REWRITE=1 writes the answers anew. Calls:
     fail N [all]  the N-th call from now fails, or all from there; 0: none
     ready SIZE                                              the card, after so much was given back
     reserved · peak · leaks · free_memory · cost  cost: of the calls since the last time"""
-import bisect
 import glob
 import os
-import random
 import re
 import sys
 
@@ -294,138 +291,6 @@ def test_recorded_streams(driver):
             else:
                 card.must("give", pool, 0x302000000 + offset, stream + 1)
             assert card.look()["reserved"] == pages * 32 * MIB, (name, i)
-
-
-# ---- random calls --------------------------------------------------------------------------------
-
-
-class Apart:
-    """Ranges of addresses, none of which meets another."""
-
-    def __init__(self):
-        self.ranges = []
-
-    def put(self, addr, size):
-        i = bisect.bisect(self.ranges, (addr,))
-        assert i == 0 or sum(self.ranges[i - 1]) <= addr, f"{addr:#x}: overlap below"
-        above = i == len(self.ranges) or addr + size <= self.ranges[i][0]
-        assert above, f"{addr:#x}: overlap above"
-        self.ranges.insert(i, (addr, size))
-
-    def drop(self, addr, size):
-        self.ranges.remove((addr, size))
-
-
-def up(size, unit):
-    return -(-size // unit) * unit
-
-
-def test_random_card(driver):
-    """Segments, ranges and handles; what is reserved is the sum of their pages."""
-    card, rng, things, apart, refused = Card(driver, 1600 * MIB,
-                                             100 * MIB), random.Random(2026), {}, Apart(), 0
-    take_back = {"malloc": "free", "reserve": "unreserve", "create": "release"}
-    for n in range(20000):
-        i = rng.randrange(300)
-        if i in things:
-            kind, at, size = things.pop(i)
-            card.must(take_back[kind], at, size)
-            if kind != "create":
-                apart.drop(at, up(size, 512))
-        else:
-            kind = rng.choice(["malloc"] * 6 + ["reserve"] * 2 + ["create"] * 2)
-            size = {"malloc": rng.randrange(rng.choice([4096, 512 << 10, 3 * MIB, 90 * MIB])) + 1,
-                    "reserve": (rng.randrange(40) + 1) * 2 * MIB,
-                    "create": (rng.randrange(20) + 1) * 2 * MIB}[kind]
-            wrong, at, _ = card.ask(kind, size)
-            refused += bool(wrong)
-            assert wrong in (None, "oom") and not (wrong and kind == "reserve"), wrong
-            if wrong:
-                continue
-            things[i] = kind, at, size
-            if kind != "create":
-                assert at % 512 == 0
-                apart.put(at, up(size, 512))
-        reserved = card.look()["reserved"] if n % 16 == 0 else 0
-        assert reserved <= 1500 * MIB
-        if n % 16 == 0:
-            small = {at // (2 * MIB) for kind, at, size in things.values() if kind == "malloc"
-                     and size <= 2 * MIB}
-            large = sum(up(size, 2 * MIB) for kind, _, size in things.values()
-                        if kind == "create" or kind == "malloc" and size > 2 * MIB)
-            assert reserved == large + 2 * MIB * len(small), (n, reserved, large, len(small))
-    assert refused > 50  # the card was full at times
-    for kind, at, size in things.values():
-        card.must(take_back[kind], at, size)
-    assert card.look()["reserved"] == card.look()["leaks"] == 0
-
-
-def random_pool(driver, seed, threshold):
-    """No overlap; no page is given back that a block touches, and after a trim there is no
-    other."""
-    card, rng, blocks, apart = Card(driver, 6000 * MIB, 0), random.Random(seed), {}, Apart()
-    pool, now = card.must("pool", threshold, seed & 1), 0
-
-    def touched():
-        return 32 * MIB * len({p for a, s in blocks.values()
-                               for p in range(a // (32 * MIB), (a + s - 1) // (32 * MIB) + 1)})
-
-    for n in range(6000):
-        i, stream = rng.randrange(200), rng.randrange(3)
-        now += 100000
-        card.must("now", now)
-        if i in blocks:
-            apart.drop(*blocks[i])
-            card.must("give", pool, blocks.pop(i)[0], stream)
-        else:
-            size = rng.randrange(2 * MIB if rng.randrange(8) else 120 * MIB) + 1
-            wrong, at, _ = card.ask("take", pool, size, stream)
-            if not wrong:
-                blocks[i] = at, size
-                apart.put(at, size)
-        if n % 100 == 99:
-            card.must("sync", stream)
-        u = card.look("used", pool)
-        assert u["used"] == sum(s for _,
-                                s in blocks.values()) and u["reserved"] == card.look()["reserved"]
-        assert touched() <= u["reserved"] <= 6000 * MIB
-    card.must("sync")
-    card.must("trim", pool, 0)
-    assert card.look()["reserved"] == touched()
-
-
-def test_random_pools(driver):
-    for seed, threshold in ((1, ANY), (2, 0), (3, 1000 * MIB)):
-        random_pool(driver, seed, threshold)
-
-
-def test_random_touches(driver):
-    """Managed memory: the block that was touched longest ago leaves a full card, and is moved in
-    again."""
-    card, rng = Card(driver, 20 * MIB, 0), random.Random(3)
-    base = card.must("managed", 48 * MIB)
-    resident = []  # the block touched longest ago first
-    out, moved_in, evictions = set(), 0, 0
-    for _ in range(5000):
-        first = rng.randrange(24)
-        blocks = range(first, min(first + rng.randrange(3) + 1, 24))
-        card.must("prefetch", base + first * 2 * MIB, len(blocks) * 2 * MIB)
-        for block in blocks:
-            if block in resident:
-                continue
-            if len(resident) == 10:
-                out.add(resident.pop(0))
-                evictions += 1
-            moved_in += block in out
-            out.discard(block)
-            resident.append(block)
-        u = card.look()
-        assert (u["in"], u["out"], u["evictions"]) == (moved_in * 2 * MIB, evictions * 2 * MIB,
-                                                       evictions), u
-        assert u["resident"] == u["reserved"] == len(resident) * 2 * MIB
-    assert evictions > 1000
-    card.must("let", base)
-    assert card.look()["resident"] == 0
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 /* src/replay/registry.c: the table that was built in, and what a sound entry is. */
 #include "test.h"
 
+#include <frag/opt.h>
 #include <frag/policy.h>
 
 #include "replay/spec.h"
@@ -70,4 +71,38 @@ TEST(entries)
 	BAD(free, NULL, "policy 'sound-1' lacks create, destroy, alloc or free");
 	BAD(visit, NULL, "policy 'sound-1' lacks visit");
 	BAD(opts, opts, "policy 'sound-1': option 'a' lies outside its params");
+}
+
+TEST(unsound_options)
+{
+	struct params {
+		uint64_t n, m;
+		double ratio;
+	};
+	static const char *const words[] = { "first", "second", NULL };
+	static const struct {
+		struct frag_opt opts[3];
+		const char *says;
+	} rows[] = {
+		{ { FRAG_OPT_UINT("a", struct params, n, 0, 1, 2, "h"), FRAG_OPT_END },
+		  "default of option 'a' is outside its range" },
+		{ { FRAG_OPT_DOUBLE("a", struct params, ratio, 2, 0, 1, "h"), FRAG_OPT_END },
+		  "default of option 'a' is outside its range" },
+		{ { FRAG_OPT_ENUM("a", struct params, n, 2, words, "h"), FRAG_OPT_END },
+		  "default of option 'a' is outside its range" },
+		{ { FRAG_OPT_UINT("a", struct params, n, 1, 1, 2, ""), FRAG_OPT_END },
+		  "option 'a' has no help" },
+		{ { FRAG_OPT_UINT("a=b", struct params, n, 1, 1, 2, "h"), FRAG_OPT_END },
+		  "option 0 has no valid key" },
+		{ { FRAG_OPT_UINT("a", struct params, n, 1, 1, 2, "h"),
+		    FRAG_OPT_UINT("a", struct params, m, 1, 1, 2, "h"), FRAG_OPT_END },
+		  "option 'a' occurs twice" },
+	};
+	struct frag_policy_ops bad = frag_policy_null;
+
+	bad.params_size = sizeof(struct params);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
+		bad.opts = rows[i].opts;
+		FAILS(FRAG_ECHECK, rows[i].says, frag_policy_ops_check(&bad, &test_err));
+	}
 }

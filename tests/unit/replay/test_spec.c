@@ -35,6 +35,13 @@ TEST(long_text_refused)
 	assert_int_equal(frag_policy_spec_parse(text, &spec, NULL), FRAG_EUSAGE);
 	memcpy(text, "log:", 4);
 	assert_int_equal(frag_policy_spec_parse(text, &spec, NULL), FRAG_EUSAGE);
+	memcpy(text, "planned:plan=", 13);
+	text[13 + FRAG_OPT_STRING_MAX] = 0;
+	FAILS(FRAG_EUSAGE, "value of option 'plan' is longer than 255 bytes",
+	      frag_policy_spec_parse(text, &spec, &test_err));
+	text[13 + FRAG_OPT_STRING_MAX - 1] = 0;
+	SUCCEEDS(frag_policy_spec_parse(text, &spec, &test_err));
+	frag_policy_spec_destroy(spec);
 }
 
 TEST(short_of_memory)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a recording leaves open is found by following it: small histories made here.
- * More limits: tests/golden/run.py, tests/cli limit_given. */
+/* What it costs to find what a recording leaves open. What is found: resolve.cases (tests/unit/trace/raw.py); more
+ * limits: tests/golden/run.py, tests/cli limit_given. */
 #include "test.h"
 
 #include <frag/replay.h>
 
 #include "trace/build/build.h"
 #include "verify/resolve.h"
-#include "raw_text.h"
 
 #define S 0x7f0000000000ull
 #define ENTRY(kind, at, size) \
@@ -18,46 +17,6 @@
 static struct frag_trace_settings no_settings = { .conf = (char *)"",
 						  .max_split_bytes = UINT64_MAX,
 						  .limit_bytes = UINT64_MAX };
-
-/* Resolves and verifies the device. */
-static void verify_raw(const struct frag_raw_dev *raw, struct frag_trace_dev *dev,
-		       struct frag_verify_result *out)
-{
-	struct frag_trace trace = {
-		.name = (char *)"made", .devs = dev, .devs_count = 1, .settings = no_settings
-	};
-
-	SUCCEEDS(frag_build_dev(raw, dev, &test_err) ||
-		 frag_verify(&trace, 0, NULL, UINT64_MAX, NULL, out, &test_err));
-}
-
-/* "known: …": that no limit was set. */
-static void answer(char *call, FILE *out)
-{
-	FRAG_AUTO(frag_verify_result_release) struct frag_verify_result r = { 0 };
-	FRAG_AUTO(frag_trace_dev_release) struct frag_trace_dev dev = { 0 };
-	struct raw_text text;
-	char settled[600];
-
-	no_settings.limit_known = !strncmp(call, "known: ", 7);
-	raw_text_parse(&text, call + (no_settings.limit_known ? 7 : 0));
-	verify_raw(&text.raw, &dev, &r);
-	no_settings.limit_known = false;
-	fprintf(out, "%s", r.identical ? "identical" : r.first_difference);
-	if (r.ooms || dev.settled.limit_bytes != UINT64_MAX)
-		fprintf(out, ", %s", frag_settled_text(&dev.settled, settled, sizeof(settled)));
-	for (size_t i = 0; i < dev.initial.blocks_count; i++)
-		fprintf(out, ", initial block of %llu", (ull)dev.initial_blocks[i].bytes);
-	if (r.uncertain)
-		fprintf(out, ", uncertain %llu", (ull)r.uncertain);
-	for (size_t i = 0; i < dev.events_count; i++)
-		if (dev.events[i].kind == FRAG_EV_ALLOC && dev.pools_count > 1)
-			fprintf(out, ", alloc of pool %u", (unsigned)dev.events[i].pool);
-	for (uint32_t i = 1; i < dev.pools_count; i++)
-		fprintf(out, ", pool %u %s", i, dev.pools[i].a == UINT64_MAX ? "found" : "named");
-}
-
-CASES_IN_LINES("tests/unit/verify/resolve.cases", answer)
 
 /* Pairs of segments of which the second is given back first: two pools each time. malloc. */
 static struct frag_raw_entry *descending_list(size_t pairs)

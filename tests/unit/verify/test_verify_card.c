@@ -2,6 +2,7 @@
 /* verify on a card: here a simulated one, and one whose addresses only grow. */
 #include "test.h"
 
+#include <frag/opt.h>
 #include <frag/replay.h>
 #include <frag/trace.h>
 
@@ -96,9 +97,6 @@ static void answer(char *call, FILE *out)
 	struct frag_verify_result r;
 	const char *conf = NULL, *path = NULL;
 	uint64_t failing = 0;
-	static const struct cases_name names[] = { { "LOW", LOW },
-						   { "HIGH", HIGH },
-						   { "NEW", NEW } };
 	bool growing = false, once = false;
 	char *word;
 	int rc = 0;
@@ -111,13 +109,16 @@ static void answer(char *call, FILE *out)
 		else if (!strncmp(word, "conf=", 5))
 			conf = word + 5;
 		else if (!strncmp(word, "total=", 6))
-			card.total_bytes = cases_must_number(word + 6, NULL, 0);
+			SUCCEEDS(frag_parse_bytes(word + 6, &card.total_bytes, &test_err));
 		else if (!strncmp(word, "fail=", 5))
-			failing = cases_must_number(word + 5, NULL, 0);
+			failing = strtoull(word + 5, NULL, 10);
 		else if (!strncmp(word, "traces/", 7))
 			path = word;
 		else if (strcmp(word, "sim"))
-			p.addrs[p.given++] = cases_must_number(word, names, FRAG_ARRAY_LEN(names));
+			p.addrs[p.given++] = !strcmp(word, "LOW")    ? LOW
+					     : !strcmp(word, "HIGH") ? HIGH
+					     : !strcmp(word, "NEW")  ? NEW
+								     : strtoull(word, NULL, 16);
 	}
 	if (path)
 		card = h200;

@@ -5,13 +5,13 @@
  * The first that runs goes on in every step (a request that the whole cache does not hold is left
  * out) and is never preempted, so there are at most as many steps as tokens.
  */
-#include "kvcache.h"
-
 #include "base/interrupt.h"
+#include "kvcache_pool.h"
 
 struct replay {
 	struct frag_kvcache *k;
-	uint64_t free_blocks, now_us, budget; /* of tokens in this step */
+	struct frag_kvcache_pool pool;
+	uint64_t now_us, budget; /* of tokens in this step */
 	/* in the order in which they began; from its end on, the preempted ones: the last is first */
 	uint32_t *running;
 	size_t running_count, preempted_count;
@@ -24,20 +24,6 @@ void frag_kvcache_release(struct frag_kvcache *k)
 	FRAG_FREE(k->list);
 }
 
-/* Blocks of the prefix in each group. */
-static uint64_t shared_by(const struct frag_kvcache *k, const struct frag_kvcache_request *q)
-{
-	return FRAG_MIN(k->prefix, FRAG_MIN(q->prompt, q->prompt + q->made - 1)) / k->block;
-}
-
-static void give_back(struct replay *r, struct frag_kvcache_request *q)
-{
-	r->free_blocks += q->blocks;
-	q->blocks = 0;
-	q->done = q->slots = 0;
-	q->drafts = false;
-}
-
 /* The one that began last goes in front of those that wait. */
 static void preempt(struct replay *r)
 {
@@ -45,8 +31,8 @@ static void preempt(struct replay *r)
 	uint32_t i = r->running[--r->running_count];
 	struct frag_kvcache_request *q = &k->list[i];
 
-	r->least_free = FRAG_MIN(r->least_free, r->free_blocks);
-	give_back(r, q);
+	r->least_free = FRAG_MIN(r->least_free, r->pool.free);
+	frag_kvcache_pool_drop(&r->pool, q);
 	r->running[k->count - ++r->preempted_count] = i;
 	r->preempted_now++;
 	k->preempted_requests += !q->preempted;
@@ -55,8 +41,17 @@ static void preempt(struct replay *r)
 		k->first_preemption_us = r->now_us;
 }
 
+static int process(struct replay *r, struct frag_kvcache_request *q, uint64_t hit, uint64_t tokens,
+		   uint64_t slots, struct frag_err *err)
+{
+	FRAG_TRY(frag_kvcache_pool_take(&r->pool, q, hit, slots, err));
+	r->budget -= tokens;
+	q->done += (uint32_t)tokens;
+	return frag_kvcache_pool_cache(&r->pool, q, err);
+}
+
 /* While there is room for all of the first that waits, and for what it processes now. */
-static void begin(struct replay *r)
+static int begin(struct replay *r, struct frag_err *err)
 {
 	struct frag_kvcache *k = r->k;
 
@@ -65,29 +60,28 @@ static void begin(struct replay *r)
 		uint32_t i = r->preempted_count ? r->running[k->count - r->preempted_count]
 						: (uint32_t)r->begun;
 		struct frag_kvcache_request *q = &k->list[i];
-		uint64_t all = (uint64_t)q->prompt + q->made, shared = shared_by(k, q),
-			 done = shared * k->block, tokens = FRAG_MIN(all - done, r->budget),
-			 need = frag_kvcache_needs(k, shared, done, done + tokens, 0);
+		uint64_t all = (uint64_t)q->prompt + q->made,
+			 hit = frag_kvcache_pool_hit(&r->pool, q), done = hit * k->block,
+			 tokens = FRAG_MIN(all - done, r->budget);
 
-		if (FRAG_MAX(need, frag_kvcache_needs(k, shared, done, all, k->batched_tokens)) >
-		    r->free_blocks)
+		if (!frag_kvcache_pool_has(&r->pool, q, hit, all, true) ||
+		    !frag_kvcache_pool_has(&r->pool, q, hit, done + tokens, false))
 			break;
 		if (r->preempted_count)
 			r->preempted_count--;
 		else
 			r->begun++;
-		r->free_blocks -= need;
-		r->budget -= tokens;
-		q->blocks = need;
-		q->shared = (uint32_t)shared;
-		q->done = q->slots = (uint32_t)(done + tokens);
+		q->done = (uint32_t)done;
+		q->cached = (uint32_t)hit;
 		k->recomputed_tokens += q->preempted ? all - done : 0;
 		r->running[r->running_count++] = i;
+		FRAG_TRY(process(r, q, hit, tokens, done + tokens, err));
 	}
+	return 0;
 }
 
 /* Blocks for what each running request processes now: a token and drafts, or a part of its prompt. */
-static void grow(struct replay *r)
+static int grow(struct replay *r, struct frag_err *err)
 {
 	struct frag_kvcache *k = r->k;
 
@@ -95,19 +89,16 @@ static void grow(struct replay *r)
 		struct frag_kvcache_request *q = &k->list[r->running[n]];
 		uint64_t left = (uint64_t)q->prompt + q->made - q->done,
 			 tokens = FRAG_MIN(left + (q->drafts ? k->draft : 0), r->budget),
-			 slots = FRAG_MAX((uint64_t)q->slots, q->done + tokens + k->draft),
-			 need = frag_kvcache_needs(k, q->shared, q->done, slots, 0);
+			 slots = q->done + tokens + k->draft;
 
-		while (need > q->blocks + r->free_blocks && n < r->running_count)
+		frag_kvcache_pool_skip(&r->pool, q);
+		while (n < r->running_count && !frag_kvcache_pool_has(&r->pool, q, 0, slots, false))
 			preempt(r);
 		if (n == r->running_count) /* it was the last itself */
 			break;
-		r->free_blocks = r->free_blocks + q->blocks - need;
-		r->budget -= tokens;
-		q->blocks = need;
-		q->slots = (uint32_t)slots;
-		q->done += (uint32_t)tokens;
+		FRAG_TRY(process(r, q, 0, tokens, slots, err));
 	}
+	return 0;
 }
 
 /* Each whose tokens are all processed makes one; those that are done go. */
@@ -124,7 +115,7 @@ static void make_tokens(struct replay *r)
 		if (q->made < q->output)
 			r->running[left++] = r->running[n];
 		else
-			give_back(r, q);
+			frag_kvcache_pool_drop(&r->pool, q);
 	}
 	r->running_count = left;
 }
@@ -153,7 +144,7 @@ static void note(struct replay *r)
 {
 	struct frag_kvcache *k = r->k;
 	struct frag_kvcache_sample now = {
-		.blocks = k->tokens / k->block - FRAG_MIN(r->least_free, r->free_blocks),
+		.blocks = k->tokens / k->block - FRAG_MIN(r->least_free, r->pool.free),
 		.running = r->running_count,
 		.waiting = r->preempted_count + r->arrived - r->begun,
 		.preemptions = r->preempted_now,
@@ -168,59 +159,66 @@ static void note(struct replay *r)
 	fold(&k->peak, now);
 }
 
-/* Keeps the blocks of the prefix; those that fit beside it come first. */
+/* Those that the whole cache holds come first. */
 static void prepare(struct replay *r)
 {
 	struct frag_kvcache *k = r->k;
-	uint64_t step = k->batched_tokens ? k->batched_tokens + k->draft : 0,
-		 prefix = k->prefix / k->block, tokens = prefix * k->block,
-		 kept = frag_kvcache_needs(k, 0, tokens, tokens, 0) -
-			frag_kvcache_needs(k, prefix, tokens, tokens, 0);
+	uint64_t step = k->batched_tokens ? k->batched_tokens + k->draft : 0;
 
-	r->free_blocks = k->tokens / k->block;
-	r->free_blocks -= FRAG_MIN(kept, r->free_blocks);
 	for (size_t i = 0; i < k->count; i++) {
 		struct frag_kvcache_request *q = &k->list[i];
 		uint64_t most = (uint64_t)q->prompt + q->output - 1 + 2 * k->draft;
 
-		if (frag_kvcache_needs(k, 0, 0, most, step) <=
-		    r->free_blocks + shared_by(k, q) * k->full)
+		if (frag_kvcache_needs(k, most, step) <= r->pool.fresh)
 			k->list[r->count++] = *q;
 	}
 	k->too_long = k->count - r->count;
+}
+
+static int replay(struct replay *r, struct frag_err *err)
+{
+	struct frag_kvcache *k = r->k;
+
+	prepare(r);
+	for (uint64_t steps = 0;; steps++) {
+		if (!(steps & 1023) && frag_interrupted())
+			return frag_fail(err, FRAG_EINTR, "interrupted");
+		while (r->arrived < r->count && k->list[r->arrived].arrival_us <= r->now_us)
+			r->arrived++;
+		if (!r->running_count && !r->preempted_count && r->begun == r->arrived) {
+			if (r->arrived == r->count)
+				return 0;
+			r->now_us = k->list[r->arrived].arrival_us;
+			continue;
+		}
+		r->preempted_now = 0;
+		r->least_free = UINT64_MAX;
+		r->budget = k->batched_tokens ?: UINT64_MAX;
+		FRAG_TRY(grow(r, err));
+		if (!r->preempted_now)
+			FRAG_TRY(begin(r, err));
+		note(r);
+		make_tokens(r);
+		r->now_us += k->step_us;
+		k->end_us = r->now_us;
+	}
 }
 
 int frag_kvcache_replay(struct frag_kvcache *k, struct frag_err *err)
 {
 	struct replay r = { .k = k };
 	FRAG_AUTO_FREE uint32_t *running = NULL;
+	int rc;
 
 	k->span_us = k->step_us;
 	k->first_preemption_us = UINT64_MAX;
 	FRAG_TRY_CALLOC(running, k->count, "requests", err);
 	r.running = running;
-	prepare(&r);
-	for (uint64_t steps = 0;; steps++) {
-		if (!(steps & 1023) && frag_interrupted())
-			return frag_fail(err, FRAG_EINTR, "interrupted");
-		while (r.arrived < r.count && k->list[r.arrived].arrival_us <= r.now_us)
-			r.arrived++;
-		if (!r.running_count && !r.preempted_count && r.begun == r.arrived) {
-			if (r.arrived == r.count)
-				break;
-			r.now_us = k->list[r.arrived].arrival_us;
-			continue;
-		}
-		r.preempted_now = 0;
-		r.least_free = UINT64_MAX;
-		r.budget = k->batched_tokens ?: UINT64_MAX;
-		grow(&r);
-		if (!r.preempted_now)
-			begin(&r);
-		note(&r);
-		make_tokens(&r);
-		r.now_us += k->step_us;
-		k->end_us = r.now_us;
-	}
-	return 0;
+	rc = frag_kvcache_pool_init(&r.pool, k, err);
+	if (!rc)
+		rc = replay(&r, err);
+	for (size_t i = 0; i < r.running_count; i++)
+		frag_kvcache_pool_drop(&r.pool, &k->list[running[i]]);
+	frag_kvcache_pool_release(&r.pool);
+	return rc;
 }
