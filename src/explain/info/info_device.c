@@ -123,9 +123,11 @@ static void add_trim(struct frag_info *info, const struct frag_event *ev)
 	if (!info->emptied_count)
 		info->emptied_first_us = ev->time_us;
 	info->emptied_count += !info->emptied_count || info->emptied_us != ev->time_us ||
+			       info->emptied_pool == ev->pool ||
 			       info->emptied_event + 1 != info->events;
 	info->emptied_us = ev->time_us;
 	info->emptied_event = info->events;
+	info->emptied_pool = ev->pool;
 }
 
 int frag_info_add(struct frag_info *info, const struct frag_event *events, size_t count,
