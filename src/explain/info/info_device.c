@@ -272,8 +272,6 @@ static const char *emptied_text(struct frag_answer *a, const struct frag_info *i
 
 	if (!info->emptied_count || lacks(t, "times"))
 		return info->emptied_count ? calls : NULL;
-	if (info->emptied_count == 1)
-		return frag_answer_print(a, "%s, at %s", calls, duration(a, info->emptied_us));
 	return frag_answer_print(a, "%s, the first at %s, the last at %s", calls,
 				 duration(a, info->emptied_first_us),
 				 duration(a, info->emptied_us));
