@@ -216,6 +216,7 @@ static void add_device(const struct frag_checkup *c, struct frag_findings *out)
 			     .peak_active_bytes = c->peak_active_bytes,
 			     .peak_reserved_bytes = c->peak_reserved_bytes,
 			     .simulated = !c->in.recorded_peak_bytes,
+			     .truncated = frag_events_dev(&c->in.events)->truncated,
 			     .shared = frag_estimate_shared(c->in.events.trace),
 			     .steps_count = frag_steps_known(h) ? h->count * h->stride : UINT64_MAX,
 			     .points = { points, n } });

@@ -70,6 +70,7 @@ struct frag_checked_device {
 	const char *name;
 	uint64_t peak_active_bytes, peak_reserved_bytes, steps_count;
 	bool simulated; /* not the recorded peak: the file does not say, or a what-if */
+	bool truncated; /* its oldest entries were lost */
 	struct frag_neighbours shared; /* processes of its recording on one card, at most */
 	struct frag_rows points;       /* its memory over the steps: struct frag_curve_point */
 };

@@ -171,6 +171,7 @@ static void fill(struct frag_explained *x)
 		.remedies.rows = o->list,
 		.leak_bytes_per_step = UINT64_MAX,
 		.fragmentation = frag_oom_is_fragmentation(x->refusal),
+		.fits = frag_oom_is_fragmentation(x->refusal),
 	};
 	o->verdict = frag_finding_text(o->fragmentation ? FRAG_FOUND_OOM_FRAGMENTATION
 							: FRAG_FOUND_OOM_NEEDED);
