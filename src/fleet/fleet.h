@@ -35,7 +35,6 @@ struct frag_fleet_use {
 	bool seen, completed;
 	uint64_t reserved_bytes; /* the peak */
 	uint64_t bound_bytes;	 /* no allocator can reserve less */
-	uint64_t driver_ns;
 	struct frag_fleet_point *curve;
 	size_t curve_count;
 };
@@ -76,7 +75,6 @@ struct frag_fleet_pack {
 	/* of units packed, a card each as in the plan; all that have a card, shared or not */
 	double own_price, total_cost;
 	uint64_t own_bytes;
-	size_t *place; /* [units_count of the fleet]: card of each, SIZE_MAX = none */
 };
 
 struct frag_fleet {
@@ -140,8 +138,6 @@ struct frag_fleet_setting frag_fleet_setting(const struct frag_fleet *f, size_t 
 int frag_fleet_share(struct frag_fleet *f, const struct frag_gpu *share, struct frag_err *err);
 /* Of a number of cards: money, or without prices for all of the catalogue their memory. */
 double frag_fleet_cost(const struct frag_fleet *f, const struct frag_gpu *card, size_t count);
-/* The fewest bins of `room` that can hold sizes[n], by sum and by pairs that cannot meet. */
-size_t frag_fleet_bound(const uint64_t *sizes, size_t n, uint64_t room);
 
 /* Need of every rank, cards of each kind, one setting for all (fleet_charts.c). Errors: FRAG_ENOMEM. */
 int frag_fleet_charts(const struct frag_fleet *f, struct frag_answer *a, struct frag_err *err);

@@ -63,7 +63,7 @@ struct seen {
 	size_t order; /* as they came: the largest card first */
 	bool recorded, completed, unreproduced, estimate, ended;
 	const struct frag_gpu_chip *chip;
-	uint64_t reserved, bound, driver_ns, start_us, duration_us;
+	uint64_t reserved, bound, start_us, duration_us;
 	struct frag_fleet_point *curve;
 	size_t curve_count;
 };
@@ -133,7 +133,6 @@ static int take_row(void *ctx, const struct frag_store_row *r)
 		.order = l->count,
 		.reserved = r->peak_reserved_bytes,
 		.bound = r->lower_bound_bytes,
-		.driver_ns = r->modelled_ns,
 		.start_us = r->start_us,
 		.duration_us = r->duration_us,
 	};
@@ -190,10 +189,8 @@ static int add_row(struct frag_fleet *f, struct seen *row, bool new_job, bool ne
 	use = &f->units[f->units_count - 1].uses[row->policy];
 	if (use->seen) /* the same on a smaller card */
 		return 0;
-	*use = (struct frag_fleet_use){
-		true,		row->completed,	       row->reserved,	row->bound,
-		row->driver_ns, FRAG_GIVE(row->curve), row->curve_count
-	};
+	*use = (struct frag_fleet_use){ true,	    row->completed,	   row->reserved,
+					row->bound, FRAG_GIVE(row->curve), row->curve_count };
 	job->bound_bytes = FRAG_MAX(job->bound_bytes, row->bound);
 	if (row->recorded && !job->today_recorded) {
 		job->today_recorded = true;
@@ -232,14 +229,6 @@ static int note_settable(struct frag_fleet *f, struct frag_err *err)
 	return 0;
 }
 
-static int count_failure(void *ctx, const char *path, const char *text)
-{
-	(void)path;
-	(void)text;
-	++*(size_t *)ctx;
-	return 0;
-}
-
 static void release_rows(struct loading *l)
 {
 	for (size_t i = 0; i < l->count; i++)
@@ -251,10 +240,12 @@ int frag_fleet_load(struct frag_fleet *f, const char *path, struct frag_err *err
 {
 	FRAG_AUTO(release_rows) struct loading l = { .f = f, .err = err };
 	FRAG_AUTO(frag_store_close_at) struct frag_store *store = NULL;
+	struct frag_store_counts counts;
 
 	FRAG_TRY(frag_store_read(&store, path, err));
 	FRAG_TRY(frag_store_each(store, take_row, &l, err));
-	FRAG_TRY(frag_store_failures(store, count_failure, &f->failures, err));
+	FRAG_TRY(frag_store_count(store, &counts, err));
+	f->failures = counts.failed;
 	if (!l.count)
 		return frag_fail(err, FRAG_EINPUT, "'%.200s' holds no results", path);
 	FRAG_TRY(build(&l, err));
@@ -272,6 +263,6 @@ void frag_fleet_release(struct frag_fleet *f)
 		frag_host_free(f->jobs[i].name);
 	for (size_t i = 0; i < f->policies_count; i++)
 		frag_host_free(f->policies[i]);
-	FRAG_FREE(f->policies, f->settable, f->units, f->jobs, f->today.place, f->best.place);
+	FRAG_FREE(f->policies, f->settable, f->units, f->jobs);
 	frag_catalog_release(&f->catalog);
 }
