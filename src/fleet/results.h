@@ -67,7 +67,7 @@ struct frag_store_counts {
 int frag_store_count(struct frag_store *s, struct frag_store_counts *out, struct frag_err *err);
 /* One result with its trace. Texts are borrowed during the call, NULL where there is none. */
 struct frag_store_row {
-	const char *path, *name, *policy, *curve;
+	const char *path, *policy, *curve;
 	int64_t device, devices;
 	uint64_t start_us, duration_us;
 	uint64_t peak_reserved_bytes, lower_bound_bytes, modelled_ns;
