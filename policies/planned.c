@@ -24,8 +24,8 @@
 #include <frag/policy.h>
 
 #include <adaptor.h>
+#include <spans.h>
 
-#include "planned/occupied.h"
 #include "planned/plan_text.h"
 
 #define UNIT 512u
@@ -50,7 +50,8 @@ struct planned {
 	bool started;	       /* at the first event: the segment and the fallback exist */
 	struct plan plan;
 	frag_addr_t base; /* of the planned segment */
-	struct occupied used;
+	struct frag_spans spans;
+	struct frag_slab slab; /* of these */
 	uint64_t used_bytes, waiting_bytes;
 	uint32_t phase, marks, skip_left;
 	bool change; /* the next phase begins after skip_left more requests */
@@ -80,12 +81,15 @@ static int start_now(struct planned *s, struct frag_err *err)
 	struct frag_policy_env rest = s->a.env;
 	int rc;
 
+	FRAG_CHECK_ALLOC(!frag_slab_reserve(&s->slab, 1), "policy planned", err);
 	FRAG_TRY(take_segment(s, err));
 	if (rest.limit_bytes != UINT64_MAX)
 		rest.limit_bytes -= s->plan.reserve_bytes;
 	rc = frag_policy_create(s->a.inner.spec, &rest, &s->a.inner.policy, err);
 	if (rc && s->plan.reserve_bytes)
 		frag_dev_free(s->a.env.dev, s->base, s->plan.reserve_bytes, NULL);
+	else if (s->plan.reserve_bytes)
+		frag_spans_begin(&s->slab, &s->spans, s, s->base, s->plan.reserve_bytes);
 	s->started = !rc;
 	return rc;
 }
@@ -105,7 +109,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 
 	FRAG_TRY_CALLOC(s, 1, "policy planned", err);
 	s->a.env = *env;
-	occupied_init(&s->used);
+	frag_slab_init(&s->slab, sizeof(struct frag_span));
 	rc = frag_policy_spec_parse(p->fallback, &s->a.inner.spec, err);
 	if (!rc && *p->plan)
 		rc = plan_read(p->plan, &s->plan, err);
@@ -127,7 +131,7 @@ static void destroy(void *self)
 	if (s->started && s->plan.reserve_bytes)
 		frag_dev_free(s->a.env.dev, s->base, s->plan.reserve_bytes, NULL);
 	plan_release(&s->plan);
-	occupied_release(&s->used);
+	frag_slab_release(&s->slab);
 	frag_host_free(s);
 }
 
@@ -166,72 +170,53 @@ static void mark(void *self, bool begins)
 
 /* ---- requests -------------------------------------------------------------------- */
 
-/* The next entry of this size with a free place, or without one; NULL: none. */
-static const struct plan_entry *find_entry(struct planned *s, uint64_t bytes)
+/* The place of the next entry of its size that is free, or the lowest gap; NULL: it is left to
+ * the fallback. */
+static struct frag_span *take_place(struct planned *s, uint64_t bytes)
 {
 	struct plan_size *size = plan_find(&s->plan, s->phase, bytes);
-	uint32_t end;
+	uint32_t at = size ? size->cursor : 0, left = size ? size->count - at : 0;
+	struct frag_span *n = NULL;
 
-	if (!size || size->cursor == size->count) {
-		s->misses++;
-		return NULL;
+	for (uint32_t end = at + FRAG_MIN(left, LOOK_AHEAD); at < end; at++) {
+		uint64_t offset = s->plan.entries[size->first + at].offset;
+
+		if (offset != UINT64_MAX)
+			n = frag_spans_take_at(&s->slab, &s->spans, s->base + offset, bytes);
+		if (!n && offset != UINT64_MAX)
+			continue;
+		size->cursor = at + 1;
+		*(n ? &s->hits : &s->misses) += 1;
+		return n;
 	}
-	end = FRAG_MIN(size->cursor + LOOK_AHEAD, size->count);
-	for (uint32_t i = size->cursor; i < end; i++) {
-		const struct plan_entry *e = &s->plan.entries[size->first + i];
-
-		if (e->offset == UINT64_MAX) {
-			size->cursor = i + 1;
-			s->misses++;
-			return e;
-		}
-		if (occupied_is_free(&s->used, e->offset, e->offset + e->bytes)) {
-			size->cursor = i + 1;
-			s->hits++;
-			return e;
-		}
-	}
-	s->conflicts++;
-	return NULL;
-}
-
-/* Its planned place, or the lowest gap; UINT64_MAX: the segment has none. */
-static uint64_t find_place(struct planned *s, uint64_t bytes)
-{
-	const struct plan_entry *e = find_entry(s, bytes);
-	uint64_t offset;
-
-	if (e)
-		return e->offset;
-	offset = occupied_find_gap(&s->used, bytes, s->plan.reserve_bytes);
-	s->gaps += offset != UINT64_MAX;
-	return offset;
+	*(left ? &s->conflicts : &s->misses) += 1;
+	n = frag_spans_take(&s->slab, &s->spans, bytes);
+	s->gaps += n != NULL;
+	return n;
 }
 
 static int alloc(void *self, const struct frag_request *req, struct frag_block *out,
 		 struct frag_err *err)
 {
 	struct planned *s = self;
-	uint64_t bytes = frag_round_up(req->bytes, UNIT), offset = UINT64_MAX;
+	uint64_t bytes = frag_round_up(FRAG_MAX(req->bytes, 1u), UNIT);
+	struct frag_span *n = NULL;
 
 	FRAG_TRY(start(s, err));
 	if (s->change && !s->skip_left--)
 		next_phase(s);
 	/* private pools keep their memory to themselves: not in the plan */
-	if (s->plan.phases_count && !req->pool)
-		offset = find_place(s, bytes);
-	if (offset != UINT64_MAX) {
-		struct occupied_range *range = occupied_put(&s->used, offset, offset + bytes);
-
-		FRAG_CHECK_ALLOC(range, "policy planned", err);
-		s->used_bytes += bytes;
-		*out = (struct frag_block){ .addr = s->base + offset,
-					    .granted = bytes,
-					    .handle = (uintptr_t)range,
-					    .cls = FRAG_CLASS_HIT };
-		return 0;
+	if (s->plan.phases_count && !req->pool) {
+		FRAG_CHECK_ALLOC(!frag_slab_reserve(&s->slab, 2), "policy planned", err);
+		n = take_place(s, bytes);
 	}
-	return frag_adaptor_alloc(s, req, out, err);
+	if (!n)
+		return frag_adaptor_alloc(s, req, out, err);
+	s->used_bytes += bytes;
+	*out = (struct frag_block){
+		.addr = n->fit.key, .granted = bytes, .handle = (uintptr_t)n, .cls = FRAG_CLASS_HIT
+	};
+	return 0;
 }
 
 static bool is_planned(const struct planned *s, frag_addr_t addr)
@@ -242,14 +227,14 @@ static bool is_planned(const struct planned *s, frag_addr_t addr)
 static int release(void *self, const struct frag_block *block, struct frag_err *err)
 {
 	struct planned *s = self;
-	struct occupied_range *range = (struct occupied_range *)(uintptr_t)block->handle;
+	struct frag_span *n = frag_span_of(block);
 
 	if (!is_planned(s, block->addr))
 		return frag_adaptor_free(s, block, err);
 	s->used_bytes -= block->granted;
-	if (range->waiting)
+	if (n->state == FRAG_STATE_WAITING)
 		s->waiting_bytes -= block->granted;
-	occupied_remove(&s->used, range);
+	frag_spans_give(&s->slab, &s->spans, n);
 	return 0;
 }
 
@@ -258,7 +243,7 @@ static void free_requested(void *self, const struct frag_block *block)
 	struct planned *s = self;
 
 	if (is_planned(s, block->addr)) {
-		((struct occupied_range *)(uintptr_t)block->handle)->waiting = true;
+		frag_span_of(block)->state = FRAG_STATE_WAITING;
 		s->waiting_bytes += block->granted;
 	} else {
 		frag_adaptor_free_requested(s, block);
@@ -283,7 +268,6 @@ static int synced(void *self, struct frag_err *err)
 struct visit {
 	struct planned *s;
 	const struct frag_visitor *v;
-	uint64_t at; /* end of the last range of the planned segment */
 	bool shown;
 };
 
@@ -295,19 +279,7 @@ static void visit_planned(struct visit *w)
 	if (!bytes)
 		return;
 	w->v->segment(w->v->ctx, w->s->base, bytes, 0);
-	for (const struct occupied_range *r = occupied_next(&w->s->used, NULL); r;
-	     r = occupied_next(&w->s->used, r)) {
-		uint64_t from = r->node.key;
-
-		if (from > w->at)
-			w->v->block(w->v->ctx, w->s->base + w->at, from - w->at, FRAG_STATE_FREE,
-				    0);
-		w->v->block(w->v->ctx, w->s->base + from, r->to - from,
-			    r->waiting ? FRAG_STATE_WAITING : FRAG_STATE_LIVE, 0);
-		w->at = r->to;
-	}
-	if (w->at < bytes)
-		w->v->block(w->v->ctx, w->s->base + w->at, bytes - w->at, FRAG_STATE_FREE, 0);
+	frag_spans_visit(&w->s->spans, w->v);
 }
 
 static void visit_segment(void *ctx, frag_addr_t addr, uint64_t bytes, uint32_t stream)

@@ -114,23 +114,18 @@ static int start(struct arenas *a, struct frag_err *err)
 
 /* ---- allocation --------------------------------------------------------------------- */
 
-static struct ra_span *try_alloc(struct arenas *a, struct ra_arena *own, uint64_t size,
-				 uint64_t *was)
+static struct frag_span *try_alloc(struct arenas *a, struct ra_arena *own, uint64_t size)
 {
-	struct ra_super *s;
+	struct ra_super *s = NULL;
 
-	if (is_large(size)) {
-		s = ra_heap_fit(&a->heap, size);
-		return s ? ra_super_take(&a->heap, s, size, was) : NULL;
-	}
-	s = (struct ra_super *)frag_tree_first_fit(&own->supers, size);
+	if (!is_large(size))
+		s = (struct ra_super *)frag_tree_first_fit(&own->supers, size);
 	if (!s) {
 		s = ra_heap_fit(&a->heap, size);
-		if (!s)
-			return NULL;
-		ra_super_move(s, own);
+		if (s && !is_large(size))
+			ra_super_move(s, own);
 	}
-	return ra_super_take(&a->heap, s, size, was);
+	return s ? ra_super_take(&a->heap, s, size) : NULL;
 }
 
 /* Every arena hands its superblocks back. */
@@ -158,8 +153,8 @@ static int arena_alloc(void *self, const struct frag_request *req, struct frag_b
 	enum frag_class cls = FRAG_CLASS_HIT;
 	struct arenas *a = self;
 	struct ra_arena *own;
-	struct ra_span *n;
-	uint64_t size, was;
+	struct frag_span *n;
+	uint64_t size;
 
 	if (FRAG_UNLIKELY(req->bytes > FRAG_UPSTREAM_MAX))
 		return FRAG_OOM;
@@ -172,15 +167,15 @@ static int arena_alloc(void *self, const struct frag_request *req, struct frag_b
 	if (FRAG_UNLIKELY(!own))
 		return FRAG_ENOMEM;
 	FRAG_TRY(ra_heap_room(&a->heap, err));
-	n = try_alloc(a, own, size, &was);
+	n = try_alloc(a, own, size);
 	if (FRAG_UNLIKELY(!n)) {
 		FRAG_TRY(defragment(a, err));
-		n = try_alloc(a, own, size, &was);
+		n = try_alloc(a, own, size);
 		if (!n)
 			return FRAG_OOM;
 		cls = FRAG_CLASS_RELEASE;
 	}
-	if (cls == FRAG_CLASS_HIT && was != size)
+	if (cls == FRAG_CLASS_HIT && n->next && n->next->state == FRAG_STATE_FREE)
 		cls = FRAG_CLASS_SPLIT;
 	n->stream = req->stream;
 	a->live_bytes += size;
@@ -193,14 +188,9 @@ static int arena_alloc(void *self, const struct frag_request *req, struct frag_b
 
 /* ---- freeing ------------------------------------------------------------------------- */
 
-static struct ra_span *span_of(const struct frag_block *b)
-{
-	return (struct ra_span *)(uintptr_t)b->handle;
-}
-
 static void arena_free_requested(void *self, const struct frag_block *block)
 {
-	struct ra_span *n = span_of(block);
+	struct frag_span *n = frag_span_of(block);
 	struct arenas *a = self;
 
 	FRAG_ASSERT(n->state == FRAG_STATE_LIVE);
@@ -211,10 +201,10 @@ static void arena_free_requested(void *self, const struct frag_block *block)
 
 /* How often the host waits for the stream: before it looks into the global arena for a large
  * block, and before it looks anywhere but into the own arena. */
-static unsigned syncs_of(const struct arenas *a, const struct ra_span *n)
+static unsigned syncs_of(const struct arenas *a, const struct frag_span *n)
 {
-	bool in_global = n->super->owner == &a->heap.global;
-	bool in_own = n->super->owner == a->streams.list[n->stream];
+	const struct ra_arena *owner = ((const struct ra_super *)n->owner)->owner;
+	bool in_global = owner == &a->heap.global, in_own = owner == a->streams.list[n->stream];
 
 	if (is_large(n->fit.weight))
 		return in_global || in_own ? 1 : 2;
@@ -223,8 +213,8 @@ static unsigned syncs_of(const struct arenas *a, const struct ra_span *n)
 
 static int arena_free(void *self, const struct frag_block *block, struct frag_err *err)
 {
-	struct ra_span *n = span_of(block);
-	struct ra_super *s = n->super;
+	struct frag_span *n = frag_span_of(block);
+	struct ra_super *s = n->owner;
 	struct arenas *a = self;
 	int rc = 0;
 
@@ -246,9 +236,7 @@ static void inside(void *self, const struct frag_chunk *c, const struct frag_vis
 
 	(void)c;
 	for (const struct ra_super *s = a->heap.first; s; s = s->next)
-		for (const struct ra_span *n = s->first; n; n = n->next)
-			v->block(v->ctx, n->fit.key, n->fit.weight, (enum frag_block_state)n->state,
-				 0);
+		frag_spans_visit(&s->spans, v);
 }
 
 static void arena_usage(void *self, struct frag_usage *out)

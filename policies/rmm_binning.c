@@ -12,13 +12,10 @@
  *
  * Structure: bins in an array by exponent, all over one upstream. Blocks that
  * went straight through keep the upstream's handle; over the bare device they are
- * chunks of their own without an owner, with their state in `head`. `granted`
- * tells the two kinds apart: a bin's blocks have exactly its size, the others are
- * above the largest.
+ * chunks of their own without an owner, of one piece. `granted` tells the two kinds
+ * apart: a bin's blocks have exactly its size, the others are above the largest.
  */
 #include <frag/policy.h>
-
-#include <string.h>
 
 #include <equalblocks.h>
 
@@ -42,9 +39,7 @@ static const struct frag_opt opts[] = {
 struct binning {
 	struct frag_upstream up; /* first: see upstream.h */
 	struct frag_equals bins;
-	/* straight through to the bare device, by enum frag_block_state; free ones are
-	 * those that the driver failed to take back */
-	uint64_t direct_bytes[FRAG_STATE_FREE + 1], direct_count;
+	uint64_t left_bytes; /* straight through, that the driver failed to take back */
 };
 
 /* ---- straight through --------------------------------------------------------------- */
@@ -56,54 +51,29 @@ static int direct_alloc(struct binning *a, const struct frag_request *req, struc
 
 	if (!frag_upstream_is_device(&a->up))
 		return frag_adaptor_alloc(a, req, out, err);
+	FRAG_CHECK_ALLOC(!frag_slab_reserve(&a->up.pieces, 1), "rmm-binning: blocks", err);
 	FRAG_TRY(frag_upstream_take(&a->up, req->bytes, req->stream, &c, err));
-	out->addr = c->addr;
-	out->granted = c->bytes;
-	out->handle = (uintptr_t)c;
+	frag_piece_grant(frag_chunk_piece(&a->up, c), out);
 	out->cls = FRAG_CLASS_GROW;
-	a->direct_bytes[FRAG_STATE_LIVE] += c->bytes;
-	a->direct_count++;
+	a->up.live_bytes += c->bytes;
 	return 0;
-}
-
-static struct frag_chunk *chunk_of(const struct frag_block *b)
-{
-	return (struct frag_chunk *)(uintptr_t)b->handle;
-}
-
-static enum frag_block_state direct_state(const struct frag_chunk *c)
-{
-	return (enum frag_block_state)(uintptr_t)c->head;
-}
-
-static void direct_set_state(struct binning *a, struct frag_chunk *c, enum frag_block_state state)
-{
-	a->direct_bytes[direct_state(c)] -= c->bytes;
-	c->head = (void *)(uintptr_t)state;
-	a->direct_bytes[state] += c->bytes;
-}
-
-static void direct_free_requested(struct binning *a, const struct frag_block *block)
-{
-	if (frag_upstream_is_device(&a->up))
-		direct_set_state(a, chunk_of(block), FRAG_STATE_WAITING);
-	else
-		frag_adaptor_free_requested(a, block);
 }
 
 static int direct_free(struct binning *a, const struct frag_block *block, struct frag_err *err)
 {
+	struct frag_piece *p = frag_piece_of(block);
 	bool gone;
 	int rc;
 
 	if (!frag_upstream_is_device(&a->up))
 		return frag_adaptor_free(a, block, err);
-	direct_set_state(a, chunk_of(block), FRAG_STATE_FREE);
-	rc = frag_upstream_give(&a->up, chunk_of(block), &gone, err);
-	if (gone) {
-		a->direct_bytes[FRAG_STATE_FREE] -= block->granted;
-		a->direct_count--;
-	}
+	*(p->state == FRAG_STATE_LIVE ? &a->up.live_bytes : &a->up.waiting_bytes) -= p->bytes;
+	p->state = FRAG_STATE_FREE;
+	rc = frag_upstream_give(&a->up, p->chunk, &gone, err);
+	if (gone)
+		frag_slab_free(&a->up.pieces, p);
+	else
+		a->left_bytes += p->bytes;
 	return rc;
 }
 
@@ -133,7 +103,8 @@ static void binning_free_requested(void *self, const struct frag_block *block)
 	if (frag_equals_serve(&a->bins, block->granted))
 		frag_equal_free_requested(a, block);
 	else
-		direct_free_requested(a, block);
+		(frag_upstream_is_device(&a->up) ? frag_pieces_free_requested
+						 : frag_adaptor_free_requested)(a, block);
 }
 
 static int binning_free(void *self, const struct frag_block *block, struct frag_err *err)
@@ -149,7 +120,7 @@ static void inside(void *self, const struct frag_chunk *c, const struct frag_vis
 	if (c->owner)
 		frag_equal_inside(self, c, v);
 	else
-		v->block(v->ctx, c->addr, c->bytes, direct_state(c), 0);
+		frag_chunk_visit(c, v, false);
 }
 
 static void binning_usage(void *self, struct frag_usage *out)
@@ -157,12 +128,12 @@ static void binning_usage(void *self, struct frag_usage *out)
 	struct binning *a = self;
 
 	frag_equals_usage(&a->bins, out);
-	out->allocated_bytes += a->direct_bytes[FRAG_STATE_LIVE];
-	out->waiting_bytes += a->direct_bytes[FRAG_STATE_WAITING];
-	out->free_bytes += a->direct_bytes[FRAG_STATE_FREE];
-	out->non_releasable_bytes += a->direct_bytes[FRAG_STATE_FREE];
-	out->blocks_count += a->direct_count;
-	if (a->direct_bytes[FRAG_STATE_FREE])
+	out->allocated_bytes += a->up.live_bytes;
+	out->waiting_bytes += a->up.waiting_bytes;
+	out->free_bytes += a->left_bytes;
+	out->non_releasable_bytes += a->left_bytes;
+	out->blocks_count += frag_slab_live(&a->up.pieces);
+	if (a->left_bytes)
 		out->largest_free_bytes = 0;
 }
 

@@ -138,6 +138,9 @@ class Recorder:
         counts, snapshot = self.counts(), memory._snapshot()
         for device, trace in enumerate(snapshot["device_traces"]):
             if device in self.emptied:
+                if not any(entry.get("time_us") for entry in trace):  # PyTorch 2.1
+                    for _, entry in self.emptied[device]:
+                        del entry["time_us"]
                 begun = counts[device][0] - sum(entry["action"] in CALLS for entry in trace)
                 trace[:] = list(self.with_emptied(trace, self.emptied[device], begun))
         with open(path, "wb") as f:

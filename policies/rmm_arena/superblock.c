@@ -7,7 +7,7 @@
 void ra_heap_init(struct ra_heap *h)
 {
 	*h = (struct ra_heap){ 0 };
-	frag_slab_init(&h->spans, sizeof(struct ra_span));
+	frag_slab_init(&h->spans, sizeof(struct frag_span));
 	frag_slab_init(&h->supers, sizeof(struct ra_super));
 }
 
@@ -24,23 +24,6 @@ int ra_heap_room(struct ra_heap *h, struct frag_err *err)
 	return 0;
 }
 
-/* A free span behind `prev`, or the first one. pre: room. */
-static struct ra_span *span_new(struct ra_heap *h, struct ra_super *s, struct ra_span *prev,
-				frag_addr_t addr, uint64_t size)
-{
-	struct ra_span *n = frag_slab_alloc(&h->spans);
-
-	*n = (struct ra_span){ .fit = { .key = addr, .weight = size },
-			       .super = s,
-			       .state = FRAG_STATE_FREE };
-	if (prev)
-		FRAG_LINK_AFTER(prev, n);
-	else
-		s->first = n;
-	frag_tree_insert(&s->free, &n->fit);
-	return n;
-}
-
 /* An empty superblock behind `prev`, in the global arena. pre: room. */
 static struct ra_super *super_new(struct ra_heap *h, struct ra_super *prev, frag_addr_t addr,
 				  uint64_t bytes)
@@ -54,7 +37,7 @@ static struct ra_super *super_new(struct ra_heap *h, struct ra_super *prev, frag
 		FRAG_LINK_AFTER(prev, s);
 	else
 		h->first = s;
-	span_new(h, s, NULL, addr, bytes);
+	frag_spans_begin(&h->spans, &s->spans, s, addr, bytes);
 	frag_tree_insert(&h->global.supers, &s->fit);
 	return s;
 }
@@ -69,7 +52,7 @@ int ra_heap_start(struct ra_heap *h, frag_addr_t addr, uint64_t bytes, struct fr
 /* The largest free span has changed. */
 static void super_refresh(struct ra_super *s)
 {
-	uint64_t largest = frag_tree_max(&s->free);
+	uint64_t largest = frag_tree_max(&s->spans.free);
 
 	if (largest != s->fit.weight)
 		frag_tree_update(&s->owner->supers, &s->fit, s->fit.key, largest);
@@ -84,7 +67,7 @@ struct ra_super *ra_heap_fit(struct ra_heap *h, uint64_t size)
 		return s;
 	bytes = s->bytes;
 	s->bytes = head;
-	frag_tree_update(&s->free, &s->first->fit, s->first->fit.key, head);
+	frag_tree_update(&s->spans.free, &s->spans.first->fit, s->fit.key, head);
 	super_refresh(s);
 	super_new(h, s, s->fit.key + head, bytes - head);
 	return s;
@@ -97,49 +80,20 @@ void ra_super_move(struct ra_super *s, struct ra_arena *to)
 	frag_tree_insert(&to->supers, &s->fit);
 }
 
-struct ra_span *ra_super_take(struct ra_heap *h, struct ra_super *s, uint64_t size, uint64_t *was)
+struct frag_span *ra_super_take(struct ra_heap *h, struct ra_super *s, uint64_t size)
 {
-	struct ra_span *n = (struct ra_span *)frag_tree_first_fit(&s->free, size);
+	struct frag_span *n = frag_spans_take(&h->spans, &s->spans, size);
 
 	FRAG_ASSERT(n);
-	*was = n->fit.weight;
-	frag_tree_remove(&s->free, &n->fit);
-	n->state = FRAG_STATE_LIVE;
-	if (n->fit.weight > size) {
-		span_new(h, s, n, n->fit.key + size, n->fit.weight - size);
-		n->fit.weight = size;
-	}
-	s->used_count++;
 	super_refresh(s);
 	return n;
 }
 
-/* `n` takes in the span behind it, which is in no set any more. */
-static void absorb_next(struct ra_heap *h, struct ra_span *n)
+void ra_super_give(struct ra_heap *h, struct frag_span *n)
 {
-	struct ra_span *gone = n->next;
+	struct ra_super *s = n->owner;
 
-	n->fit.weight += gone->fit.weight;
-	FRAG_UNLINK_NEXT(n);
-	frag_slab_free(&h->spans, gone);
-}
-
-void ra_super_give(struct ra_heap *h, struct ra_span *n)
-{
-	struct ra_super *s = n->super;
-
-	n->state = FRAG_STATE_FREE;
-	if (n->next && n->next->state == FRAG_STATE_FREE) {
-		frag_tree_remove(&s->free, &n->next->fit);
-		absorb_next(h, n);
-	}
-	if (n->prev && n->prev->state == FRAG_STATE_FREE) {
-		n = n->prev;
-		frag_tree_remove(&s->free, &n->fit);
-		absorb_next(h, n);
-	}
-	frag_tree_insert(&s->free, &n->fit);
-	s->used_count--;
+	frag_spans_give(&h->spans, &s->spans, n);
 	super_refresh(s);
 }
 
@@ -156,8 +110,8 @@ static void join_next(struct ra_heap *h, struct ra_super *s)
 	frag_tree_remove(&h->global.supers, &gone->fit);
 	s->bytes += gone->bytes;
 	FRAG_UNLINK_NEXT(s);
-	frag_tree_update(&s->free, &s->first->fit, s->first->fit.key, s->bytes);
-	frag_slab_free(&h->spans, gone->first);
+	frag_tree_update(&s->spans.free, &s->spans.first->fit, s->fit.key, s->bytes);
+	frag_slab_free(&h->spans, gone->spans.first);
 	frag_slab_free(&h->supers, gone);
 	super_refresh(s);
 }
@@ -179,12 +133,13 @@ int ra_heap_check(const struct ra_heap *h, struct frag_err *err)
 	for (const struct ra_super *s = h->first; s; s = s->next) {
 		size_t used = 0, listed = 0;
 
-		for (const struct ra_span *n = s->first; n; n = n->next) {
+		for (const struct frag_span *n = s->spans.first; n; n = n->next) {
 			used += n->state != FRAG_STATE_FREE;
 			listed += n->state == FRAG_STATE_FREE;
 		}
-		if (used != s->used_count || listed != s->free.count ||
-		    s->fit.weight != frag_tree_max(&s->free) || (joins(h, s) && joins(h, s->next)))
+		if (used != s->spans.used_count || listed != s->spans.free.count ||
+		    s->fit.weight != frag_tree_max(&s->spans.free) ||
+		    (joins(h, s) && joins(h, s->next)))
 			return frag_fail(err, FRAG_ECHECK,
 					 "superblock 0x%llx differs from its spans",
 					 (unsigned long long)s->fit.key);

@@ -15,10 +15,7 @@
 #ifndef FRAG_RMM_ARENA_SUPERBLOCK_H
 #define FRAG_RMM_ARENA_SUPERBLOCK_H
 
-#include <frag/policy.h>
-
-#include "lib/slabs.h"
-#include "lib/tree.h"
+#include <spans.h>
 
 #define RA_SUPERBLOCK_MIN FRAG_MIB
 
@@ -31,17 +28,7 @@ struct ra_super {
 	uint64_t bytes;
 	struct ra_super *prev, *next; /* neighbours in memory */
 	struct ra_arena *owner;
-	struct frag_tree free; /* spans */
-	struct ra_span *first;
-	size_t used_count; /* spans that are live or waiting */
-};
-
-struct ra_span {
-	struct frag_tree_node fit; /* first. key: address; weight: bytes; in a tree only if free */
-	struct ra_span *prev, *next;
-	struct ra_super *super;
-	uint32_t stream; /* of its last request */
-	uint8_t state;	 /* enum frag_block_state */
+	struct frag_spans spans; /* each has it as its owner */
 };
 
 struct ra_heap {
@@ -59,7 +46,7 @@ int ra_heap_room(struct ra_heap *h, struct frag_err *err);
 
 static inline bool ra_super_is_empty(const struct ra_super *s)
 {
-	return !s->used_count;
+	return !s->spans.used_count;
 }
 
 /* First superblock of the global arena with a free span of `size`, cut to the larger of
@@ -67,10 +54,10 @@ static inline bool ra_super_is_empty(const struct ra_super *s)
 struct ra_super *ra_heap_fit(struct ra_heap *h, uint64_t size);
 /* Moves a superblock into another arena. */
 void ra_super_move(struct ra_super *s, struct ra_arena *to);
-/* First fit inside, split exactly; *was: size of the span before. pre: there is one. */
-struct ra_span *ra_super_take(struct ra_heap *h, struct ra_super *s, uint64_t size, uint64_t *was);
+/* First fit inside, split exactly. pre: there is one. */
+struct frag_span *ra_super_take(struct ra_heap *h, struct ra_super *s, uint64_t size);
 /* Frees a span and merges it with its neighbours. */
-void ra_super_give(struct ra_heap *h, struct ra_span *span);
+void ra_super_give(struct ra_heap *h, struct frag_span *span);
 /* A superblock of the global arena, if empty, merges with empty neighbours there. */
 void ra_heap_coalesce(struct ra_heap *h, struct ra_super *s);
 

@@ -112,3 +112,17 @@ char *frag_shell_word(const char *s)
 	*to = '\0';
 	return word;
 }
+
+static const char *behind_digits(const char *s)
+{
+	return s + strspn(s, "0123456789");
+}
+
+bool frag_is_alike(const char *a, const char *b)
+{
+	a = behind_digits(a);
+	b = behind_digits(b);
+	for (; *a && *a == *b; a = behind_digits(a + 1))
+		b = behind_digits(b + 1);
+	return *a == *b;
+}

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 /* Length of the character at s if it may be shown, else 0. pre: left > 0. */
 size_t frag_clean_length(const char *s, size_t left);
@@ -22,5 +23,14 @@ char *frag_clean_text(char *s, size_t len);
  * to a shell; as $'a\012b' (POSIX.1-2024) if one may not be shown. NULL if memory is short.
  */
 char *frag_shell_word(const char *s);
+
+/* Do the texts differ in digits only, as the names of one job's ranks? */
+bool frag_is_alike(const char *a, const char *b);
+static inline bool frag_ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), e = strlen(end);
+
+	return n >= e && !strcmp(text + n - e, end);
+}
 
 #endif

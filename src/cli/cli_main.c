@@ -52,13 +52,6 @@ static void count_operands(const struct frag_cmd *cmd, size_t *least, size_t *mo
 	}
 }
 
-static bool is_script(const char *path)
-{
-	size_t n = strlen(path);
-
-	return n > 3 && !strcmp(path + n - 3, ".py");
-}
-
 /* A script stands where a recording should: it runs behind "--", or is recorded first. */
 static int check_scripts(const struct frag_cli *cli, struct frag_err *err)
 {
@@ -66,7 +59,7 @@ static int check_scripts(const struct frag_cli *cli, struct frag_err *err)
 	char first[300] = "";
 
 	for (size_t i = 0; !script && i < cli->operands_count; i++)
-		script = is_script(cli->operands[i]) ? cli->operands[i] : NULL;
+		script = frag_ends_with(cli->operands[i], ".py") ? cli->operands[i] : NULL;
 	if (!script)
 		return 0;
 	if (!program || *program == '[')
@@ -103,7 +96,7 @@ static int check_operands(const struct frag_cli *cli, struct frag_err *err)
 	return 0;
 }
 
-/* Who has the text of an error, or a log, asks it to be explained, too: summary does. */
+/* The text of an error and a log are explained by summary, whichever of the two was typed. */
 static int run_summary(struct frag_cli *cli, int rc)
 {
 	struct frag_err err;
@@ -239,7 +232,7 @@ static int run_other(int argc, char **argv)
 	if (!strcmp(word, "--help") || !strcmp(word, "-h"))
 		return run_instead(WORDS("help"), 1, argv);
 	if (word[0] != '-' && !access(word, F_OK)) {
-		if (frag_pretend_rows->name && is_script(word))
+		if (frag_pretend_rows->name && frag_ends_with(word, ".py"))
 			return run_instead(WORDS("fit", "--brief", "--", "python3"), argc, argv);
 		if (is_engine_log(word))
 			return run_instead(WORDS("kvcache", "--log"), argc, argv);

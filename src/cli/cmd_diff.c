@@ -54,7 +54,7 @@ static int judge(const struct options *o, const struct frag_side *x, const struc
 {
 	const bool share = o->most_ratio >= 0, size = o->most_bytes != UINT64_MAX;
 	const bool ended = y->ended_above_bytes != UINT64_MAX;
-	const bool unknown = x->ended_above_bytes != UINT64_MAX || x->state || y->state;
+	const bool unknown = x->ended_above_bytes != UINT64_MAX;
 	struct frag_text t = { 0 };
 	bool fails;
 

@@ -137,7 +137,10 @@ static int answer(const struct frag_findings *f, const char *files, const char *
 	if (state)
 		frag_answer_conclude(a, "%s", s->text);
 	else if (s->healthy && device) /* a log tells less */
-		frag_answer_conclude(a, "healthy: nothing is wrong with its memory");
+		frag_answer_conclude(a, "healthy: nothing is wrong with its memory%s",
+				     device->truncated ? " in what is left of its history, whose "
+							 "oldest entries were lost"
+						       : "");
 	else
 		frag_answer_conclude(
 			a, strstr(s->text, s->line ? s->line : "") ? "%s: %s" : "%s: %s, at %s",

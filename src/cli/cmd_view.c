@@ -2,6 +2,7 @@
 /* cufrag view: recordings as an interactive page, in a file or served on this machine. */
 #include <string.h>
 
+#include "base/clean.h"
 #include "cli/common.h"
 #include "compare/lanes.h"
 #include "explain/diagnose/diagnose.h"
@@ -106,13 +107,6 @@ static void tell(void *ctx, const char *address)
 	fflush(stdout);
 }
 
-static bool is_file(const char *out)
-{
-	size_t n = out ? strlen(out) : 0;
-
-	return n > 5 && !strcmp(out + n - 5, ".html");
-}
-
 /* --out PAGE.html is one file, --out DIR a folder; without it the page is served. */
 static int show(const struct frag_cli *cli, const struct options *o, struct frag_view *v,
 		struct frag_err *err)
@@ -129,7 +123,7 @@ static int show(const struct frag_cli *cli, const struct options *o, struct frag
 		FRAG_TRY(render(cli, &a, &page, err));
 		return frag_view_serve(v, frag_text_str(&page), o->port, tell, NULL, err);
 	}
-	if (!is_file(cli->out))
+	if (!cli->out || !frag_ends_with(cli->out, ".html"))
 		return frag_cli_show_answer(cli, &a, err);
 	FRAG_TRY(render(cli, &a, &page, err));
 	FRAG_TRY(frag_text_put(&page, cli->out, err));

@@ -33,6 +33,7 @@ static bool find_card(struct frag_case *c)
 	c->limit_bytes = card->total_bytes - card->context_bytes;
 	c->neighbours = frag_estimate_neighbours(c->events.trace, c->events.dev);
 	c->limit_bytes -= FRAG_MIN(c->limit_bytes, c->neighbours.bytes);
+	c->card_full |= c->neighbours.count != 0;
 	return true;
 }
 

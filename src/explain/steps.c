@@ -82,11 +82,6 @@ static void note_token(struct survey *s, const struct frag_event *e)
 	t->last = s->allocs;
 }
 
-static bool ends_step(const struct frag_event *e)
-{
-	return e->kind == FRAG_EV_MARK && e->flags & FRAG_EVF_END && e->flags & FRAG_EVF_STEP;
-}
-
 static void look(struct survey *s)
 {
 	for (uint64_t i = s->from; i < s->to; i++) {
@@ -98,7 +93,7 @@ static void look(struct survey *s)
 			s->last_alloc = i;
 			s->allocs++;
 		}
-		if (ends_step(e) && !s->step_marks++)
+		if (frag_event_ends_step(e) && !s->step_marks++)
 			s->first_mark = i;
 	}
 }
@@ -207,7 +202,7 @@ static void find_ends(struct survey *s, struct frag_step_ends *ends)
 		bool alloc = e->kind == FRAG_EV_ALLOC;
 
 		if (ends->from == FRAG_STEPS_MARKS) {
-			if (ends_step(e))
+			if (frag_event_ends_step(e))
 				note_end(s, ends, i + 1);
 		} else if (alloc && !(e->flags & FRAG_EVF_INITIAL)) {
 			if (ends->from == FRAG_STEPS_PERIOD ? key_of(s, e) == s->key

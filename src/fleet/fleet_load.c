@@ -58,12 +58,11 @@ static int policy_index(struct frag_fleet *f, const char *text, size_t *out, str
 
 /* A row before the number of policies is known. */
 struct seen {
+	struct frag_store_row r; /* its texts are gone */
 	char *job, *label;
 	size_t policy;
 	size_t order; /* as they came: the largest card first */
-	bool recorded, completed, unreproduced, estimate, ended;
 	const struct frag_gpu_chip *chip;
-	uint64_t reserved, bound, start_us, duration_us;
 	struct frag_fleet_point *curve;
 	size_t curve_count;
 };
@@ -89,7 +88,8 @@ static int take_curve(struct seen *row, const char *text, struct frag_err *err)
 		};
 		row->curve_count = n;
 		for (i = 0; i < n; i++) /* else it is not a curve over time */
-			if (row->curve[i].bytes > row->reserved || row->curve[i].us > 1ull << 60 ||
+			if (row->curve[i].bytes > row->r.peak_reserved_bytes ||
+			    row->curve[i].us > 1ull << 60 ||
 			    (i && row->curve[i].us < row->curve[i - 1].us))
 				row->curve_count = 0;
 	}
@@ -121,21 +121,11 @@ static int take_row(void *ctx, const struct frag_store_row *r)
 	else
 		snprintf(label, sizeof(label), "%.500s", r->path);
 	row = &l->rows[l->count];
-	*row = (struct seen){
-		.job = job_name(r->path),
-		.label = frag_host_strdup(label),
-		.recorded = r->recorded,
-		.completed = r->completed,
-		.unreproduced = r->unreproduced,
-		.estimate = r->estimate,
-		.ended = r->ended,
-		.chip = chip_of(r->format),
-		.order = l->count,
-		.reserved = r->peak_reserved_bytes,
-		.bound = r->lower_bound_bytes,
-		.start_us = r->start_us,
-		.duration_us = r->duration_us,
-	};
+	*row = (struct seen){ .r = *r,
+			      .job = job_name(r->path),
+			      .label = frag_host_strdup(label),
+			      .chip = chip_of(r->format),
+			      .order = l->count };
 	l->count++;
 	FRAG_CHECK_ALLOC(row->job && row->label, "results", l->err);
 	FRAG_TRY(policy_index(l->f, r->policy, &row->policy, l->err));
@@ -156,8 +146,8 @@ static int add_unit(struct frag_fleet *f, struct seen *row, struct frag_err *err
 	*u = (struct frag_fleet_unit){
 		.job = f->jobs_count - 1,
 		.label = FRAG_GIVE(row->label),
-		.start_us = row->start_us,
-		.duration_us = row->duration_us,
+		.start_us = row->r.start_us,
+		.duration_us = row->r.duration_us,
 		.uses = frag_host_calloc(f->policies_count, sizeof(*u->uses)),
 	};
 	f->units_count++;
@@ -179,20 +169,24 @@ static int add_row(struct frag_fleet *f, struct seen *row, bool new_job, bool ne
 	if (new_unit)
 		FRAG_TRY(add_unit(f, row, err));
 	job = &f->jobs[f->jobs_count - 1];
-	f->estimates += row->estimate && !job->estimate;
-	job->estimate |= row->estimate;
-	f->ended += row->ended && !job->ended;
-	job->ended |= row->ended;
-	f->unreproduced += row->unreproduced && !job->unreproduced;
-	job->unreproduced |= row->unreproduced;
+	f->estimates += row->r.estimate && !job->estimate;
+	job->estimate |= row->r.estimate;
+	f->ended += row->r.ended && !job->ended;
+	job->ended |= row->r.ended;
+	f->unreproduced += row->r.unreproduced && !job->unreproduced;
+	job->unreproduced |= row->r.unreproduced;
 	job->chip = new_job || frag_same_kernels(job->chip, row->chip) ? row->chip : NULL;
 	use = &f->units[f->units_count - 1].uses[row->policy];
 	if (use->seen) /* the same on a smaller card */
 		return 0;
-	*use = (struct frag_fleet_use){ true,	    row->completed,	   row->reserved,
-					row->bound, FRAG_GIVE(row->curve), row->curve_count };
-	job->bound_bytes = FRAG_MAX(job->bound_bytes, row->bound);
-	if (row->recorded && !job->today_recorded) {
+	*use = (struct frag_fleet_use){ true,
+					row->r.completed,
+					row->r.peak_reserved_bytes,
+					row->r.lower_bound_bytes,
+					FRAG_GIVE(row->curve),
+					row->curve_count };
+	job->bound_bytes = FRAG_MAX(job->bound_bytes, row->r.lower_bound_bytes);
+	if (row->r.recorded && !job->today_recorded) {
 		job->today_recorded = true;
 		job->today.policy = row->policy;
 	}

@@ -67,12 +67,11 @@ struct frag_store_counts {
 int frag_store_count(struct frag_store *s, struct frag_store_counts *out, struct frag_err *err);
 /* One result with its trace. Texts are borrowed during the call, NULL where there is none. */
 struct frag_store_row {
-	const char *path, *policy, *curve;
+	const char *path, *policy, *curve, *format;
 	int64_t device, devices;
 	uint64_t start_us, duration_us;
-	uint64_t peak_reserved_bytes, lower_bound_bytes, modelled_ns;
+	uint64_t peak_reserved_bytes, lower_bound_bytes;
 	bool recorded, completed, unreproduced, estimate, ended;
-	const char *format;
 };
 /* Calls row for every result, by path, device, policy, the largest card and no limit first. Stops
  * where it returns an error, and returns that. */

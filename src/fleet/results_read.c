@@ -83,12 +83,10 @@ int frag_store_each(struct frag_store *s, int (*row)(void *ctx, const struct fra
 		    void *ctx, struct frag_err *err)
 {
 	static const char sql[] =
-		"SELECT t.path, i.policy, i.curve, i.device, t.devices, t.start_us, "
-		"t.duration_us, i.peak_reserved_bytes, i.lower_bound_bytes, i.modelled_ns, "
-		"i.recorded, i.status<>'refused', i.status='" FRAG_STORE_UNREPRODUCED
-		"', t.estimate, t.format LIKE '%" FRAG_STORE_ENDED
-		"', t.format FROM items i " TRACES
-
+		"SELECT t.path, t.format, i.policy, i.curve, i.device, t.devices, t.start_us, "
+		"t.duration_us, i.peak_reserved_bytes, i.lower_bound_bytes, i.recorded, "
+		"i.status<>'refused', i.status='" FRAG_STORE_UNREPRODUCED
+		"', t.estimate, t.format LIKE '%" FRAG_STORE_ENDED "' FROM items i " TRACES
 		" WHERE i.status<>'failed' AND t.path IS NOT NULL AND i.policy IS NOT "
 		"NULL ORDER BY t.path, i.device, i.policy, i.\"limit\" NOT IN ('', 'none'), "
 		"i.capacity_bytes DESC";
@@ -100,21 +98,20 @@ int frag_store_each(struct frag_store *s, int (*row)(void *ctx, const struct fra
 		bool good = true;
 		struct frag_store_row r = {
 			.path = (const char *)sqlite3_column_text(q, 0),
-			.policy = (const char *)sqlite3_column_text(q, 1),
-			.curve = (const char *)sqlite3_column_text(q, 2),
-			.device = (int64_t)number_at(q, 3, &good),
-			.devices = (int64_t)number_at(q, 4, &good),
-			.start_us = number_at(q, 5, &good),
-			.duration_us = number_at(q, 6, &good),
-			.peak_reserved_bytes = number_at(q, 7, &good),
-			.lower_bound_bytes = number_at(q, 8, &good),
-			.modelled_ns = number_at(q, 9, &good),
+			.format = (const char *)sqlite3_column_text(q, 1),
+			.policy = (const char *)sqlite3_column_text(q, 2),
+			.curve = (const char *)sqlite3_column_text(q, 3),
+			.device = (int64_t)number_at(q, 4, &good),
+			.devices = (int64_t)number_at(q, 5, &good),
+			.start_us = number_at(q, 6, &good),
+			.duration_us = number_at(q, 7, &good),
+			.peak_reserved_bytes = number_at(q, 8, &good),
+			.lower_bound_bytes = number_at(q, 9, &good),
 			.recorded = sqlite3_column_int(q, 10),
 			.completed = sqlite3_column_int(q, 11),
 			.unreproduced = sqlite3_column_int(q, 12),
 			.estimate = sqlite3_column_int(q, 13),
 			.ended = sqlite3_column_int(q, 14),
-			.format = (const char *)sqlite3_column_text(q, 15),
 		};
 
 		if (!good)

@@ -90,9 +90,7 @@ static bool is_library(const char *file)
 
 static bool is_python(const char *file)
 {
-	size_t n = strlen(file);
-
-	return (n > 3 && !strcmp(file + n - 3, ".py")) || strstr(file, "ipython") ||
+	return frag_ends_with(file, ".py") || strstr(file, "ipython") ||
 	       strstr(file, "ipykernel") || !strcmp(file, "<stdin>") || !strcmp(file, "<string>");
 }
 

@@ -12,6 +12,7 @@
  * all items without '=' in one call, like PyTorch; items with '=' go through the table.
  */
 #include "spec.h"
+#include "base/clean.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -34,13 +35,6 @@ static const char *name_end(const char *text)
 			return so;
 	}
 	return text + strcspn(text, ":/");
-}
-
-static bool is_path(const char *name)
-{
-	size_t n = strlen(name);
-
-	return n > 3 && !strcmp(name + n - 3, ".so");
 }
 
 /* Copies the name; false if it does not fit (then no policy has it). */
@@ -73,7 +67,8 @@ static bool names_policy(const char *text)
 	const char *options;
 
 	return copy_name(text, name, sizeof(name)) &&
-	       (frag_policy_find(name) || find_alias(name, &options) || is_path(name));
+	       (frag_policy_find(name) || find_alias(name, &options) ||
+		frag_ends_with(name, ".so"));
 }
 
 /* The '/' before the inner text; NULL if there is none. */
@@ -271,7 +266,7 @@ static int fill_spec(struct frag_policy_spec *spec, char *work, int depth, struc
 	spec->ops = find_alias(name, &given);
 	if (!spec->ops)
 		given = "";
-	if (is_path(name))
+	if (frag_ends_with(name, ".so"))
 		FRAG_TRY(open_external(spec, name, err));
 	else if (!spec->ops)
 		spec->ops = frag_policy_find(name);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clean.h"
+
 FRAG_ROW_SHAPE(, frag_spread_shape, frag_spread_row, "spread", FRAG_SPREAD,
 	       "one policy over all traces and devices; null where it completes on none");
 
@@ -125,23 +127,12 @@ struct frag_rows frag_spread_rows(const struct frag_report *r, struct frag_answe
 
 /* ---- what people read ------------------------------------------------------------------ */
 
-static const char *behind_digits(const char *s)
-{
-	return s + strspn(s, "0123456789");
-}
-
-/* Are the traces of several programs? Names of one job's ranks differ in digits only. */
+/* Are the traces of several programs? */
 static bool of_programs(const struct frag_report *r)
 {
-	for (size_t i = 1; i < r->count; i++) {
-		const char *a = behind_digits(r->sections[0].trace);
-		const char *b = behind_digits(r->sections[i].trace);
-
-		for (; *a && *a == *b; a = behind_digits(a + 1))
-			b = behind_digits(b + 1);
-		if (*a != *b)
+	for (size_t i = 1; i < r->count; i++)
+		if (!frag_is_alike(r->sections[0].trace, r->sections[i].trace))
 			return true;
-	}
 	return false;
 }
 

@@ -89,7 +89,8 @@ static const struct {
 	{ ANYWHERE, "KV cache size: ", "the log of an engine: cufrag kvcache --log FILE" },
 	{ ANYWHERE, "KV Cache is allocated", "the log of an engine: cufrag kvcache --log FILE" },
 	{ ANYWHERE, "memory.used", "a log of memory in use: cufrag diagnose FILE" },
-	{ 0, "# gpu", "a log of nvidia-smi; with -s m it has the memory" }, /* dmon, pmon */
+	{ 0, "# gpu",
+	  "a log of nvidia-smi: cufrag diagnose FILE (-s m logs memory)" }, /* dmon, pmon */
 	{ ANYWHERE, "NVIDIA-SMI", "a log of memory in use: cufrag diagnose FILE" },
 	{ ANYWHERE, "Traceback (most recent", "a screen log without a recording; record the run" },
 	{ ANYWHERE, "loss", "a screen log without a recording; record the run" },

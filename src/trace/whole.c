@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/clean.h"
 #include "base/outfile.h"
 
 #include "strings.h"
@@ -238,9 +239,7 @@ int frag_minimalloc_write(const struct frag_trace_dev *dev, const char *path, st
 
 int frag_trace_write(const struct frag_trace *trace, const char *path, struct frag_err *err)
 {
-	size_t n = strlen(path);
-
-	if (n < 4 || strcmp(path + n - 4, ".csv") != 0)
+	if (!frag_ends_with(path, ".csv"))
 		return frag_trace_write_cft(trace, path, err);
 	if (trace->devs_count != 1)
 		return frag_fail(err, FRAG_EUSAGE,

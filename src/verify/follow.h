@@ -110,7 +110,7 @@ size_t follow_range_at(const struct follow *f, frag_addr_t addr);
 
 /* follow_late.c */
 
-/* A block that begins at an address: is it free, and its bytes with those that are free behind it. */
+/* A block that begins at an address: is it free; its bytes and those that are free behind it. */
 struct follow_room {
 	uint64_t bytes;
 	bool is_free;

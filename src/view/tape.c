@@ -318,7 +318,7 @@ static void note_marks(struct tape *t, const struct frag_told *told)
 		if (told->changes[i].kind == FRAG_SEGMENT_FREE ||
 		    told->changes[i].kind == FRAG_SEGMENT_UNMAP)
 			returned += told->changes[i].bytes;
-	if (e->kind == FRAG_EV_MARK && e->flags & FRAG_EVF_STEP && e->flags & FRAG_EVF_END)
+	if (frag_event_ends_step(e))
 		put_mark(t, MARK_STEP, e, e->slot);
 	if (told->refused)
 		put_mark(t, MARK_REFUSED, e, e->bytes);

@@ -130,7 +130,7 @@ test_many_jobs_take_seconds() {
 
 test_numbers_of_others_are_checked() {
 	needs sqlite3
-	for set in peak_reserved_bytes=-1 peak_reserved_bytes=9223372036854775807 modelled_ns=-5; do
+	for set in peak_reserved_bytes=-1 peak_reserved_bytes=9223372036854775807; do
 		cp "$whole" h.sqlite; sqlite3 h.sqlite "update items set $set"
 		local status=0
 		"$program" fleet h.sqlite > out 2> err || status=$?

@@ -133,7 +133,7 @@ def pages(program, browser):
     def traces(*names):
         return [os.path.join(TRACES, n + ".cft") for n in names]
 
-    run("compare", *traces("gnn.default"), "--policies", "all; pytorch:roundup_power2_divisions:[256:1,512:2,1024:4,>:8],max_split_size_mb:512", "--out", "many")
+    run("compare", *traces("gnn.default"), "--policies", "all; pytorch:roundup_power2_divisions:[256:1,512:2,1024:4,>:8],max_split_size_mb:512", "--formats", "svg", "--out", "many")
     run("compare", *traces("leak.frames"), "--capacity", "3G", "--pdf", "--out", "oom")
     run("compare", *traces("modelpar.default"), "--policies", "pytorch; pytorch:expandable_segments:True", "--formats", "svg", "--out", "devices")
     run("compare", *traces("leak.frames", "streams.default"), "--policies", "pytorch; buddy", "--formats", "svg", "--out", "several")

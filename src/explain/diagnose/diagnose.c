@@ -7,6 +7,7 @@
 
 #include <frag/opt.h>
 
+#include "base/clean.h"
 #include "recording/recording.h"
 
 /* Ranks are out of balance if the fullest needs this multiple of the emptiest, and so much more. */
@@ -215,6 +216,7 @@ static void add_device(const struct frag_checkup *c, struct frag_findings *out)
 			     .peak_active_bytes = c->peak_active_bytes,
 			     .peak_reserved_bytes = c->peak_reserved_bytes,
 			     .simulated = !c->in.recorded_peak_bytes,
+			     .truncated = frag_events_dev(&c->in.events)->truncated,
 			     .shared = frag_estimate_shared(c->in.events.trace),
 			     .steps_count = frag_steps_known(h) ? h->count * h->stride : UINT64_MAX,
 			     .points = { points, n } });
@@ -256,6 +258,8 @@ void frag_find_imbalance(const struct frag_checked_device *devices, size_t n,
 	struct frag_finding *f;
 
 	for (size_t i = 1; i < n; i++) {
+		if (!frag_is_alike(devices[i].name, devices->name))
+			return; /* of several programs */
 		if (devices[i].peak_active_bytes > most->peak_active_bytes)
 			most = &devices[i];
 		if (devices[i].peak_active_bytes < least->peak_active_bytes)

@@ -70,6 +70,7 @@ struct frag_checked_device {
 	const char *name;
 	uint64_t peak_active_bytes, peak_reserved_bytes, steps_count;
 	bool simulated; /* not the recorded peak: the file does not say, or a what-if */
+	bool truncated; /* its oldest entries were lost */
 	struct frag_neighbours shared; /* processes of its recording on one card, at most */
 	struct frag_rows points;       /* its memory over the steps: struct frag_curve_point */
 };
@@ -226,10 +227,13 @@ const char *frag_growth_remedy(const struct frag_finding *f);
 void frag_finding_lines(const struct frag_checkup *c, struct frag_finding *f, uint32_t frame,
 			double share);
 
-/* Was what a leak or a growth had gathered until an event still there, of so many live bytes? */
-bool frag_growth_is_held(const struct frag_checkup *c, const struct frag_finding *f, uint64_t event,
-			 uint64_t live_bytes);
-/* And is it why a request was refused: free bytes would not have held it, or far less of them is
+/* Bytes that a leak or a growth had gathered until an event. */
+double frag_growth_until(const struct frag_checkup *c, const struct frag_finding *f,
+			 uint64_t event);
+/* Were they still there, of what was live when a request was refused? */
+bool frag_growth_is_held(const struct frag_checkup *c, const struct frag_finding *f,
+			 const struct frag_refused_at *then);
+/* And are they why it was refused: free bytes would not have held it, or far less of them is
  * pinned than grew? */
 bool frag_growth_is_reason(const struct frag_checkup *c, const struct frag_finding *f,
 			   const struct frag_refused_at *then);
@@ -244,7 +248,5 @@ bool frag_oom_in_first_step(const struct frag_case *c, const struct frag_refusal
 
 /* Was a refusal fragmentation? find_oom.c has the rule. */
 bool frag_oom_is_fragmentation(const struct frag_refused_at *then);
-/* And would free bytes in segments have held it? Then no leak is the reason. */
-bool frag_oom_is_in_holes(const struct frag_refused_at *then);
 
 #endif

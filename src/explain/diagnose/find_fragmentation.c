@@ -15,6 +15,7 @@
 #define CURE_PART 0.10 /* less reserved under another setting */
 
 static const struct frag_own_allocator torch_cures[] = {
+	{ NULL, "pytorch", "the defaults" },
 	{ NULL, "pytorch:expandable_segments:True", "expandable_segments:True" },
 	{ NULL, "pytorch:roundup_power2_divisions:8", "roundup_power2_divisions:8" },
 	{ NULL, "pytorch:max_split_size_mb:512", "max_split_size_mb:512" },
@@ -109,8 +110,10 @@ int frag_find_fragmentation(struct frag_checkup *c, struct frag_findings *out, s
 	const struct frag_metrics *m = &c->result.m;
 	uint64_t reserved = c->peak_reserved_bytes, live = c->peak_active_bytes, cure = UINT64_MAX;
 	uint64_t loss = reserved > live ? reserved - live : 0;
-	struct frag_finding *f;
+	const char *conf = c->in.events.trace->settings.conf;
 	const struct frag_own_allocator *which = NULL;
+	struct frag_finding *f;
+	bool own;
 
 	if (10 * loss <= reserved || loss < LOSS_MIN)
 		return 0;
@@ -131,14 +134,19 @@ int frag_find_fragmentation(struct frag_checkup *c, struct frag_findings *out, s
 				: "");
 		return 0;
 	}
+	own = which == torch_cures && c->in.recorded && conf && *conf;
 	f = frag_findings_add(out, FRAG_FOUND_FRAGMENTATION, c->about);
 	frag_finding_say(f, "%s is reserved at the peak for at most %s live: %.0f %% is lost; ",
 			 FRAG_BYTES(reserved), FRAG_BYTES(live),
 			 100 * (double)loss / (double)reserved);
 	if (c->reproduced)
-		frag_finding_say(f, "%.0f %% could be saved: with %s the same program needs %s",
+		frag_finding_say(f, "%.0f %% could be saved: %s %s the same program needs %s",
 				 100 - 100 * (double)cure / (double)reserved,
-				 which->line ? which->line : which->policy, FRAG_BYTES(cure));
+				 own ? "without your" : "with",
+				 own	       ? conf
+				 : which->line ? which->line
+					       : which->policy,
+				 FRAG_BYTES(cure));
 	else
 		frag_finding_say(
 			f, "%s",

@@ -263,8 +263,7 @@ static double kept_part(const struct frag_history *h)
 	return flow > 0 ? grew / flow : 0;
 }
 
-static double grown_until(const struct frag_checkup *c, const struct frag_finding *f,
-			  uint64_t event)
+double frag_growth_until(const struct frag_checkup *c, const struct frag_finding *f, uint64_t event)
 {
 	const struct frag_history *h = &c->in.history;
 	double per_step = frag_finding_value(f, "bytes_per_step");
@@ -274,19 +273,10 @@ static double grown_until(const struct frag_checkup *c, const struct frag_findin
 	return per_step > 0 ? per_step * steps : frag_finding_value(f, "grown_bytes");
 }
 
-bool frag_growth_is_held(const struct frag_checkup *c, const struct frag_finding *f, uint64_t event,
-			 uint64_t live_bytes)
+bool frag_growth_is_held(const struct frag_checkup *c, const struct frag_finding *f,
+			 const struct frag_refused_at *then)
 {
-	return grown_until(c, f, event) <= HELD_SLACK * (double)live_bytes;
-}
-
-bool frag_growth_is_reason(const struct frag_checkup *c, const struct frag_finding *f,
-			   const struct frag_refused_at *then)
-{
-	return frag_growth_is_held(c, f, then->r.event, then->r.live_bytes) &&
-	       (!frag_oom_is_in_holes(then) ||
-		grown_until(c, f, then->r.event) >
-			FRAG_FAR_LARGER * (double)(then->reserved_bytes - then->r.live_bytes));
+	return frag_growth_until(c, f, then->r.event) <= HELD_SLACK * (double)then->r.live_bytes;
 }
 
 /* Was it gone when, after the last step, a request was refused? */

@@ -117,8 +117,9 @@ static void tell_steady(const struct frag_memlog_series *s, size_t n, struct fra
 	struct frag_finding *f =
 		frag_findings_add(out, few ? FRAG_FOUND_UNDECIDED : FRAG_FOUND_STEADY, whose(s));
 
-	frag_finding_say(f, "%s %s: at most %s in %zu samples after the start%s", s->name,
-			 few ? "was read" : "does not grow", FRAG_BYTES((uint64_t)s->most), n,
+	frag_finding_say(f, "%s %s: at most %s in %s after the start%s", s->name,
+			 few ? "was read" : "does not grow", FRAG_BYTES((uint64_t)s->most),
+			 frag_answer_count(f->texts, n, "sample", "samples"),
 			 few ? ", too few to tell a trend" : "");
 	if (full)
 		frag_finding_say(f, "; the card is full, which a caching allocator can cause "

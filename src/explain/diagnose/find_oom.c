@@ -28,10 +28,15 @@ bool frag_oom_is_fragmentation(const struct frag_refused_at *then)
 	return spare >= request || (double)(limit - live - request) >= SPARE_PART * (double)limit;
 }
 
-bool frag_oom_is_in_holes(const struct frag_refused_at *then)
+bool frag_growth_is_reason(const struct frag_checkup *c, const struct frag_finding *f,
+			   const struct frag_refused_at *then)
 {
-	return frag_oom_is_fragmentation(then) &&
-	       then->reserved_bytes >= then->r.live_bytes + frag_live_bytes(then->r.bytes);
+	double pinned = (double)then->reserved_bytes - (double)then->r.live_bytes;
+
+	return frag_growth_is_held(c, f, then) &&
+	       (!frag_oom_is_fragmentation(then) ||
+		pinned < (double)frag_live_bytes(then->r.bytes) ||
+		frag_growth_until(c, f, then->r.event) > FRAG_FAR_LARGER * pinned);
 }
 
 struct tally {

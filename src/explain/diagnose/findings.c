@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clean.h"
 #include "lib/grow.h"
 
 #define CHARTS_MAX 8u /* on a page */
@@ -74,23 +75,16 @@ void frag_finding_line(struct frag_finding *f, char *line)
 	frag_host_free(line);
 }
 
-static bool ends_with(const char *name, const char *end)
-{
-	size_t n = strlen(name), e = strlen(end);
-
-	return n >= e && !strcmp(name + n - e, end);
-}
-
 /* "grown_bytes" is "grown" with "2.44 GiB", "line_share_ratio" is "line share" with "87 %". */
 void frag_finding_number(struct frag_finding *f, const char *name, double v)
 {
-	bool ratio = ends_with(name, "_ratio"), ns = ends_with(name, "_ns");
-	bool bytes = ends_with(name, "_bytes") || strstr(name, "bytes_per");
-	const char *unit = ends_with(name, "_bytes")   ? "_bytes"
-			   : ends_with(name, "_count") ? "_count"
-			   : ratio		       ? "_ratio"
-			   : ns			       ? "_ns"
-						       : "";
+	bool ratio = frag_ends_with(name, "_ratio"), ns = frag_ends_with(name, "_ns");
+	bool bytes = frag_ends_with(name, "_bytes") || strstr(name, "bytes_per");
+	const char *unit = frag_ends_with(name, "_bytes")   ? "_bytes"
+			   : frag_ends_with(name, "_count") ? "_count"
+			   : ratio			    ? "_ratio"
+			   : ns				    ? "_ns"
+							    : "";
 	char label[64];
 	struct frag_text text = { 0 };
 

@@ -485,7 +485,7 @@ static int begin(struct reader *r, const char *path, struct frag_err *err)
 
 int frag_memlog_read(const char *path, struct frag_memlog *out, struct frag_err *err)
 {
-	struct reader r = { .log = out };
+	struct reader r = { .log = out, .label = FRAG_MEMLOG_IN_USE "GPU 0" };
 	struct stat st;
 	int rc;
 

@@ -255,7 +255,8 @@ static void take_frame(struct error *e, const char *text)
 
 	if (!at ||
 	    sscanf(at, "File \"%255[^\"]\", line %lu, in %63s", file, &line, function) != 3 ||
-	    file[0] == '<' || strstr(file, "-packages/") || strstr(file, "/lib/python"))
+	    file[0] == '<' || strstr(file, "-packages") || strstr(file, "/lib/python") ||
+	    strcasestr(file, "\\lib\\"))
 		return;
 	memcpy(e->file, file, sizeof(file));
 	memcpy(e->function, function, sizeof(function));
@@ -381,7 +382,7 @@ static void say_sizes(const struct error *e, struct frag_finding *f)
 	}
 }
 
-/* Would what lies free, here and there, have held it? */
+/* Would the free memory, in all its pieces, have held it? */
 static bool in_pieces(const struct error *e)
 {
 	if (e->who == TORCH)

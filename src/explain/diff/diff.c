@@ -180,33 +180,31 @@ static const char *verdict_of(struct frag_answer *a, const struct frag_compariso
 	return frag_answer_take(a, &t);
 }
 
-static void add_difference(struct frag_text *t, const char *what, const char *x, const char *y)
-{
-	if (x && y && strcmp(x, y) != 0)
-		frag_text_addf(t, "%s%s%s and %s", t->len ? "; " : "", what, x, y);
-}
-
 static const char *count_of(struct frag_answer *a, uint64_t n, const char *one, const char *many)
 {
 	return n == UINT64_MAX ? NULL : frag_answer_count(a, n, one, many);
 }
 
-/* What makes two runs another comparison than that of one change. */
+/* What makes two runs another comparison than that of one change; NULL: nothing that is known. */
 static const char *differences_of(struct frag_answer *a, const struct frag_side *x,
 				  const struct frag_side *y)
 {
-	const char *const history[] = { "a history", "a state without one" };
-	const char *const where[] = { "on a GPU", "without one" };
+	static const char *const where[] = { "on a GPU", "without one" };
+	const char *const list[][3] = {
+		{ "cards ", x->card, y->card },
+		{ "PyTorch ", x->release, y->release },
+		{ "recorded ", where[x->estimate], where[y->estimate] },
+		{ "", count_of(a, x->devices_count, "device", "devices"),
+		  count_of(a, y->devices_count, "device", "devices") },
+		{ "", count_of(a, x->steps_count, "step", "steps"),
+		  count_of(a, y->steps_count, "step", "steps") },
+	};
 	struct frag_text t = { 0 };
 
-	add_difference(&t, "cards ", x->card, y->card);
-	add_difference(&t, "PyTorch ", x->release, y->release);
-	add_difference(&t, "", history[x->state], history[y->state]);
-	add_difference(&t, "recorded ", where[x->estimate], where[y->estimate]);
-	add_difference(&t, "", count_of(a, x->devices_count, "device", "devices"),
-		       count_of(a, y->devices_count, "device", "devices"));
-	add_difference(&t, "", count_of(a, x->steps_count, "step", "steps"),
-		       count_of(a, y->steps_count, "step", "steps"));
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(list); i++)
+		if (list[i][1] && list[i][2] && strcmp(list[i][1], list[i][2]) != 0)
+			frag_text_addf(&t, "%s%s%s and %s", t.len ? "; " : "", list[i][0],
+				       list[i][1], list[i][2]);
 	return t.len ? frag_answer_take(a, &t) : NULL;
 }
 
@@ -310,8 +308,6 @@ static void say(struct frag_answer *a, const struct frag_comparison *c, const st
 	frag_answer_conclude(a, "%s", c->verdict);
 	if (c->differences)
 		frag_answer_warn(a, "the runs differ in more than the change: %s", c->differences);
-	if (x->state && y->state)
-		frag_answer_warn(a, "both are states: what they hold, not what they needed");
 	say_ended(a, "BEFORE", x);
 	say_ended(a, "AFTER", y);
 	if (y->torch && !x->torch)

@@ -40,8 +40,8 @@ struct frag_info {
 	uint64_t kinds[FRAG_EV_COUNT];
 	uint64_t initial_blocks_count, initial_bytes; /* live before the history */
 	uint64_t unsure_count;			      /* trims that may have been retries */
-	/* calls of empty_cache: trims of several pools are one; the event and time of the last trim */
-	uint64_t emptied_count, emptied_first_us, emptied_event, emptied_us;
+	/* calls of empty_cache: trims of several pools are one; event, time and pool of the last */
+	uint64_t emptied_count, emptied_first_us, emptied_event, emptied_us, emptied_pool;
 	uint64_t steps_count;
 	uint64_t class_count[FRAG_INFO_CLASSES], class_bytes[FRAG_INFO_CLASSES];
 	uint64_t requests_bytes;

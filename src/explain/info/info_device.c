@@ -123,9 +123,11 @@ static void add_trim(struct frag_info *info, const struct frag_event *ev)
 	if (!info->emptied_count)
 		info->emptied_first_us = ev->time_us;
 	info->emptied_count += !info->emptied_count || info->emptied_us != ev->time_us ||
+			       info->emptied_pool == ev->pool ||
 			       info->emptied_event + 1 != info->events;
 	info->emptied_us = ev->time_us;
 	info->emptied_event = info->events;
+	info->emptied_pool = ev->pool;
 }
 
 int frag_info_add(struct frag_info *info, const struct frag_event *events, size_t count,
@@ -270,8 +272,6 @@ static const char *emptied_text(struct frag_answer *a, const struct frag_info *i
 
 	if (!info->emptied_count || lacks(t, "times"))
 		return info->emptied_count ? calls : NULL;
-	if (info->emptied_count == 1)
-		return frag_answer_print(a, "%s, at %s", calls, duration(a, info->emptied_us));
 	return frag_answer_print(a, "%s, the first at %s, the last at %s", calls,
 				 duration(a, info->emptied_first_us),
 				 duration(a, info->emptied_us));

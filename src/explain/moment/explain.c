@@ -171,6 +171,7 @@ static void fill(struct frag_explained *x)
 		.remedies.rows = o->list,
 		.leak_bytes_per_step = UINT64_MAX,
 		.fragmentation = frag_oom_is_fragmentation(x->refusal),
+		.fits = frag_oom_is_fragmentation(x->refusal),
 	};
 	o->verdict = frag_finding_text(o->fragmentation ? FRAG_FOUND_OOM_FRAGMENTATION
 							: FRAG_FOUND_OOM_NEEDED);
@@ -183,7 +184,8 @@ static int find_leak(struct frag_explained *x, double *per_step, struct frag_err
 	struct frag_refused_request *o = &x->refused;
 	FRAG_AUTO(frag_findings_release) struct frag_findings found = { .texts = x->texts };
 	FRAG_AUTO_FREE struct frag_checkup *c = NULL;
-	bool reason;
+	struct frag_finding *f;
+	bool reason, growth;
 
 	FRAG_TRY_CALLOC(c, 1, "diagnosis", err);
 	c->in = x->in;
@@ -191,23 +193,24 @@ static int find_leak(struct frag_explained *x, double *per_step, struct frag_err
 	FRAG_TRY(frag_find_leak(c, &found, err));
 	if (!found.count)
 		FRAG_TRY(frag_find_growth(c, &found, err));
-	if (!found.count ||
-	    !frag_growth_is_held(c, &found.list[0], x->refusal->r.event, o->live_bytes))
+	if (!found.count || !frag_growth_is_held(c, &found.list[0], x->refusal))
 		return 0;
-	reason = frag_growth_is_reason(c, &found.list[0], x->refusal);
-	if (found.list[0].kind == FRAG_FOUND_GROWTH) {
-		*per_step = frag_finding_value(&found.list[0], "grown_bytes") /
-			    frag_finding_value(&found.list[0], "repeats_count");
-		if (reason)
-			o->growth = frag_answer_take(x->texts, &found.list[0].words);
-		return 0;
+	f = &found.list[0];
+	growth = f->kind == FRAG_FOUND_GROWTH;
+	reason = frag_growth_is_reason(c, f, x->refusal);
+	*per_step = frag_finding_value(f, "bytes_per_step")
+			    ?: frag_finding_value(f, "grown_bytes") /
+				       frag_finding_value(f, "repeats_count");
+	if (reason) {
+		o->fragmentation = false;
+		o->verdict = frag_finding_text(growth ? FRAG_FOUND_OOM_NEEDED : FRAG_FOUND_LEAK);
 	}
-	*per_step = frag_finding_value(&found.list[0], "bytes_per_step");
-	o->leak_bytes_per_step = (uint64_t)(*per_step + 0.5);
-	o->leak_line = found.list[0].line;
-	o->fragmentation &= !reason;
-	if (!o->fragmentation)
-		o->verdict = frag_finding_text(FRAG_FOUND_LEAK);
+	if (growth && reason)
+		o->growth = frag_answer_take(x->texts, &f->words);
+	if (!growth) {
+		o->leak_bytes_per_step = (uint64_t)(*per_step + 0.5);
+		o->leak_line = f->line;
+	}
 	return 0;
 }
 

@@ -118,6 +118,7 @@ struct frag_remedy {
 struct frag_refused_request {
 	FRAG_ROW_MEMBERS(FRAG_REFUSAL_ROW)
 	bool fragmentation; /* else the program needs more */
+	bool fits;	    /* with its live memory, and some of the limit to spare */
 	const char *growth; /* inside a phase, that diagnose finds; NULL: none */
 	struct frag_remedy list[FRAG_REMEDIES_MAX];
 };

@@ -370,7 +370,16 @@ static void draw_all(const struct frag_explained *x, struct frag_answer *a)
 	     "non-releasable", "All free memory can be returned");
 }
 
-/* It has no moments: what is null is not said. */
+static const char *const at_words[] = {
+	[FRAG_AT_AUTO] = "",
+	[FRAG_AT_PEAK] = "at the peak of live memory",
+	[FRAG_AT_RESERVED] = "at the peak of reserved memory",
+	[FRAG_AT_OOM] = "when the request was refused",
+	[FRAG_AT_EVENT] = "at this event",
+	[FRAG_AT_TIME] = "at this time",
+};
+
+/* A state has no moments: what is null is not said. */
 static void forget_moments(struct frag_explained *x)
 {
 	struct frag_moment *m = &x->m;
@@ -393,14 +402,6 @@ static void forget_moments(struct frag_explained *x)
 int frag_explained_answer(struct frag_explained *x, const char *trace, const char *policy,
 			  struct frag_err *err)
 {
-	static const char *const at_words[] = {
-		[FRAG_AT_AUTO] = "",
-		[FRAG_AT_PEAK] = "at the peak of live memory",
-		[FRAG_AT_RESERVED] = "at the peak of reserved memory",
-		[FRAG_AT_OOM] = "when the request was refused",
-		[FRAG_AT_EVENT] = "at this event",
-		[FRAG_AT_TIME] = "at this time",
-	};
 	struct frag_answer *a = x->texts;
 	char torch[16];
 

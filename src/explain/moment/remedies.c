@@ -45,7 +45,6 @@ struct change {
 	const struct frag_policy_spec *spec;
 	uint64_t raised; /* limit */
 	struct frag_explain_edit edit;
-	bool trim;
 	bool least; /* the least that is enough is looked for */
 	/* found, under the strictest limit */
 	enum outcome out;
@@ -103,8 +102,6 @@ static int try_at(const struct trial *t, struct change *c, uint64_t limit, bool 
 	run.restore = run.restore && !c->spec;
 	FRAG_TRY(frag_cursor_open(&s, &in->events, c->spec ? c->spec : in->spec, card, &run, err));
 	FRAG_TRY(frag_explain_edited(t->x, &c->edit, t->x->m.event, &s, err));
-	if (c->trim)
-		FRAG_TRY(frag_cursor_trim(&s, err));
 	granted = s.run->granted_refusals;
 	request.time_us = s.now_us;
 	FRAG_TRY(frag_run_feed(s.run, &request, 1, err));
@@ -204,7 +201,8 @@ static int other_allocator(const struct trial *t, struct frag_err *err)
 	return 0;
 }
 
-/* The setting that tune takes. */
+/* The setting that tune takes. Where live memory and the request fill the limit, none helps for
+ * long. */
 static int setting(const struct trial *t, struct frag_err *err)
 {
 	const struct frag_case *c = &t->x->in;
@@ -222,7 +220,7 @@ static int setting(const struct trial *t, struct frag_err *err)
 
 	if (t->own)
 		return other_allocator(t, err);
-	if (strcmp(frag_policy_spec_ops(c->spec)->name, "pytorch") != 0)
+	if (strcmp(frag_policy_spec_ops(c->spec)->name, "pytorch") != 0 || !t->x->refused.fits)
 		return 0;
 	frag_plan_env_init(&env, &c->target, c->threads);
 	env.run.limit_bytes = strstr(opt.baseline, "memory_fraction") && c->limit_guessed
@@ -236,7 +234,9 @@ static int setting(const struct trial *t, struct frag_err *err)
 		FRAG_TRY(try_change(t, &change, err));
 	}
 	if (change.out)
-		add(t, &change, "another allocator setting")->line =
+		add(t, &change, "%s%s", *best->conf ? "another allocator setting" : "without your ",
+		    *best->conf ? "" : c->events.trace->settings.conf)
+			->line =
 			*best->conf
 				? frag_answer_print(t->x->texts,
 						    "export PYTORCH_CUDA_ALLOC_CONF=%s", best->conf)
@@ -280,23 +280,6 @@ static int raise_limit(const struct trial *t, struct frag_err *err)
 		add(t, &found, "a limit of %s instead of %s, if it is yours%s", FRAG_BYTES(high),
 		    FRAG_BYTES(limit), t->own ? "" : " (set_per_process_memory_fraction)")
 			->bytes = high;
-	return 0;
-}
-
-static int empty_cache(const struct trial *t, struct frag_err *err)
-{
-	struct change c = { .trim = true };
-	bool cupy = t->own && !strcmp(t->own->policy, "cupy");
-
-	if (t->own && !cupy)
-		return 0; /* no call for it */
-	if (!frag_policy_spec_ops(t->x->in.spec)->trim)
-		return 0;
-	FRAG_TRY(try_change(t, &c, err));
-	add(t, &c, cupy ? "free_all_blocks before the request" : "empty_cache before the request")
-		->line = !c.out ? NULL
-			 : cupy ? "cupy.get_default_memory_pool().free_all_blocks()"
-				: "torch.cuda.empty_cache()";
 	return 0;
 }
 
@@ -391,7 +374,7 @@ static int next_card(const struct trial *t, struct frag_err *err)
 		gpu = frag_fit_gpu(&cards, &kept, frag_recorded_chip(trace, dev),
 				   frag_round_up(need, FRAG_PAGE));
 	c.out = gpu ? SERVED : REFUSED;
-	c.spare = gpu ? frag_gpu_room(gpu, &kept) - need : 0;
+	c.spare = gpu ? gpu->total_bytes - gpu->context_bytes - in->neighbours.bytes - need : 0;
 	if (gpu)
 		add(t, &c, "a larger card: %s or more, under %s", gpu->label, under)->card =
 			gpu->name;
@@ -408,7 +391,7 @@ int frag_explain_oom(struct frag_explained *x, double per_step, struct frag_err 
 {
 	/* what can be done at once comes first */
 	static int (*const remedies[])(const struct trial *t, struct frag_err *err) = {
-		setting, smaller_batch, checkpointing, raise_limit, empty_cache, next_card,
+		setting, smaller_batch, checkpointing, raise_limit, next_card,
 	};
 	struct trial t = { .x = x,
 			   .request = &x->refusal->r,

@@ -52,6 +52,11 @@ struct frag_event {
 	uint8_t flags;	 /* FRAG_EVF_… */
 };
 
+static inline bool frag_event_ends_step(const struct frag_event *e)
+{
+	return e->kind == FRAG_EV_MARK && e->flags & FRAG_EVF_STEP && e->flags & FRAG_EVF_END;
+}
+
 enum frag_evidence_kind {
 	FRAG_SEEN_SEGMENT_ALLOC, /* the first four match enum frag_segment_event */
 	FRAG_SEEN_SEGMENT_FREE,

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/appended_cft.h"
+#include "base/clean.h"
 #include "base/live_page.h"
 #include "base/outfile.h"
 #include "base/room.h"
@@ -57,17 +58,10 @@ void frag_launch_folder_remove(const char *folder)
 
 /* ---- what processes left ------------------------------------------------------------- */
 
-static int has_ending(const struct dirent *entry, const char *ending)
-{
-	size_t n = strlen(entry->d_name), e = strlen(ending);
-
-	return n > e && !strcmp(entry->d_name + n - e, ending);
-}
-
 /* Of cufrag record, of cufrag run. */
 static int is_log(const struct dirent *entry)
 {
-	return has_ending(entry, ".csv") || has_ending(entry, ".cft");
+	return frag_ends_with(entry->d_name, ".csv") || frag_ends_with(entry->d_name, ".cft");
 }
 
 /* A process that asked for nothing is no part: its CSV has a header, and perhaps remarks, … */
@@ -88,7 +82,7 @@ static bool is_empty(const struct dirent *entry, const char *path)
 {
 	struct stat st;
 
-	if (has_ending(entry, ".cft"))
+	if (frag_ends_with(entry->d_name, ".cft"))
 		return !stat(path, &st) && st.st_size <= FRAG_APPENDED_PREAMBLE;
 	return is_empty_csv(path);
 }
@@ -236,14 +230,11 @@ int frag_launch_name_as_program(struct frag_trace *trace, char **program, struct
 {
 	const char *word = program[0], *slash;
 
-	for (char **p = program; *p; p++) {
-		size_t n = strlen(*p);
-
-		if (n > 3 && !strcmp(*p + n - 3, ".py")) {
+	for (char **p = program; *p; p++)
+		if (frag_ends_with(*p, ".py")) {
 			word = *p;
 			break;
 		}
-	}
 	slash = strrchr(word, '/');
 	frag_host_free(trace->name);
 	trace->name = frag_host_strdup(slash ? slash + 1 : word);

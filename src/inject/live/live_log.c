@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/appended_cft.h"
+#include "base/clean.h"
 #include "base/locked.h"
 #include "base/room.h"
 #include "live_core.h"
@@ -78,13 +79,6 @@ void frag_live_flush(void)
 	flush();
 }
 
-static bool is_csv(const char *path)
-{
-	size_t n = strlen(path);
-
-	return n >= 4 && !strcmp(path + n - 4, ".csv");
-}
-
 /* Truncated only by a sole writer: processes of one program may share the file. */
 static int open_file(const char *path, struct frag_err *err)
 {
@@ -108,7 +102,7 @@ static int begin(const char *path, struct frag_err *err)
 	file.text = frag_host_alloc(BUFFER_BYTES);
 	FRAG_CHECK_ALLOC(file.text, "recording", err);
 	FRAG_TRY(open_file(path, err));
-	file.growing = !is_csv(path);
+	file.growing = !frag_ends_with(path, ".csv");
 	frag_appended_preamble(preamble);
 	if (file.growing)
 		write_all(preamble, sizeof(preamble));

@@ -65,6 +65,11 @@ void frag_fit_remarks(const struct frag_fit_cards *f, struct frag_answer *a)
 		uint64_t peak = frag_recorded_peak(u->dev);
 
 		refused += u->dev->settled.refused_count;
+		if (u->dev->truncated)
+			frag_answer_remark(a,
+					   "recording %s: its oldest entries were lost, so what it "
+					   "needed before is not known",
+					   u->label);
 		if (peak && peak != f->rows[0].tasks[i].fit.peak_reserved_bytes)
 			frag_answer_remark(a,
 					   "recording %s: %s was reserved at most when it was "

@@ -50,11 +50,6 @@ struct step_window {
 
 /* ---- steps ----------------------------------------------------------------------- */
 
-static bool ends_step(const struct frag_event *e)
-{
-	return e->kind == FRAG_EV_MARK && e->flags & FRAG_EVF_STEP && e->flags & FRAG_EVF_END;
-}
-
 /* Steps end at the end of their marks, windows after so many requests or so much time. */
 static int find_steps(struct step_maker *m, const struct frag_trace_dev *dev,
 		      const struct frag_step_options *opt, struct frag_err *err)
@@ -64,7 +59,7 @@ static int find_steps(struct step_maker *m, const struct frag_trace_dev *dev,
 	uint32_t requests = 0, marks = 0, marked = 0;
 
 	for (size_t i = 0; i < dev->events_count; i++)
-		marked += ends_step(&dev->events[i]);
+		marked += frag_event_ends_step(&dev->events[i]);
 	m->windows = each || us || marked < STEPS_MIN;
 	if (!each)
 		each = FRAG_MAX((m->b.count + WINDOWS - 1) / WINDOWS, 1u);
@@ -82,7 +77,7 @@ static int find_steps(struct step_maker *m, const struct frag_trace_dev *dev,
 					 WINDOWS_MAX);
 		requests += e->kind == FRAG_EV_ALLOC;
 		marks += e->kind == FRAG_EV_MARK;
-		if (!m->windows ? ends_step(e)
+		if (!m->windows ? frag_event_ends_step(e)
 				: !us && e->kind == FRAG_EV_ALLOC && requests % each == 0) {
 			m->cut[m->steps] = requests;
 			m->marks[m->steps++] = marks;

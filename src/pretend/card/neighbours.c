@@ -23,14 +23,15 @@ static struct used_card {
 	bool tried;
 } cards[PRETEND_CARDS_MAX];
 
-/* F_GETLK: the process that has the lock, 0 = none; else 1, or 0: it failed. */
+/* F_GETLK: the process that has the lock, -1 = one that is not seen from here, 0 = none; else 1, or
+ * 0: it failed. */
 static int locked(int fd, int command, short type, int place)
 {
 	struct flock l = { .l_type = type, .l_whence = SEEK_SET, .l_start = place, .l_len = 1 };
 
 	if (fcntl(fd, command, &l))
 		return 0;
-	return command != F_GETLK ? 1 : l.l_type != F_UNLCK ? l.l_pid : 0;
+	return command != F_GETLK ? 1 : l.l_type == F_UNLCK ? 0 : l.l_pid > 0 ? l.l_pid : -1;
 }
 
 static int open_beside(const char *folder, const char *name, int flags)
@@ -104,18 +105,10 @@ static void tell(const char *name, int flags, uint64_t bytes, int count, int pid
 {
 	int fd = open_beside(getenv(CUFRAG_RECORD), name, O_WRONLY | flags);
 
-	if (fd < 0)
-		return;
-	dprintf(fd, "%llu %d %d\n", (unsigned long long)bytes, count, pid);
-	close(fd);
-}
-
-static void tell_refused(const struct others *o, int ordinal)
-{
-	char name[60];
-
-	snprintf(name, sizeof(name), "refused.%d.%d", getpid(), ordinal);
-	tell(name, O_TRUNC, o->bytes, o->count, o->most_pid);
+	if (fd >= 0)
+		dprintf(fd, "%llu %d %d\n", (unsigned long long)bytes, count, pid);
+	if (fd >= 0)
+		close(fd);
 }
 
 uint64_t frag_pretend_others(void *number, uint64_t used_bytes, uint64_t asked_bytes)
@@ -125,6 +118,7 @@ uint64_t frag_pretend_others(void *number, uint64_t used_bytes, uint64_t asked_b
 	struct used_card *c = &cards[ordinal];
 	uint64_t own = card->context_bytes + used_bytes;
 	struct others o;
+	char name[60];
 
 	/* a fork of a process that used the card cannot use it */
 	if ((c->pid && c->pid != getpid()) || !read_card(c, ordinal))
@@ -132,8 +126,8 @@ uint64_t frag_pretend_others(void *number, uint64_t used_bytes, uint64_t asked_b
 	o = look(c);
 	if (asked_bytes <= card->total_bytes && own + asked_bytes + o.bytes <= card->total_bytes)
 		own += asked_bytes;
-	else if (o.count)
-		tell_refused(&o, ordinal);
+	else if (snprintf(name, sizeof(name), "refused.%d.%d", getpid(), ordinal) && o.count)
+		tell(name, O_TRUNC, o.bytes, o.count, o.most_pid);
 	if ((c->pid || ((used_bytes || asked_bytes) && begin(c))) &&
 	    pwrite(c->fd, &own, sizeof(own), c->mine * (off_t)sizeof(own)) == sizeof(own) &&
 	    o.count && own + o.bytes > c->most_bytes) {

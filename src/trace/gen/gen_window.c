@@ -88,11 +88,6 @@ static bool may_cut(const struct frag_trace_dev *dev, size_t i)
 	       !(e[i - 1].flags & FRAG_EVF_AT_SYNC);
 }
 
-static bool ends_step(const struct frag_event *e)
-{
-	return e->kind == FRAG_EV_MARK && e->flags & FRAG_EVF_STEP && e->flags & FRAG_EVF_END;
-}
-
 static size_t initial_of(const struct frag_trace_dev *dev)
 {
 	size_t n = 0;
@@ -120,7 +115,7 @@ static int take_steps(struct frag_window_of_dev *w, const struct frag_trace_dev 
 				 first, last, dev->ordinal, w->steps);
 	w->from = initial_of(dev);
 	for (size_t i = 0; i < dev->events_count; i++) {
-		if (!ends_step(&dev->events[i]))
+		if (!frag_event_ends_step(&dev->events[i]))
 			continue;
 		step++;
 		if (step == first - 1)
@@ -341,7 +336,7 @@ int frag_window_init(struct frag_window_of_dev *w, const struct frag_trace_dev *
 
 	*w = (struct frag_window_of_dev){ 0 };
 	for (size_t i = 0; i < dev->events_count; i++)
-		w->steps += ends_step(&dev->events[i]);
+		w->steps += frag_event_ends_step(&dev->events[i]);
 	rc = w->steps || first ? take_steps(w, dev, first, last, err) : take_longest(w, dev, err);
 	if (!rc)
 		rc = follow(w, dev, &from, &to, err);

@@ -10,6 +10,7 @@
 
 #include <jansson.h>
 
+#include "base/clean.h"
 #include "lib/addr_map.h"
 #include "lib/grow.h"
 #include "trace/log/log.h"
@@ -105,16 +106,10 @@ static int add(struct reader *r, const struct line *l, struct frag_log_entry e, 
 	return 0;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t n = strlen(text), m = strlen(end);
-
-	return n >= m && !strcmp(text + n - m, end);
-}
-
 static int read_call(struct reader *r, const struct line *l, uint64_t line, struct frag_err *err)
 {
-	bool allocates = ends_with(l->name, "allocate") && !ends_with(l->name, "deallocate");
+	bool allocates =
+		frag_ends_with(l->name, "allocate") && !frag_ends_with(l->name, "deallocate");
 	struct frag_log_entry e = { .action = allocates ? FRAG_LOG_ALLOC : FRAG_LOG_FREE,
 				    .line = line,
 				    .bytes = FRAG_LOG_UNKNOWN };

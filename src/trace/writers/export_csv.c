@@ -56,7 +56,7 @@ static int row(void *ctx, const struct frag_told *t, struct frag_err *err)
 		t->active, t->reserved);
 	FRAG_TRY(add_site(r, e, err));
 	fputc('\n', to);
-	r->step += e->kind == FRAG_EV_MARK && e->flags & FRAG_EVF_END && e->flags & FRAG_EVF_STEP;
+	r->step += frag_event_ends_step(e);
 	return 0;
 }
 

@@ -1,4 +1,4 @@
-# The guard says that it passes, fails where AFTER ended out of memory, and cannot tell where BEFORE did or a state has no peak.
+# The guard says that it passes, fails where AFTER ended out of memory, and cannot tell where BEFORE did.
 printf 'alloc,1,4294967296\nalloc,2,4294967296\nalloc,3,1073741824\nfree,3\nfree,2\nfree,1\n' > ok.csv
 printf 'alloc,1,4294967296\nalloc,2,4294967296\nfree,2\nfree,1\n' > less.csv
 printf 'alloc,1,4294967296\nrefused,4,8589934592\nfree,1\n' > died.csv

@@ -14,7 +14,7 @@ for name in names streams; do
 	echo "$name diff: $(cost diff "$name.pickle" "$name.pickle")"
 	echo "$name export: $(cost export --to csv "$name.pickle" -o "$name.csv")"
 	echo "$name memory_viz: $(cost export --to memory_viz "$name.pickle" -o viz.pickle), $(($(wc -c < viz.pickle) >> 24))"
-	echo "$name fit: $(cost fit "$name.pickle" --policies pytorch)"
+	echo "$name fit: $(cost fit "$name.pickle" --policies pytorch --json fit.json)"
 	echo "$name tune: $(cost tune "$name.pickle")"
 	echo "$name compare: $(cost compare "$name.pickle")"
 	echo "$name curves: $(cost explain --out curves "$name.pickle")"
@@ -23,6 +23,5 @@ for name in names streams; do
 	echo "$name scale: $(cost scale --at 2,4 --to 8 "$name.pickle" "$name.pickle")"
 done
 # by count: replays of a policy
-"$CUFRAG" fit streams.pickle --policies pytorch --json - > fit.json
 grep -c '"narrow": true' fit.json
 python3 -c 'import json; print(json.load(open("fit.json"))["results"][0]["traces"][0]["probes_count"] <= 40)'

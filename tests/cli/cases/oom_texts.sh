@@ -25,6 +25,7 @@ ggml_backend_cuda_buffer_type_alloc_buffer: allocating 9866.00 MiB on device 1: 
 MemoryError: std::bad_alloc: out_of_memory: RMM failure at:/x/include/rmm/mr/device/pool_memory_resource.hpp:196: Maximum pool size exceeded (failed to allocate 1.00 GiB)
 torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 86.00 MiB. GPU 0 has a total capacity of 23.64 GiB of which 264.00 MiB is free. Process 2086283 has 419.48 MiB memory in use. Including non-PyTorch memory, this process has 8.04 GiB memory in use. Process 2797307 has 14.85 GiB memory in use. Of the allocated memory 7.63 GiB is allocated by PyTorch, and 40.11 MiB is reserved by PyTorch but unallocated.
 RuntimeError: CUDA out of memory. Tried to allocate 8.13 GiB (GPU 0; 10.76 GiB total capacity; 643.57 MiB already allocated; 8.20 GiB free; 32.43 MiB cached)
+File "C:\x\Lib\site-packages\torch\f.py", line 1, in f RuntimeError: CUDA error: out of memory
 RuntimeError: Prefill out of memory. Try to lower your batch size.
 torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 64.00 MiB. GPU 0 has a total capacity of 23.69 GiB of which 20.00 MiB is free. Process 11 has 15.20 GiB memory in use. Process 12 has 8.40 GiB memory in use. Of the allocated memory 14.60 GiB is allocated by PyTorch, and 90.00 MiB is reserved by PyTorch but unallocated.
 INFO step 1 loss 2.3 INFO this setting avoids running out of memory on small cards INFO step 2 loss 2.2
