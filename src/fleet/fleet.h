@@ -116,10 +116,6 @@ struct frag_fleet_sum frag_fleet_sum(const struct frag_fleet *f, enum frag_fleet
 /* Need of the worst unit of a job under a policy; false, *need 0: it does not run, or unknown. */
 bool frag_fleet_need(const struct frag_fleet *f, const struct frag_fleet_job *job, size_t policy,
 		     uint64_t *need);
-/* What a choice leaves free on its card beside the context; 0 without a card. */
-uint64_t frag_fleet_headroom(const struct frag_fleet_choice *c);
-/* Is its card of another compute capability than the recording, so that kernels differ? */
-bool frag_fleet_other_kernels(const struct frag_fleet_job *job, const struct frag_fleet_choice *c);
 /* Does a job's choice fit this card, with what has to stay free? */
 bool frag_fleet_fits(const struct frag_fleet *f, const struct frag_fleet_choice *c,
 		     const struct frag_gpu *card);
