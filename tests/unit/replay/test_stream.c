@@ -23,6 +23,7 @@ TEST(short_of_memory)
 	struct frag_stream s = { .path = path, .hdr = &t->devs[0] };
 
 	FAIL_ALLOCATIONS(frag_replay_stream(spec, &card, &s, &opt, &r, NULL))
+	r = (struct frag_result){ 0 };
 	assert_true(r.completed);
 }
 
