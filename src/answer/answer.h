@@ -190,8 +190,6 @@ struct frag_part *frag_answer_last(struct frag_answer *a);
 /* Text for people. columns: of the terminal, 0 = as wide as it needs. Errors: FRAG_ENOMEM. */
 int frag_answer_text(const struct frag_answer *a, unsigned columns, struct frag_text *out,
 		     struct frag_err *err);
-/* The same as Markdown, with the tables of a page. */
-int frag_answer_markdown(const struct frag_answer *a, struct frag_text *out, struct frag_err *err);
 /* New reference; NULL when memory is short. */
 json_t *frag_answer_json(const struct frag_answer *a);
 /* Each into a file, complete or absent; "-": standard output. Errors: FRAG_EOUTPUT, FRAG_ENOMEM. */

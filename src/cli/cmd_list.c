@@ -13,7 +13,6 @@
 
 struct options {
 	bool all; /* hidden policies, too */
-	bool markdown;
 };
 
 /* What a replay gives, then what else is a column in the results of a sweep. */
@@ -81,15 +80,12 @@ static int check_policy(const char *name, struct frag_err *err)
 static const struct frag_arg options[] = {
 	{ FRAG_ARG_FLAG, "all", 'a', FRAG_ARG_AT(struct options, all),
 	  .help = "hidden policies, too" },
-	{ FRAG_ARG_FLAG, "markdown", FRAG_ARG_AT(struct options, markdown), .silent = true,
-	  .help = "as tables of Markdown, for scripts/build/docs.sh" },
 	{ 0 },
 };
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	FRAG_AUTO(frag_answer_release) struct frag_answer a = { .title = "What cufrag knows" };
-	FRAG_AUTO(frag_text_release) struct frag_text text = { 0 };
 	const struct options *o = values;
 	const char *only = cli->operands_count > 1 ? cli->operands[1] : NULL;
 	struct frag_known known = { 0 };
@@ -102,10 +98,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	FRAG_TRY(kinds[kind].list ? kinds[kind].list(&a, &known, err)
 				  : frag_known_policies(&a, &known, only, o->all, err));
 	frag_answer_data(&a, &frag_known_shape, &known);
-	if (!o->markdown)
-		return frag_cli_show_answer(cli, &a, err);
-	FRAG_TRY(frag_answer_markdown(&a, &text, err));
-	return frag_text_show(&text, err);
+	return frag_cli_show_answer(cli, &a, err);
 }
 
 const struct frag_cmd frag_cmd_list = {

@@ -16,7 +16,6 @@ void frag_cli_host(const struct frag_cli *cli, struct frag_session_host *out)
 					   .simulated = cli->device == FRAG_CLI_DEVICE_SIM,
 					   .real = cli->device == FRAG_CLI_DEVICE_CUDA,
 					   .own_costs = cli->cost_ != NULL,
-					   .own_work = cli->work != NULL,
 					   .threads = cli->threads,
 					   .open = frag_cli_open_nth,
 					   .trace = frag_cli_note_cards,

@@ -31,7 +31,6 @@ struct frag_session_host {
 	const char *device;   /* "sim", "cuda", "null" */
 	bool simulated, real; /* the first, the second of them */
 	bool own_costs;	      /* driver times are modelled from a profile that was given */
-	bool own_work;	      /* how streams are modelled was given */
 	unsigned threads;
 	/* Device number `dev` of a trace. */
 	int (*open)(const void *ctx, uint32_t dev, struct frag_device **out, struct frag_err *err);

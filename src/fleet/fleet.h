@@ -75,7 +75,6 @@ struct frag_fleet_pack {
 	/* of units packed, a card each as in the plan; all that have a card, shared or not */
 	double own_price, total_cost;
 	uint64_t own_bytes;
-	size_t *place; /* [units_count of the fleet]: card of each, SIZE_MAX = none */
 };
 
 struct frag_fleet {
@@ -117,10 +116,6 @@ struct frag_fleet_sum frag_fleet_sum(const struct frag_fleet *f, enum frag_fleet
 /* Need of the worst unit of a job under a policy; false, *need 0: it does not run, or unknown. */
 bool frag_fleet_need(const struct frag_fleet *f, const struct frag_fleet_job *job, size_t policy,
 		     uint64_t *need);
-/* What a choice leaves free on its card beside the context; 0 without a card. */
-uint64_t frag_fleet_headroom(const struct frag_fleet_choice *c);
-/* Is its card of another compute capability than the recording, so that kernels differ? */
-bool frag_fleet_other_kernels(const struct frag_fleet_job *job, const struct frag_fleet_choice *c);
 /* Does a job's choice fit this card, with what has to stay free? */
 bool frag_fleet_fits(const struct frag_fleet *f, const struct frag_fleet_choice *c,
 		     const struct frag_gpu *card);
@@ -139,8 +134,6 @@ struct frag_fleet_setting frag_fleet_setting(const struct frag_fleet *f, size_t 
 int frag_fleet_share(struct frag_fleet *f, const struct frag_gpu *share, struct frag_err *err);
 /* Of a number of cards: money, or without prices for all of the catalogue their memory. */
 double frag_fleet_cost(const struct frag_fleet *f, const struct frag_gpu *card, size_t count);
-/* The fewest bins of `room` that can hold sizes[n], by sum and by pairs that cannot meet. */
-size_t frag_fleet_bound(const uint64_t *sizes, size_t n, uint64_t room);
 
 /* Need of every rank, cards of each kind, one setting for all (fleet_charts.c). Errors: FRAG_ENOMEM. */
 int frag_fleet_charts(const struct frag_fleet *f, struct frag_answer *a, struct frag_err *err);

@@ -9,6 +9,7 @@
 #include "answer/row.h"
 #include "base/outfile.h"
 #include "fleet.h"
+#include "recording/recording.h"
 
 #define PAGE_JOBS 500u /* on a page; all are in the CSV */
 
@@ -21,8 +22,9 @@
 	  "unknown") \
 	F(S, TEXT, card, c->card ? c->card->name : NULL, NULL, \
 	  "the cheapest card that takes it with headroom") \
-	F(S, BYTES, headroom_bytes, c->card ? frag_fleet_headroom(c) : UINT64_MAX, NULL, \
-	  "left free on that card beside the context") \
+	F(S, BYTES, headroom_bytes, \
+	  c->card ? c->card->total_bytes - c->card->context_bytes - c->need_bytes : UINT64_MAX, \
+	  NULL, "left free on that card beside the context") \
 	F(S, TEXTS, fits, FRAG_ROWS(fits, n), NULL, "all cards that take it")
 FRAG_VALUED_ROW(choice, "choice", CHOICE, "a setting and a card for a job");
 
@@ -97,14 +99,14 @@ static const char *joined(struct frag_answer *a, const struct frag_rows *texts)
 {
 	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 
-	for (size_t i = 0; i < texts->count; i++)
-		frag_text_addf(&t, "%s%s", i ? ";" : "", ((const char *const *)texts->rows)[i]);
+	frag_texts_add(texts, ";", &t);
 	return frag_answer_take(a, &t);
 }
 
 static bool other_kernels(const struct frag_fleet_job *j)
 {
-	return frag_fleet_other_kernels(j, &j->today) || frag_fleet_other_kernels(j, &j->best);
+	return frag_other_kernels(j->chip, j->today.card) ||
+	       frag_other_kernels(j->chip, j->best.card);
 }
 
 static struct job_row job_row(struct frag_answer *a, const struct frag_fleet *f,
@@ -383,15 +385,16 @@ static void warn_kernels(struct frag_answer *a, const struct frag_fleet *f)
 			count++;
 		}
 	if (first)
-		frag_answer_warn(
-			a,
-			"%s on a card of another compute capability than %s recorded for, "
-			"where another kernel choice is likely: record for that card "
-			"(%s: recorded for %s, here on %s)",
-			frag_answer_count(a, count, "job is", "jobs are"),
-			count == 1 ? "it was" : "they were", first->name, first->chip->name,
-			frag_fleet_other_kernels(first, &first->best) ? first->best.card->name
-								      : first->today.card->name);
+		frag_answer_warn(a,
+				 "%s on a card of another compute capability than %s recorded for, "
+				 "where another kernel choice is likely: record for that card "
+				 "(%s: recorded for %s, here on %s)",
+				 frag_answer_count(a, count, "job is", "jobs are"),
+				 count == 1 ? "it was" : "they were", first->name,
+				 first->chip->name,
+				 frag_other_kernels(first->chip, first->best.card)
+					 ? first->best.card->name
+					 : first->today.card->name);
 }
 
 static void say_method(struct frag_answer *a, const struct frag_fleet *f)

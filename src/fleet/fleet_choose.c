@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "recording/recording.h"
-
 bool frag_fleet_need(const struct frag_fleet *f, const struct frag_fleet_job *job, size_t policy,
 		     uint64_t *need)
 {
@@ -115,16 +113,6 @@ struct frag_fleet_sum frag_fleet_sum(const struct frag_fleet *f, enum frag_fleet
 			add_saved(&s, job, job->today.card, c->card);
 	}
 	return s;
-}
-
-uint64_t frag_fleet_headroom(const struct frag_fleet_choice *c)
-{
-	return c->card ? c->card->total_bytes - c->card->context_bytes - c->need_bytes : 0;
-}
-
-bool frag_fleet_other_kernels(const struct frag_fleet_job *job, const struct frag_fleet_choice *c)
-{
-	return frag_other_kernels(job->chip, c->card);
 }
 
 bool frag_fleet_fits(const struct frag_fleet *f, const struct frag_fleet_choice *c,

@@ -223,14 +223,6 @@ static int note_settable(struct frag_fleet *f, struct frag_err *err)
 	return 0;
 }
 
-static int count_failure(void *ctx, const char *path, const char *text)
-{
-	(void)path;
-	(void)text;
-	++*(size_t *)ctx;
-	return 0;
-}
-
 static void release_rows(struct loading *l)
 {
 	for (size_t i = 0; i < l->count; i++)
@@ -242,10 +234,12 @@ int frag_fleet_load(struct frag_fleet *f, const char *path, struct frag_err *err
 {
 	FRAG_AUTO(release_rows) struct loading l = { .f = f, .err = err };
 	FRAG_AUTO(frag_store_close_at) struct frag_store *store = NULL;
+	struct frag_store_counts counts;
 
 	FRAG_TRY(frag_store_read(&store, path, err));
 	FRAG_TRY(frag_store_each(store, take_row, &l, err));
-	FRAG_TRY(frag_store_failures(store, count_failure, &f->failures, err));
+	FRAG_TRY(frag_store_count(store, &counts, err));
+	f->failures = counts.failed;
 	if (!l.count)
 		return frag_fail(err, FRAG_EINPUT, "'%.200s' holds no results", path);
 	FRAG_TRY(build(&l, err));
@@ -263,6 +257,6 @@ void frag_fleet_release(struct frag_fleet *f)
 		frag_host_free(f->jobs[i].name);
 	for (size_t i = 0; i < f->policies_count; i++)
 		frag_host_free(f->policies[i]);
-	FRAG_FREE(f->policies, f->settable, f->units, f->jobs, f->today.place, f->best.place);
+	FRAG_FREE(f->policies, f->settable, f->units, f->jobs);
 	frag_catalog_release(&f->catalog);
 }

@@ -1,57 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Several units on one card. Bin packing by first fit decreasing, which needs at most 11/9 of the
- * optimum and 6/9 more (Dosa 2007), beside a bound below which no packing is: the larger of the
- * sum of sizes and, by halves, those that can only meet what is small (Martello and Toth's L2).
+ * optimum and 6/9 more (Dosa 2007), beside a bound below which no packing is: by the sum of sizes,
+ * and by those above a half of the room, of which no two meet.
  *
  * Two alignments. Worst: all peaks at once, sizes are peaks and add up. Measured: at the recorded
  * times; what a card holds is a curve, and a unit fits where the sum of curves stays below its
  * room. Every unit brings a context of its own; units of one job never share a card.
  *
- * Curves are added up by spans of time, and hold in a span their most there: no sum is too small. Spans begin where curves
- * change, so that they are exact; of many curves (SPANS_MAX), at every n-th of these moments.
+ * Curves are added up by spans of time of one length, and hold in a span their most there: no sum is
+ * too small.
  */
 #include "fleet.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/bisect.h"
-
-#define NOWHERE SIZE_MAX
-#define SPANS_MAX 4096u
+#define SPANS 4096u
 #define CELLS_MAX (1u << 22) /* spans times units */
-
-size_t frag_fleet_bound(const uint64_t *sizes, size_t n, uint64_t room)
-{
-	size_t best = 0;
-
-	if (!room)
-		return n ? SIZE_MAX : 0;
-	/* for each k: above room - k all are alone, above room / 2 only with what is left there */
-	for (size_t t = 0; t <= n; t++) {
-		uint64_t k = t ? sizes[t - 1] : 0, sum = 0, left = 0;
-		size_t large = 0, middle = 0;
-
-		if (k > room / 2)
-			continue;
-		for (size_t i = 0; i < n; i++) {
-			large += sizes[i] > room - k;
-			if (sizes[i] > room / 2 && sizes[i] <= room - k) {
-				middle++;
-				left += room - sizes[i];
-			} else if (sizes[i] >= k && sizes[i] <= room / 2) {
-				sum += sizes[i];
-			}
-		}
-		best = FRAG_MAX(
-			best, large + middle +
-				      (sum > left ? (size_t)((sum - left + room - 1) / room) : 0));
-		if (n > 2000 && t >= 200)
-			break; /* any k gives a bound; all of them would take n * n steps */
-	}
-	return best;
-}
 
 /* ---- one packing ---------------------------------------------------------------------- */
 
@@ -76,7 +42,7 @@ struct packing {
 	size_t bins_count;
 	uint64_t room, context;
 	bool best, measured;
-	uint64_t *spans; /* moments at which they begin */
+	uint64_t begin_us, span_us;
 	size_t spans_count;
 	uint64_t *need; /* of one unit, in the spans from first to last */
 	size_t first, last;
@@ -109,43 +75,21 @@ static uint64_t end_of(const struct frag_fleet_unit *u)
 							     : UINT64_MAX - 1;
 }
 
-static int by_time(const void *x, const void *y)
-{
-	return FRAG_ORDER(*(const uint64_t *)x, *(const uint64_t *)y);
-}
-
 static int find_spans(struct packing *p, struct frag_err *err)
 {
-	size_t points = 0, n = 0, max = FRAG_MIN(SPANS_MAX, CELLS_MAX / p->count + 16), kept = 0;
-	size_t every;
+	uint64_t end = 0;
 
-	for (size_t i = 0; i < p->count; i++)
-		points += p->items[i].use->curve_count + 1;
-	every = 1 + points / (16 * (size_t)SPANS_MAX);
-	FRAG_TRY_CALLOC(p->spans, points + p->count, "moments", err);
+	p->begin_us = UINT64_MAX;
 	for (size_t i = 0; i < p->count; i++) {
 		const struct frag_fleet_unit *u = &p->f->units[p->items[i].unit];
 
-		p->spans[n++] = u->start_us;
-		for (size_t k = 0; k < p->items[i].use->curve_count; k += every)
-			p->spans[n++] = u->start_us + p->items[i].use->curve[k].us;
-		p->spans[n++] = end_of(u) + 1;
+		p->begin_us = FRAG_MIN(p->begin_us, u->start_us);
+		end = FRAG_MAX(end, end_of(u));
 	}
-	qsort(p->spans, n, sizeof(*p->spans), by_time);
-	for (size_t i = 0; i < n; i += 1 + n / max)
-		if (!kept || p->spans[i] > p->spans[kept - 1])
-			p->spans[kept++] = p->spans[i];
-	p->spans_count = kept;
-	FRAG_TRY_CALLOC(p->need, kept, "moments", err);
+	p->spans_count = FRAG_MIN(SPANS, CELLS_MAX / p->count + 16);
+	p->span_us = (end - p->begin_us) / p->spans_count + 1;
+	FRAG_TRY_CALLOC(p->need, p->spans_count, "moments", err);
 	return 0;
-}
-
-static size_t span_at(const struct packing *p, uint64_t us)
-{
-	size_t at;
-
-	FRAG_BISECT(at, 0, p->spans_count, p->spans[at] <= us);
-	return at - 1; /* the first span begins with the first unit */
 }
 
 static void find_need(struct packing *p, const struct item *it)
@@ -153,17 +97,17 @@ static void find_need(struct packing *p, const struct item *it)
 	const struct frag_fleet_unit *u = &p->f->units[it->unit];
 	const struct frag_fleet_point *c = it->use->curve;
 	uint64_t end = end_of(u);
-	size_t at = p->first = span_at(p, u->start_us);
 
-	p->last = span_at(p, end);
-	memset(p->need + at, 0, (p->last - at + 1) * sizeof(*p->need));
-	for (size_t i = 0; i < it->use->curve_count && at <= p->last; i++) {
+	p->first = (u->start_us - p->begin_us) / p->span_us;
+	p->last = (end - p->begin_us) / p->span_us;
+	memset(p->need + p->first, 0, (p->last - p->first + 1) * sizeof(*p->need));
+	for (size_t i = 0; i < it->use->curve_count; i++) {
 		bool is_last = i + 1 == it->use->curve_count;
-		uint64_t to = is_last ? end : u->start_us + c[i + 1].us - 1; /* the last moment */
+		uint64_t from = i ? u->start_us + c[i].us : u->start_us,
+			 to = is_last ? end : u->start_us + c[i + 1].us;
 
-		while (at < p->last && i && p->spans[at + 1] <= u->start_us + c[i].us)
-			at++;
-		for (size_t k = at; k <= p->last && (k == at || p->spans[k] <= to); k++)
+		for (uint64_t k = (from - p->begin_us) / p->span_us;
+		     k <= FRAG_MIN((to - p->begin_us) / p->span_us, p->last); k++)
 			p->need[k] = FRAG_MAX(p->need[k], p->context + c[i].bytes);
 	}
 }
@@ -206,15 +150,13 @@ static int put(struct packing *p, struct bin *b, const struct item *it, struct f
 	return 0;
 }
 
-static int pack(struct packing *p, size_t *place, struct frag_err *err)
+static int pack(struct packing *p, struct frag_err *err)
 {
 	for (size_t i = 0; i < p->count; i++) {
 		size_t at = find_bin(p, &p->items[i]);
 
 		p->bins_count = FRAG_MAX(p->bins_count, at + 1);
 		FRAG_TRY(put(p, &p->bins[at], &p->items[i], err));
-		if (place)
-			place[p->items[i].unit] = at;
 	}
 	return 0;
 }
@@ -257,24 +199,31 @@ static bool times_known(const struct packing *p)
 	return p->count > 0;
 }
 
+/* The fewest bins that can do. */
+static size_t bound_of(const struct packing *p)
+{
+	size_t large = 0;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < p->count; i++) {
+		sum += p->items[i].bytes;
+		large += p->items[i].bytes > p->room / 2;
+	}
+	return FRAG_MAX(large, (size_t)((sum + p->room - 1) / p->room));
+}
+
 static int pack_all(struct packing *p, struct frag_fleet_pack *out, struct frag_err *err)
 {
-	FRAG_AUTO_FREE uint64_t *sizes = NULL;
-
-	FRAG_TRY_CALLOC(sizes, p->count + 1, "cards", err);
 	qsort(p->items, p->count, sizeof(*p->items), largest_first);
-	for (size_t i = 0; i < p->count; i++)
-		sizes[i] = p->items[i].bytes;
 	out->units = p->count;
-	out->bound = frag_fleet_bound(sizes, p->count, p->room);
-	FRAG_TRY(pack(p, out->place, err));
+	out->bound = bound_of(p);
+	FRAG_TRY(pack(p, err));
 	out->cards = p->bins_count;
-	out->cards_measured = 0;
 	if (times_known(p)) {
 		empty_bins(p);
 		p->measured = true;
 		FRAG_TRY(find_spans(p, err));
-		FRAG_TRY(pack(p, NULL, err));
+		FRAG_TRY(pack(p, err));
 		out->cards_measured = p->bins_count;
 	}
 	return 0;
@@ -295,19 +244,16 @@ static int share_on(const struct frag_fleet *f, const struct frag_gpu *card, boo
 	int rc = 0;
 
 	*out = (struct frag_fleet_pack){ .card = card };
-	out->place = frag_host_calloc(f->units_count + 1, sizeof(*out->place));
-	if (!p.items || !p.bins || !out->place) {
+	if (!p.items || !p.bins) {
 		rc = frag_fail_nomem(err, "cards");
 	} else {
-		for (size_t i = 0; i < f->units_count; i++)
-			out->place[i] = NOWHERE;
 		gather(&p, card, out);
 		if (p.count)
 			rc = pack_all(&p, out, err);
 		out->total_cost += frag_fleet_cost(f, card, out->cards);
 		empty_bins(&p);
 	}
-	FRAG_FREE(p.items, p.bins, p.spans, p.need);
+	FRAG_FREE(p.items, p.bins, p.need);
 	return rc;
 }
 
@@ -333,16 +279,12 @@ int frag_fleet_share(struct frag_fleet *f, const struct frag_gpu *share, struct 
 	least = unshared_cost(f);
 	for (size_t i = 0; i < f->catalog.count; i++) {
 		struct frag_fleet_pack one;
-		int rc = share_on(f, f->catalog.cards[i], true, &one, err);
 
-		if (!rc && one.units && one.total_cost < least * (1 - 1e-9)) {
+		FRAG_TRY(share_on(f, f->catalog.cards[i], true, &one, err));
+		if (one.units && one.total_cost < least * (1 - 1e-9)) {
 			least = one.total_cost;
-			frag_host_free(f->best.place);
 			f->best = one;
-		} else {
-			frag_host_free(one.place);
 		}
-		FRAG_TRY(rc);
 	}
 	return f->best.card ? share_on(f, f->best.card, false, &f->today, err) : 0;
 }

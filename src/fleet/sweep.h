@@ -3,10 +3,9 @@
  * Traces x policies x limits x cards into one file of results.
  *
  *   sweep_files.c    which traces: files, folders, patterns, lists
- *   sweep_shard.c    which part of them in an array job, and the name of its results
+ *   sweep_shard.c    which part of them in an array job, or as a rank of an mpirun; names of results
  *   sweep_item.c     one trace: read, replayed under everything asked for, told as JSON
  *   sweep_workers.c  processes that do so, each for one trace
- *   sweep_ranks.c    the ranks of an mpirun
  *   sweep_run.c      hands out traces, takes results in, resumes an interrupted sweep
  *   sweep_answer.c   what came of it, for people
  *

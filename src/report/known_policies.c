@@ -26,9 +26,7 @@ static const struct frag_shape option_shape =
 
 /* the heads are those of the overview of docs/policies.md */
 #define POLICY(F, P, S) \
-	F(S, TEXT, name, ops->name, NULL, "as --policy takes it") \
-	P(S, TEXT, link, frag_answer_print(a, "[`%s`](#%s)", ops->name, ops->name), "policy", \
-	  "its name, with a link") \
+	F(S, TEXT, name, ops->name, "policy", "as --policy takes it") \
 	F(S, TEXT, summary, ops->summary, "what it does", "in one line") \
 	F(S, TEXT, source, ops->source, "rules from", "where its rules come from") \
 	F(S, TEXT, trims, ops->trims, NULL, "memory that a trim gives back") \

@@ -46,38 +46,18 @@ struct row {
 
 /* The measured curve: reserved bytes after every operation, from its changes. */
 struct curve {
-	uint64_t op, reserved; /* the change that comes next */
+	unsigned long long op, reserved, used; /* the change that comes next */
 	uint64_t now, peak;
 	FILE *f;
 };
-
-static void next_change(struct curve *c)
-{
-	unsigned long long op, reserved, used;
-
-	if (fscanf(c->f, "%llu,%llu,%llu", &op, &reserved, &used) != 3)
-		op = UINT64_MAX;
-	else
-		c->reserved = reserved;
-	c->op = op;
-}
-
-static void curve_open(struct curve *c, const char *path)
-{
-	char head[128];
-
-	*c = (struct curve){ .f = fopen(path, "r") };
-	assert_non_null(c->f);
-	assert_non_null(fgets(head, sizeof(head), c->f));
-	next_change(c);
-}
 
 static uint64_t curve_at(struct curve *c, uint64_t op)
 {
 	while (c->op <= op) {
 		c->now = c->reserved;
-		c->peak = c->now > c->peak ? c->now : c->peak;
-		next_change(c);
+		c->peak = FRAG_MAX(c->peak, c->now);
+		if (fscanf(c->f, "%llu,%llu,%llu", &c->op, &c->reserved, &c->used) != 3)
+			c->op = UINT64_MAX;
 	}
 	return c->now;
 }
@@ -121,11 +101,13 @@ static void measured(void **state)
 	AUTO_TRACE t = NULL;
 	struct frag_run *run;
 	struct curve c;
+	char head[128];
 	double worst;
 
 	if (row->big)
 		recorded_or_skip(row->curve);
-	curve_open(&c, row->curve);
+	c = (struct curve){ .f = fopen(row->curve, "r") };
+	assert_true(c.f && fgets(head, sizeof(head), c.f));
 	t = must_read(row->recording);
 	spec = must_parse_policy(row->mode->policy);
 	dev = must_open_sim(&card);

@@ -32,72 +32,61 @@ static const struct row rows[] = {
 
 static const double scales[] = { 1, 0.83, 0.91, 1.07, 1.19 };
 
-struct outcome {
-	double reserved, ns;
-};
-
-static struct outcome replay(const char *text, struct frag_trace_dev td, size_t events,
-			     uint64_t sync_every)
+static struct frag_metrics replay(const char *text, struct frag_trace_dev td, size_t events,
+				  uint64_t sync_every)
 {
 	struct frag_run_options opt = default_run();
 	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
-	struct outcome o;
 
 	opt.sync_every = sync_every;
 	td.events_count = events;
 	r = must_replay(text, &td, NULL, &opt);
 	assert_false(r.oom.happened);
-	o = (struct outcome){ (double)r.m.peak_reserved_bytes, (double)r.m.modelled_ns };
-	return o;
+	return r.m;
 }
 
 static void check_bounds(const struct row *row, const struct frag_trace_dev *td, double scale)
 {
 	size_t n = td->events_count, fifth = 0;
 	uint64_t begin = td->events[0].time_us, us = td->events[n - 1].time_us - begin;
-	double expandable = replay("pytorch:expandable_segments:True", *td, n, 0).reserved;
-	double keep = replay("async", *td, n, 0).reserved;
-	double synced = replay("async", *td, n, 1000).reserved;
-	double best = FRAG_MIN(expandable, FRAG_MIN(keep, synced));
-	double live = (double)frag_probe_peak_live(td, 512), late;
-	struct outcome all = replay("vmm", *td, n, 0);
+	uint64_t expandable =
+		replay("pytorch:expandable_segments:True", *td, n, 0).peak_reserved_bytes;
+	uint64_t keep = replay("async", *td, n, 0).peak_reserved_bytes;
+	uint64_t synced = replay("async", *td, n, 1000).peak_reserved_bytes;
+	double best = (double)FRAG_MIN(expandable, FRAG_MIN(keep, synced));
+	double live = (double)frag_probe_peak_live(td, 512), late, reserved;
+	struct frag_metrics all = replay("vmm", *td, n, 0);
 
 	while (td->events[fifth].time_us - begin < us / 5)
 		fifth++;
-	late = (all.ns - replay("vmm", *td, fifth, 0).ns) / 1e3 / (0.8 * (double)us);
-	if (all.reserved > 1.045 * live + 32.0 * (double)MIB || all.reserved > 1.01 * best ||
+	reserved = (double)all.peak_reserved_bytes;
+	late = (double)(all.modelled_ns - replay("vmm", *td, fifth, 0).modelled_ns) / 1e3 /
+	       (0.8 * (double)us);
+	if (reserved > 1.045 * live + 32.0 * (double)MIB || reserved > 1.01 * best ||
 	    (late >= 0.02 && !row->no_time))
 		fail_msg("%s, device %u, sizes x %.2f: reserved %.0f, live %.0f, the best other "
 			 "%.0f, late driver time %.2f %%",
-			 row->name, td->ordinal, scale, all.reserved, live, best, 100 * late);
-}
-
-static void scale_sizes(struct frag_trace_dev *td, const struct frag_event *from, double scale)
-{
-	for (size_t i = 0; i < td->events_count; i++)
-		if (from[i].kind != FRAG_EV_MARK && from[i].bytes)
-			td->events[i].bytes =
-				FRAG_MAX((uint64_t)((double)from[i].bytes * scale), 1u);
+			 row->name, td->ordinal, scale, reserved, live, best, 100 * late);
 }
 
 static void bounds(void **state)
 {
 	const struct row *row = *state;
-	AUTO_TRACE t = NULL;
 
 	if (test_is_quick() && row->big)
 		skip();
-	t = must_read_bundled(row->name);
-	for (uint32_t d = 0; d < t->devs_count; d++) {
-		struct frag_trace_dev *td = &t->devs[d];
-		size_t bytes = td->events_count * sizeof(*td->events);
-		FRAG_AUTO(free_at) struct frag_event *keep = malloc(bytes);
+	for (size_t s = 0; s < (row->big ? 1 : FRAG_ARRAY_LEN(scales)); s++) {
+		AUTO_TRACE t = must_read_bundled(row->name);
 
-		assert_non_null(keep);
-		memcpy(keep, td->events, bytes);
-		for (size_t s = 0; s < (row->big ? 1 : FRAG_ARRAY_LEN(scales)); s++) {
-			scale_sizes(td, keep, scales[s]);
-			check_bounds(row, td, scales[s]);
+		for (uint32_t d = 0; d < t->devs_count; d++) {
+			struct frag_event *e = t->devs[d].events,
+					  *end = e + t->devs[d].events_count;
+
+			for (; e < end; e++)
+				if (e->kind != FRAG_EV_MARK && e->bytes)
+					e->bytes = FRAG_MAX(
+						(uint64_t)((double)e->bytes * scales[s]), 1u);
+			check_bounds(row, &t->devs[d], scales[s]);
 		}
 	}
 }

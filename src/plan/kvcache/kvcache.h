@@ -123,7 +123,7 @@ uint64_t frag_kvcache_needs(const struct frag_kvcache *k, uint64_t slots, uint64
 int frag_kvcache_read(struct frag_kvcache *k, const char *path, struct frag_err *err);
 /*
  * Requests that arrive at random, `rate` a second, with lengths of a published distribution
- * ("sharegpt", "alpaca") or of given means ("512,128"): see kvcache_lengths.c. Errors: FRAG_EUSAGE.
+ * ("sharegpt", "alpaca") or of given means ("512,128"). Errors: FRAG_EUSAGE.
  */
 int frag_kvcache_generate(struct frag_kvcache *k, const char *lengths, double rate, size_t count,
 			  uint64_t seed, struct frag_err *err);

@@ -3,56 +3,38 @@
 #include "test.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/oldest.h"
 
-static const char *folder;
-
-static const char *path_of(unsigned n)
+/* Of files 1 to 9, where n has n bytes and was read n hours ago, those that are left, as bits; 0 is a folder. */
+static unsigned left(size_t count, uint64_t bytes, int64_t in_use_s)
 {
-	static char path[64];
+	const char *folder = test_folder("oldest");
+	unsigned there = 0;
+	char path[80];
 
-	snprintf(path, sizeof(path), "%s/%u", folder, n);
-	return path;
-}
+	for (unsigned n = 0; n < 10; n++) {
+		struct timespec times[] = { { .tv_sec = time(NULL) - 3600 * n }, { 0 } };
 
-/* File n has n bytes and was read n hours ago. */
-static void make_files(unsigned count)
-{
-	folder = test_folder("oldest");
-	for (unsigned n = 1; n <= count; n++) {
-		struct timespec read = { .tv_sec = time(NULL) - 3600 * n }, changed = { 0 };
-		int fd = open(path_of(n), O_CREAT | O_WRONLY, 0600);
-
-		assert_true(fd >= 0);
-		assert_int_equal(ftruncate(fd, n), 0);
-		assert_int_equal(futimens(fd, (struct timespec[]){ read, changed }), 0);
-		close(fd);
+		snprintf(path, sizeof(path), "%s/%u", folder, n);
+		assert_false(n ? close(open(path, O_CREAT | O_WRONLY, 0600)) : mkdir(path, 0700));
+		assert_false(n && (truncate(path, n) || utimensat(AT_FDCWD, path, times, 0)));
 	}
-	assert_int_equal(mkdir(path_of(0), 0700), 0);
-}
-
-/* Files 1 to n are there, the others are not; a folder among them stays. */
-static void must_be_left(unsigned n, unsigned count)
-{
-	for (unsigned i = 0; i <= count; i++)
-		assert_int_equal(access(path_of(i), F_OK), i <= n ? 0 : -1);
+	frag_remove_oldest(folder, count, bytes, in_use_s);
+	for (unsigned n = 0; n < 10; n++) {
+		snprintf(path, sizeof(path), "%s/%u", folder, n);
+		there |= !access(path, F_OK) << n;
+	}
+	return there;
 }
 
 TEST(oldest_go)
 {
-	make_files(9);
-	frag_remove_oldest(folder, 5, 1000, 0);
-	must_be_left(5, 9);
-	make_files(9);
-	frag_remove_oldest(folder, 8, 1 + 2 + 3 + 4 + 4, 0);
-	must_be_left(4, 9);
-	make_files(9); /* read less than seven hours ago */
-	frag_remove_oldest(folder, 5, 1000, 7 * 3600 - 60);
-	must_be_left(6, 9);
+	assert_int_equal(left(5, 1000, 0), 0x3f);
+	assert_int_equal(left(8, 1 + 2 + 3 + 4 + 4, 0), 0x1f);
+	assert_int_equal(left(5, 1000, 7 * 3600 - 60), 0x7f); /* read less than seven hours ago */
 	frag_remove_oldest("/nonexistent", 5, 1000, 0);
 }

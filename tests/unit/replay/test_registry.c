@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* src/replay/registry.c: the table that was built in, and what a sound entry is. */
+/* src/replay/registry.c: the built-in table, and what a sound entry is. Short names: spec.cases. */
 #include "test.h"
 
 #include <frag/opt.h>
 #include <frag/policy.h>
 
 #include "replay/spec.h"
-#include "must.h"
 
 /* Every entry: abi, compulsory calls, defaults in range; aliases are no other policy's name. */
 TEST(built_in)
@@ -23,23 +22,6 @@ TEST(built_in)
 	}
 	assert_null(frag_policy_find("no-such-policy"));
 	assert_null(frag_policy_find(""));
-}
-
-/* Every short name stands for a policy that is there, with options it takes. */
-TEST(short_names)
-{
-	const struct frag_policy_ops *ops;
-	const char *name, *options;
-	char text[200];
-
-	for (size_t i = 0; (name = frag_policy_short(i, &ops, &options)); i++) {
-		AUTO_SPEC spec = must_parse_policy(name), *same = NULL;
-
-		snprintf(text, sizeof(text), "%s:%s", ops->name, options);
-		same = must_parse_policy(text);
-		assert_string_equal(frag_policy_spec_echo(spec), frag_policy_spec_echo(same));
-		assert_string_equal(frag_policy_spec_text(spec), name);
-	}
 }
 
 extern const struct frag_policy_ops frag_policy_null;

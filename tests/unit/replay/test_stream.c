@@ -11,60 +11,33 @@
 #include "trace/source.h"
 #include "must.h"
 
-static struct frag_source *open_source(const char *path)
+/* Nothing is lost, nothing half done comes out. */
+TEST(short_of_memory)
 {
-	struct frag_source *src = NULL;
-
-	SUCCEEDS(frag_source_open(path, &src, &test_err));
-	return src;
-}
-
-/* ---- replays ------------------------------------------------------------------------ */
-
-static int replay(const char *path, const char *policy, bool ahead, struct frag_result *out)
-{
-	struct frag_sim_config card = { .context_bytes = UINT64_MAX };
-	struct frag_source *src = NULL;
-	struct frag_policy_spec *spec = NULL;
-	struct frag_run_options opt = default_run();
-	int rc = frag_policy_spec_parse(policy, &spec, NULL);
-
-	if (!rc)
-		rc = frag_source_open(path, &src, NULL);
-	if (!rc) {
-		struct frag_stream s = { .path = path,
-					 .hdr = &frag_source_head(src)->devs[0],
-					 .ahead = ahead };
-
-		rc = frag_replay_stream(spec, &card, &s, &opt, out, NULL);
-	}
-	frag_source_close(src);
-	frag_policy_spec_destroy(spec);
-	return rc;
-}
-
-/* Every allocation that can fail does so once; nothing is lost, nothing half done comes out. */
-TEST(test_out_of_memory)
-{
+	static const char path[] = "traces/mempool.default.cft";
+	const struct frag_sim_config card = { .context_bytes = UINT64_MAX };
 	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
+	AUTO_SPEC spec = must_parse_policy("pytorch");
+	struct frag_run_options opt = default_run();
+	AUTO_TRACE t = must_read(path);
+	struct frag_stream s = { .path = path, .hdr = &t->devs[0] };
 
-	FAIL_ALLOCATIONS(replay("traces/mempool.default.cft", "pytorch", false, &r))
+	FAIL_ALLOCATIONS(frag_replay_stream(spec, &card, &s, &opt, &r, NULL))
 	r = (struct frag_result){ 0 };
 	assert_true(r.completed);
 }
 
-/* ---- reading ahead ------------------------------------------------------------------ */
-
 /* All of it, or so many batches and then an end in the middle: the source goes on behind those. */
 static void read_ahead(const char *path, const struct frag_trace *t, unsigned batches)
 {
-	FRAG_AUTO(frag_source_close_at) struct frag_source *src = open_source(path);
+	FRAG_AUTO(frag_source_close_at) struct frag_source *src = NULL;
 	struct frag_ahead *a;
 	struct frag_batch b;
 	uint64_t seen = 0;
 	unsigned n = 0;
 	int rc = 1;
 
+	SUCCEEDS(frag_source_open(path, &src, &test_err));
 	SUCCEEDS(frag_source_ahead(src, &a, &test_err));
 	for (; n < batches && (rc = frag_source_ahead_next(a, &b, &test_err)) == 1; n++)
 		seen += b.count;
