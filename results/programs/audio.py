@@ -76,24 +76,6 @@ def stft_enh():
     fit(on(M), lambda m: (lambda x: F.l1_loss(m(x), x))(N(16, 32000)), 3)
 
 
-@program("long convolutions by FFT")
-def s4_fftconv():
-    class L(nn.Module):
-        def __init__(s, d=256, n=2048):
-            super().__init__()
-            s.k = nn.Parameter(torch.randn(d, n) * 0.02)
-            s.o = nn.Linear(d, 2 * d)
-
-        def forward(s, u):
-            n = u.size(-1)
-            y = torch.fft.irfft(
-                torch.fft.rfft(s.k[:, :n], 2 * n) * torch.fft.rfft(u, 2 * n), 2 * n)[..., :n]
-            return u + F.glu(s.o(F.gelu(y).transpose(1, 2)), -1).transpose(1, 2)
-
-    fit(on(lambda: nn.Sequential(*[L() for _ in range(4)])),
-        lambda m: m(N(16, 256, rng.choice([1024, 2048, 1500]))).square().mean(), 4)
-
-
 @program("speech to text, trained and generating", "transformers")
 def whisper_ft():
     from transformers import WhisperConfig, WhisperForConditionalGeneration

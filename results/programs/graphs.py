@@ -111,36 +111,6 @@ def pinn_double():
     fit(m, loss, 3)
 
 
-@program("nearest neighbours of points")
-def pointnet_knn():
-    def knn(x, k):
-        return torch.cdist(x, x).topk(k, -1, largest=False).indices
-
-    def fps(x, n):
-        b = torch.arange(x.size(0), device=dev)
-        i = torch.zeros(x.size(0), n, dtype=torch.long, device=dev)
-        d = torch.full(x.shape[:2], 1e9, device=dev)
-        f = torch.zeros(x.size(0), dtype=torch.long, device=dev)
-        for k in range(n):
-            i[:, k] = f
-            d = torch.minimum(d, (x - x[b, f][:, None]).square().sum(-1))
-            f = d.argmax(-1)
-        return i
-
-    m = on(lambda: nn.Sequential(nn.Linear(6, 64), nn.ReLU(), nn.Linear(64, 128)))
-
-    def loss(m):
-        x = N(8, 1024, 3)
-        i = fps(x, 64)
-        c = torch.gather(x, 1, i[..., None].expand(-1, -1, 3))
-        k = torch.cdist(c, x).topk(16, -1, largest=False).indices
-        g = x[torch.arange(8, device=dev)[:, None, None], k]
-        return m(torch.cat([g - c[:, :, None], g],
-                           -1)).max(2)[0].square().mean() + knn(x, 8).float().mean() * 0
-
-    fit(m, loss, 2)
-
-
 @program("relational graph convolutions", "torch_geometric")
 def rgcn_link():
     from torch_geometric.nn import RGCNConv
@@ -159,27 +129,6 @@ def rgcn_link():
         return F.softplus(-s(e, t)).mean() + F.softplus(s(n, t[:n.shape[1]])).mean()
 
     fit(m, loss, 1)
-
-
-@program("sparse products")
-def lightgcn_bpr():
-    users, items, d = 30000, 40000, 64
-    i, j = T(800000, v=users), T(800000, v=items) + users
-    edges = torch.stack([torch.cat([i, j]), torch.cat([j, i])])
-    a = torch.sparse_coo_tensor(edges, torch.full((1600000,), 0.05, device=dev),
-                                (users + items,) * 2).coalesce()
-    e = on(nn.Embedding, users + items, d)
-
-    def loss(m):
-        x, out = m.weight, [m.weight]
-        for _ in range(3):
-            x = torch.sparse.mm(a, x)
-            out.append(x)
-        y = torch.stack(out).mean(0)
-        u, p, n = y[T(8192, v=users)], y[T(8192, v=items) + users], y[T(8192, v=items) + users]
-        return F.softplus((u * (n - p)).sum(1)).mean()
-
-    fit(e, loss, 3)
 
 
 @program("FFT in three dimensions without gradients")

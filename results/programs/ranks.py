@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs of several ranks over NCCL."""
-import contextlib
 import functools
 import os
 import tempfile
@@ -88,16 +87,14 @@ def tokens(n=4, length=1024):
     return torch.randint(0, 32000, (n, length), device=card)
 
 
-def steps(m, count=4, amp=None, opt=None, accum=1, sync=None, clip=True, n=4):
+def steps(m, count=4, amp=None, opt=None, clip=True):
     o = opt or torch.optim.AdamW(m.parameters(), 1e-4)
     for _ in range(count):
-        for i in range(accum):
-            with sync(m, i) if sync else contextlib.nullcontext(), torch.autocast(
-                    "cuda", dtype=amp or BF, enabled=amp is not None):
-                x = tokens(n)
-                y = m(x)
-                l = F.cross_entropy(y.flatten(0, 1), x.flatten())
-                l.backward()
+        with torch.autocast("cuda", dtype=amp or BF, enabled=amp is not None):
+            x = tokens()
+            y = m(x)
+            l = F.cross_entropy(y.flatten(0, 1), x.flatten())
+            l.backward()
         if clip:
             nn.utils.clip_grad_norm_(m.parameters(), 1.0)
         o.step()
@@ -141,12 +138,11 @@ def ddp(m, **k):
     return nn.parallel.DistributedDataParallel(m, device_ids=[card], **k)
 
 
-def stages(per, schedule, n=8, **k):
+def stages(per, schedule, **k):
     from torch.distributed.pipelining import PipelineStage
 
     count, d = world * per, 1024
     parts, own = [], [rank + i * world for i in range(per)]
-    wrap = k.pop("wrap", lambda m: m)
     if k.pop("folded", False):
         own = [rank, 2 * world - 1 - rank]
     torch.manual_seed(0)
@@ -157,9 +153,9 @@ def stages(per, schedule, n=8, **k):
                 blocks = [nn.Embedding(32000, d)] + blocks
             if i == count - 1:
                 blocks = blocks + [nn.RMSNorm(d), nn.Linear(d, 32000, bias=False)]
-            parts.append(wrap(nn.Sequential(*blocks)))
+            parts.append(nn.Sequential(*blocks))
     made = [PipelineStage(p, i, count, card) for p, i in zip(parts, own)]
-    s = schedule(made if per > 1 else made[0], n,
+    s = schedule(made if per > 1 else made[0], 8,
                  loss_fn=lambda y, x: F.cross_entropy(y.flatten(0, 1), x.flatten()), **k)
     o = torch.optim.AdamW([p for m in parts for p in m.parameters()], 1e-4)
     for _ in range(3):
@@ -184,14 +180,6 @@ class Swap(torch.autograd.Function):
     def backward(ctx, g):
         apart, together = ctx.dims
         return Swap.apply(g, together, apart), None, None
-
-
-def fsdp1(m, **k):
-    from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
-    from torch.distributed.fsdp.wrap import ModuleWrapPolicy
-
-    return FSDP(m, auto_wrap_policy=ModuleWrapPolicy({Block}),
-                device_id=torch.cuda.current_device(), **k)
 
 
 class Bottleneck(nn.Module):
@@ -462,17 +450,6 @@ def averages_now_and_then():
             F.cross_entropy(m(x).flatten(0, 1), x.flatten()).backward()
             o.step()
             o.zero_grad()
-
-
-@program("FSDP1 with offload", ranks=2)
-def fsdp1_on_the_host():
-    from torch.distributed.fsdp import CPUOffload, MixedPrecision
-
-    steps(
-        fsdp1(
-            made(768, 4), cpu_offload=CPUOffload(offload_params=True),
-            mixed_precision=MixedPrecision(param_dtype=torch.float16,
-                                           keep_low_precision_grads=False)), 3, clip=False)
 
 
 @program("symmetric memory", ranks=2)

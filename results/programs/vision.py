@@ -2,33 +2,11 @@
 """Images, volumes and films: convolutions, detection, segmentation, diffusion."""
 import random
 
-import torch.utils.checkpoint
 from common import *
 
 
 def classify(n, side, nhwc=False, classes=1000):
     return lambda m: F.cross_entropy(m(images(n, side, nhwc)), T(n, v=classes), label_smoothing=0.1)
-
-
-def block(i, o, dims=2, act=nn.SiLU, norm=None, **k):
-    c = (nn.Conv2d, nn.Conv3d)[dims - 2](i, o, k.pop("size", 3), padding=k.pop("pad", 1),
-                                         bias=False, **k)
-    return nn.Sequential(c, (norm or (nn.BatchNorm2d, nn.BatchNorm3d)[dims - 2])(o), act())
-
-
-class Csp(nn.Module):
-    def __init__(s, i, o, n):
-        super().__init__()
-        s.a = block(i, o // 2, size=1, pad=0)
-        s.b = block(i, o // 2, size=1, pad=0)
-        s.m = nn.ModuleList(block(o // 2, o // 2) for _ in range(n))
-        s.c = block(o // 2 * (n + 2), o, size=1, pad=0)
-
-    def forward(s, x):
-        ys = [s.a(x), s.b(x)]
-        for m in s.m:
-            ys.append(ys[-1] + m(ys[-1]))
-        return s.c(torch.cat(ys, 1))
 
 
 SD15 = dict(sample_size=64, cross_attention_dim=768)
@@ -130,60 +108,6 @@ def dinov2_multicrop():
     fit(m, loss, 3, amp=BF)
 
 
-@program("a diffusion transformer with averaged weights")
-def dit_ema():
-    from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
-
-    class Bl(nn.Module):
-        def __init__(s, d):
-            super().__init__()
-            s.n1 = nn.LayerNorm(d, elementwise_affine=False)
-            s.n2 = nn.LayerNorm(d, elementwise_affine=False)
-            s.a = nn.MultiheadAttention(d, 12, batch_first=True)
-            s.m = nn.Sequential(nn.Linear(d, 4 * d), nn.GELU("tanh"), nn.Linear(4 * d, d))
-            s.c = nn.Linear(d, 6 * d)
-
-        def forward(s, x, c):
-            a, b, g, d, e, h = s.c(F.silu(c))[:, None].chunk(6, -1)
-            y = s.n1(x) * (1 + a) + b
-            x = x + g * s.a(y, y, y, need_weights=False)[0]
-            return x + h * s.m(s.n2(x) * (1 + d) + e)
-
-    class D(nn.Module):
-        def __init__(s, d=768):
-            super().__init__()
-            s.p = nn.Conv2d(4, d, 2, 2)
-            s.t = nn.Linear(256, d)
-            s.l = nn.ModuleList(Bl(d) for _ in range(8))
-            s.o = nn.Linear(d, 16)
-
-        def forward(s, x, t):
-            h = s.p(x).flatten(2).transpose(1, 2)
-            c = s.t(
-                torch.cat([
-                    torch.cos(t[:, None] * torch.arange(128, device=dev)),
-                    torch.sin(t[:, None] * torch.arange(128, device=dev))
-                ], 1))
-            for l in s.l:
-                h = l(h, c)
-            return F.pixel_shuffle(s.o(h).transpose(1, 2).view(x.size(0), 16, 16, 16), 2)
-
-    m = on(D)
-    e = AveragedModel(m, multi_avg_fn=get_ema_multi_avg_fn(0.999))
-
-    def loss(m):
-        x, n, t = N(32, 4, 32, 32), N(32, 4, 32, 32), torch.rand(32, device=dev)
-        l = F.mse_loss(m(x + t.view(-1, 1, 1, 1) * n, t).float(), n)
-        e.update_parameters(m)
-        return l
-
-    fit(m, loss, 3, amp=BF)
-    with torch.no_grad():
-        x = N(8, 4, 32, 32)
-        for i in range(4):
-            x = x - 0.1 * e(x, torch.full((8,), 0.5, device=dev))
-
-
 @program("deformable convolutions and region pooling", "torchvision")
 def dcn_roi():
     import torchvision
@@ -216,17 +140,6 @@ def jit_script():
             t(N(n, 3, 224, 224))
 
 
-@program("a compiled convolutional net", "torchvision")
-def c_resnet():
-    import torchvision
-
-    m = comp(on(torchvision.models.resnet50).to(memory_format=torch.channels_last))
-    fit(
-        m, lambda m: F.cross_entropy(
-            m(N(32, 3, 224, 224).contiguous(memory_format=torch.channels_last)), T(32, v=1000)), 3,
-        amp=BF)
-
-
 @program("cudnn.benchmark", "timm")
 def resnet50_benchmark():
     torch.backends.cudnn.benchmark = True
@@ -237,37 +150,6 @@ def resnet50_benchmark():
 def efficientnet_b7():
     fit(net("efficientnet_b7"), classify(6, 600), 2,
         lambda p: torch.optim.RMSprop(p, 1e-3, momentum=0.9), amp=BF)
-
-
-@program("detection with channels last")
-def yolo_640():
-    w = [48, 96, 192, 384, 576]
-    body = [block(3, w[0], stride=2)]
-    for i in range(4):
-        body += [block(w[i], w[i + 1], stride=2), Csp(w[i + 1], w[i + 1], 2 + 2 * (i in (1, 2)))]
-    m = on(lambda: nn.ModuleDict(
-        {"body": nn.Sequential(*body), "heads": nn.ModuleList(nn.Conv2d(c, 84, 1) for c in w[2:])}))
-
-    def loss(m):
-        x, l, outs = images(16, 640), 0, []
-        for i, part in enumerate(m["body"]):
-            x = part(x)
-            if i in (4, 6, 8):
-                outs.append(m["heads"][i // 2 - 2](x))
-        for o in outs:
-            l = l + F.binary_cross_entropy_with_logits(
-                o[:, 4:].float(),
-                torch.zeros_like(o[:, 4:]).float()) + o[:, :4].float().abs().mean()
-        return l
-
-    fit(m, loss, 3, SGD, amp=HF16)
-
-
-@program("segmentation by a transformer", "transformers")
-def segformer_b5():
-    m = hf("Segformer", torch.float32, "SegformerForSemanticSegmentation", depths=[3, 6, 40, 3],
-           hidden_sizes=[64, 128, 320, 512], decoder_hidden_size=768, num_labels=150)
-    fit(m, lambda m: m(pixel_values=images(4, 512), labels=T(4, 512, 512, v=150)).loss, 2, amp=BF)
 
 
 @program("augmentation on the card", "torchvision", "timm")
