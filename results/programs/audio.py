@@ -6,32 +6,6 @@ from common import *
 BASE = dict(hidden_size=768, num_hidden_layers=12, num_attention_heads=12, intermediate_size=3072)
 
 
-@program("CTC over a conformer", "torchaudio")
-def conformer_ctc():
-    import torchaudio
-
-    class M(nn.Module):
-        def __init__(s):
-            super().__init__()
-            s.i = nn.Linear(80, 256)
-            s.c = torchaudio.models.Conformer(256, 4, 1024, 6, 31)
-            s.o = nn.Linear(256, 1024)
-
-        def forward(s, x, n):
-            y, n = s.c(s.i(x), n)
-            return s.o(y), n
-
-    m = on(M)
-
-    def loss(m):
-        t = rng.choice([400, 600])
-        y, n = m(N(8, t, 80), torch.tensor([t - 10 * i for i in range(8)], device=dev))
-        return F.ctc_loss(y.float().log_softmax(-1).transpose(0, 1),
-                          T(8, 30, v=1000) + 1, n, torch.full((8,), 30, device=dev))
-
-    fit(m, loss, 3, amp=BF)
-
-
 @program("packed sequences through recurrent layers")
 def lstm_packed():
     from torch.nn.utils.rnn import pack_padded_sequence as P, pad_packed_sequence as U

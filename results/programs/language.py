@@ -273,31 +273,6 @@ def experts_by_grouped_products():
     fit(m, loss, 3)
 
 
-@program("gradients of an inner loss inside the forward pass")
-def learns_while_it_reads():
-    from torch.func import grad, vmap
-
-    class Ttt(nn.Module):
-        def __init__(s, d, h=8):
-            super().__init__()
-            s.h = h
-            s.qkv = nn.Linear(d, 3 * d)
-            s.o = nn.Linear(d, d)
-            s.w = nn.Parameter(torch.randn(h, d // h, d // h) * 0.02)
-
-        def forward(s, x):
-            q, k, v = s.qkv(x).unflatten(-1, (3, s.h, -1)).permute(2, 0, 3, 1, 4)
-            norm = lambda x: F.layer_norm(x, (x.shape[-1],))
-            inner = vmap(vmap(grad(lambda w, k, v: (norm(k @ w) - v).square().mean())))
-            w, outs = s.w.expand(x.shape[0], -1, -1, -1), []
-            for a, b, c in zip(q.split(128, 2), k.split(128, 2), v.split(128, 2)):
-                w = w - 0.1 * inner(w, b, c)
-                outs.append(a @ w)
-            return s.o(torch.cat(outs, 2).transpose(1, 2).flatten(2))
-
-    fit(on(Lm, 768, 6, layer=lambda d: Layer(d, mix=Ttt(d))), next_token(4, 1024), 2)
-
-
 @program("dynamic, static, sliding and offloaded caches", "transformers")
 def caches_of_all_kinds():
     from transformers import DynamicCache

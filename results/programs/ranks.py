@@ -166,22 +166,6 @@ def stages(per, schedule, **k):
         o.zero_grad()
 
 
-class Swap(torch.autograd.Function):
-    """Exchanges a part of the sequence for a part of the heads, or back (DeepSpeed-Ulysses)."""
-    @staticmethod
-    def forward(ctx, x, apart, together):
-        ctx.dims = apart, together
-        into = torch.stack(x.chunk(world, apart))
-        out = torch.empty_like(into)
-        dist.all_to_all_single(out, into)
-        return torch.cat(out.unbind(0), together)
-
-    @staticmethod
-    def backward(ctx, g):
-        apart, together = ctx.dims
-        return Swap.apply(g, together, apart), None, None
-
-
 class Bottleneck(nn.Module):
     def __init__(s, i, d, step):
         super().__init__()
@@ -492,26 +476,4 @@ def ddp_resnet_with_shared_norms():
         nn.utils.clip_grad_norm_(m.parameters(), 5.0)
         scaler.step(o)
         scaler.update()
-        o.zero_grad()
-
-
-@program("sequence parallelism by all-to-all", ranks=2)
-def ulysses_attention():
-    m = made(1536, 4, dt=BF)
-    for b in m.blocks:
-
-        def forward(x, s=b.attention):
-            q, k, v = (Swap.apply(f(x).unflatten(-1, (-1, s.h)), 2, 1).transpose(1, 2)
-                       for f in (s.q, s.k, s.v))
-            y = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2)
-            return s.o(Swap.apply(y, 1, 2).flatten(2))
-
-        b.attention.forward = forward
-    o = torch.optim.AdamW(m.parameters(), 1e-4)
-    for _ in range(3):
-        x = tokens(2, 4096).chunk(world, 1)[rank]
-        F.cross_entropy(m(x).flatten(0, 1), x.flatten()).backward()
-        for p in m.parameters():
-            dist.all_reduce(p.grad, op=dist.ReduceOp.AVG)
-        o.step()
         o.zero_grad()
