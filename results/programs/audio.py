@@ -3,9 +3,6 @@
 from common import *
 
 
-BASE = dict(hidden_size=768, num_hidden_layers=12, num_attention_heads=12, intermediate_size=3072)
-
-
 @program("packed sequences through recurrent layers")
 def lstm_packed():
     from torch.nn.utils.rnn import pack_padded_sequence as P, pad_packed_sequence as U
@@ -52,13 +49,9 @@ def stft_enh():
 
 @program("speech to text, trained and generating", "transformers")
 def whisper_ft():
-    from transformers import WhisperConfig, WhisperForConditionalGeneration
-
-    m = on(
-        WhisperForConditionalGeneration,
-        WhisperConfig(d_model=768, encoder_layers=6, decoder_layers=6, encoder_attention_heads=12,
-                      decoder_attention_heads=12, encoder_ffn_dim=3072, decoder_ffn_dim=3072,
-                      vocab_size=51865))
+    m = hf2("Whisper", "WhisperForConditionalGeneration", d_model=768, encoder_layers=6,
+            decoder_layers=6, encoder_attention_heads=12, decoder_attention_heads=12,
+            encoder_ffn_dim=3072, decoder_ffn_dim=3072, vocab_size=51865)
     fit(m, lambda m: m(input_features=N(8, 80, 3000), labels=T(8, rng.choice([40, 80]))).loss, 3,
         amp=HF16, scaler=True)
     m.eval()
@@ -68,5 +61,7 @@ def whisper_ft():
 
 @program("dilated convolutions of one dimension", "transformers")
 def wavlm_speakers_bf16():
-    m = hf2("WavLM", "WavLMForXVector", **BASE, num_labels=1251, apply_spec_augment=False)
-    of(m, lambda: dict(input_values=N(12, 64000), labels=T(12, v=1251)), 3, amp=BF)
+    m = hf2("WavLM", "WavLMForXVector", hidden_size=768, num_hidden_layers=12,
+            num_attention_heads=12, intermediate_size=3072, num_labels=1251,
+            apply_spec_augment=False)
+    fit(m, lambda m: m(input_values=N(12, 64000), labels=T(12, v=1251)).loss, 3, amp=BF)

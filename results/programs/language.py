@@ -45,10 +45,8 @@ def llama8b_lora():
 
 @program("preference training beside a frozen reference model", "transformers")
 def llama1b_dpo():
-    import copy
-
     m = llama(2048, 6, 32, 8, 8192, 128256)
-    r = copy.deepcopy(m).eval().requires_grad_(False)
+    r = deepcopy(m).eval().requires_grad_(False)
 
     def logp(m, x):
         return torch.gather(m(x).logits[:, :-1].log_softmax(-1), 2,
@@ -118,7 +116,7 @@ def assisted_gen():
 
 @program("compiled with checkpointing", "transformers")
 def c_llama_ckpt():
-    fit(comp(checkpointed(llama(1024, 4, 16, 4, 2816))), ragged(32000, 4, (512, 640)), 4)
+    fit(torch.compile(checkpointed(llama(1024, 4, 16, 4, 2816))), ragged(32000, 4, (512, 640)), 4)
 
 
 @program("latent attention with shared experts", "transformers")
@@ -128,9 +126,8 @@ def deepseek_mla():
            n_routed_experts=32, num_experts_per_tok=6, n_group=4, topk_group=2,
            first_k_dense_replace=1, q_lora_rank=768, vocab_size=102400)
     m.config.use_cache = False
-    fit(m, lm(100000, 2, 800), 2, SGD)
-    m.eval().generate(T(2, 100), max_new_tokens=16, min_new_tokens=16, do_sample=False,
-                      pad_token_id=0, use_cache=True)
+    fit(m, ragged(100000, 2, [800]), 2, SGD)
+    say(m.eval(), 16, T(2, 100), pad_token_id=0)
 
 
 @program("a state-space model", "transformers")
@@ -138,7 +135,7 @@ def mamba2_train():
     m = hf("Mamba2", hidden_size=1024, num_hidden_layers=6, num_heads=32, head_dim=64, n_groups=1,
            state_size=128, vocab_size=50288)
     m.config.use_cache = False
-    fit(m, lm(50000, 2, 1024), 2)
+    fit(m, ragged(50000, 2, [1024]), 2)
 
 
 @program("experts of one choice with a capacity", "transformers")
@@ -342,4 +339,4 @@ def longformer_doc():
 def reformer_lsh():
     m = hf("Reformer", torch.float32, "ReformerModelWithLMHead", is_decoder=True,
            axial_pos_shape=[32, 64], max_position_embeddings=2048)
-    fit(m, lm(300, 2, 2048), 2)
+    fit(m, ragged(300, 2, [2048]), 2)

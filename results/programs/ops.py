@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of PyTorch: operators, graphs, streams, pools, settings of the allocator, compiling."""
-import copy
 import functools
 import gc
 import threading
@@ -305,7 +304,7 @@ def triton_user():
 
 @program("compiled reduce-overhead (graphs)")
 def c_reduce():
-    m = comp(
+    m = torch.compile(
         on(lambda: nn.Sequential(*[
             nn.TransformerEncoderLayer(512, 8, 2048, batch_first=True, dropout=0.0)
             for _ in range(4)
@@ -317,7 +316,7 @@ def c_reduce():
 def c_flex():
     from torch.nn.attention.flex_attention import flex_attention, create_block_mask
 
-    f = comp(flex_attention)
+    f = torch.compile(flex_attention)
     bm = create_block_mask(lambda b, h, q, k: (q >= k) & (q - k < 256), None, None, 1024, 1024,
                            device=dev)
     q = N(4, 16, 1024, 64, dt=BF).requires_grad_()
@@ -329,7 +328,7 @@ def c_flex():
 def c_opt():
     m = on(lambda: nn.Sequential(*[nn.Linear(1024, 1024) for _ in range(6)]))
     o = torch.optim.AdamW(m.parameters())
-    st = comp(o.step)
+    st = torch.compile(o.step)
     for i in range(3):
         m(N(128, 1024)).square().mean().backward()
         st()
@@ -338,7 +337,7 @@ def c_opt():
 
 @program("compiled with dynamic shapes")
 def c_unet_dyn():
-    m = comp(
+    m = torch.compile(
         on(lambda: nn.Sequential(nn.Conv2d(3, 64, 3, padding=1), nn.GroupNorm(8, 64), nn.SiLU(),
                                  nn.Conv2d(64, 64, 3, padding=1), nn.GroupNorm(8, 64), nn.SiLU(),
                                  nn.Conv2d(64, 3, 3, padding=1))), dynamic=True)
@@ -388,7 +387,7 @@ def optimizers_in_variants():
             o.step()
             o.zero_grad()
             s and s.step()
-        o.load_state_dict(copy.deepcopy(o.state_dict()))
+        o.load_state_dict(deepcopy(o.state_dict()))
         del o, s
 
 
@@ -629,7 +628,7 @@ def c_own_operator():
             torch._dynamo.graph_break()
             return x + s.mlp(x)
 
-    fit(comp(on(Lm, 768, 4, layer=Block, dt=BF)), next_token(4, 1024), 3)
+    fit(torch.compile(on(Lm, 768, 4, layer=Block, dt=BF)), next_token(4, 1024), 3)
 
 
 class Pictures(torch.utils.data.Dataset):
@@ -715,7 +714,7 @@ def loader():
             keep = y != 255
             confusion += torch.bincount(y[keep] * 21 + p[keep], minlength=441).view(21, 21)
     (confusion.diag().float() / confusion.sum(1)).nanmean().item()
-    best = copy.deepcopy(net.state_dict())
+    best = deepcopy(net.state_dict())
     net.load_state_dict({k: v.cpu() for k, v in best.items()})
 
 

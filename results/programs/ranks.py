@@ -180,19 +180,15 @@ class Bottleneck(nn.Module):
         return F.relu(s.c(F.relu(s.b(F.relu(s.a(x))))) + s.skip(x))
 
 
-def resnet(deep=(3, 4, 6, 3), width=64, out=1000):
-    parts = [
-        nn.Conv2d(3, width, 7, 2, 3, bias=False),
-        nn.BatchNorm2d(width),
-        nn.ReLU(),
-        nn.MaxPool2d(3, 2, 1)
-    ]
-    i = width
-    for at, n in enumerate(deep):
+def resnet50():
+    parts = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(),
+             nn.MaxPool2d(3, 2, 1)]
+    i = 64
+    for at, n in enumerate((3, 4, 6, 3)):
         for b in range(n):
-            parts.append(Bottleneck(i, width << at, 2 if at and not b else 1))
-            i = 4 * width << at
-    return nn.Sequential(*parts, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(i, out))
+            parts.append(Bottleneck(i, 64 << at, 2 if at and not b else 1))
+            i = 256 << at
+    return nn.Sequential(*parts, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(i, 1000))
 
 
 @program("FSDP2, mixed precision, checkpointing", ranks=4)
@@ -462,7 +458,7 @@ def memory_that_ranks_share():
 def ddp_resnet_with_shared_norms():
     torch.manual_seed(0)
     with card:
-        m = resnet()
+        m = resnet50()
     m = ddp(nn.SyncBatchNorm.convert_sync_batchnorm(m).to(memory_format=torch.channels_last))
     o = torch.optim.SGD(m.parameters(), 0.1, momentum=0.9, nesterov=True)
     scaler = torch.amp.GradScaler("cuda", 1024.0)

@@ -53,10 +53,7 @@ def dqn_replay():
     q = on(lambda: nn.Sequential(nn.Conv2d(4, 32, 8, 4), nn.ReLU(), nn.Conv2d(32, 64, 4, 2),
                                  nn.ReLU(), nn.Conv2d(64, 64, 3), nn.ReLU(), nn.Flatten(),
                                  nn.Linear(3136, 512), nn.ReLU(), nn.Linear(512, 6)))
-    t = None
-    import copy
-
-    t = copy.deepcopy(q)
+    t = deepcopy(q)
     o = torch.optim.RMSprop(q.parameters(), 1e-4)
     buf = torch.zeros(20000, 4, 84, 84, dtype=torch.uint8, device=dev)
     for i in range(30):

@@ -4,29 +4,20 @@ import random
 
 from common import *
 
+try:
+    import torchvision
+except ImportError:
+    torchvision = None
+
 
 def classify(n, side, nhwc=False, classes=1000):
     return lambda m: F.cross_entropy(m(images(n, side, nhwc)), T(n, v=classes), label_smoothing=0.1)
-
-
-SD15 = dict(sample_size=64, cross_attention_dim=768)
-
-VAE = dict(block_out_channels=(128, 256, 512, 512), down_block_types=("DownEncoderBlock2D",) * 4,
-           up_block_types=("UpDecoderBlock2D",) * 4, layers_per_block=2, latent_channels=4,
-           sample_size=512)
 
 
 def df(name, dt=FP, **k):
     import diffusers
 
     return on(getattr(diffusers, name), dt=dt, **k)
-
-
-def ddpm():
-    import diffusers
-
-    return diffusers.DDPMScheduler(beta_start=0.00085, beta_end=0.012,
-                                   beta_schedule="scaled_linear")
 
 
 def noised(s, x):
@@ -37,8 +28,6 @@ def noised(s, x):
 
 @program("convolutions in half precision with a gradient scaler", "torchvision")
 def resnet152_fp16():
-    import torchvision
-
     m = on(torchvision.models.resnet152)
     fit(m, lambda m: F.cross_entropy(m(N(32, 3, 224, 224)), T(32, v=1000)), 3, amp=HF16,
         scaler=True, opt=lambda p: torch.optim.SGD(p, 0.1, momentum=0.9))
@@ -46,8 +35,6 @@ def resnet152_fp16():
 
 @program("channels last in three dimensions", "torchvision")
 def r2plus1d_cl3d():
-    import torchvision
-
     m = on(torchvision.models.video.r2plus1d_18).to(memory_format=torch.channels_last_3d)
     fit(
         m, lambda m: F.cross_entropy(
@@ -57,8 +44,6 @@ def r2plus1d_cl3d():
 
 @program("recurrent refinement of optical flow", "torchvision")
 def raft_small():
-    import torchvision
-
     m = on(torchvision.models.optical_flow.raft_small)
     fit(
         m, lambda m: sum((f - 1).abs().mean()
@@ -68,8 +53,6 @@ def raft_small():
 
 @program("detection in single precision", "torchvision")
 def fcos_fp32():
-    import torchvision
-
     m = on(torchvision.models.detection.fcos_resnet50_fpn, weights=None, weights_backbone=None)
 
     def loss(m):
@@ -85,11 +68,8 @@ def fcos_fp32():
 
 @program("a student and an averaged teacher on crops of two sizes", "transformers")
 def dinov2_multicrop():
-    from transformers import Dinov2Config, Dinov2Model
-    import copy
-
-    m = on(Dinov2Model, Dinov2Config(hidden_size=768, num_hidden_layers=8))
-    t = copy.deepcopy(m).requires_grad_(False)
+    m = hf2("Dinov2", "Dinov2Model", hidden_size=768, num_hidden_layers=8)
+    t = deepcopy(m).requires_grad_(False)
     head = on(nn.Linear, 768, 8192)
     th = on(nn.Linear, 768, 8192)
 
@@ -110,8 +90,6 @@ def dinov2_multicrop():
 
 @program("deformable convolutions and region pooling", "torchvision")
 def dcn_roi():
-    import torchvision
-
     class D(nn.Module):
         def __init__(s):
             super().__init__()
@@ -129,8 +107,6 @@ def dcn_roi():
 
 @program("TorchScript", "torchvision")
 def jit_script():
-    import torchvision
-
     m = torch.jit.script(on(torchvision.models.mobilenet_v3_large)).train()
     fit(m, lambda m: F.cross_entropy(m(N(32, 3, 224, 224)), T(32, v=1000)), 3)
     t = torch.jit.trace(on(torchvision.models.resnet18).eval(), N(1, 3, 224, 224))
@@ -212,8 +188,6 @@ def vnet_volumes():
 
 @program("LBFGS over the pixels of an image", "torchvision")
 def style_transfer_lbfgs():
-    import torchvision
-
     m = on(torchvision.models.vgg19).features.eval().requires_grad_(False)
 
     def features(x):
@@ -243,8 +217,6 @@ def style_transfer_lbfgs():
 
 @program("fake quantization", "torchvision")
 def qat_resnet18():
-    import torchvision
-
     m = on(torchvision.models.resnet18)
     for c in [c for c in m.modules() if isinstance(c, nn.Conv2d)]:
 
@@ -271,22 +243,22 @@ def maskformer_swin():
             mask_labels=[(torch.rand(k, 512, 512, device=dev) > 0.7).float() for k in (5, 9)],
             class_labels=[T(k, v=133) for k in (5, 9)])
 
-    of(m, batch, 2, adamw(1e-4), amp=HF16, scaler=True)
+    fit(m, lambda m: m(**batch()).loss, 2, adamw(1e-4), amp=HF16, scaler=True)
 
 
 @program("training of Stable Diffusion with averaged weights", "diffusers", "transformers")
 def sd15_trains_with_ema():
-    import transformers as t
+    from diffusers import DDPMScheduler
     from diffusers.training_utils import EMAModel
 
-    u = df("UNet2DConditionModel", **SD15)
-    v = df("AutoencoderKL", HF16, **VAE).requires_grad_(False)
-    w = on(
-        t.CLIPTextModel,
-        t.CLIPTextConfig(hidden_size=768, intermediate_size=3072, num_hidden_layers=12,
-                         num_attention_heads=12), dt=HF16).requires_grad_(False)
+    u = df("UNet2DConditionModel", sample_size=64, cross_attention_dim=768)
+    v = df("AutoencoderKL", HF16, block_out_channels=(128, 256, 512, 512),
+           down_block_types=("DownEncoderBlock2D",) * 4, up_block_types=("UpDecoderBlock2D",) * 4,
+           layers_per_block=2, latent_channels=4, sample_size=512).requires_grad_(False)
+    w = hf2("CLIPText", "CLIPTextModel", HF16, hidden_size=768, intermediate_size=3072,
+            num_hidden_layers=12, num_attention_heads=12).requires_grad_(False)
     ema = EMAModel(u.parameters(), decay=0.999, model_cls=type(u), model_config=u.config)
-    s = ddpm()
+    s = DDPMScheduler(beta_start=0.00085, beta_end=0.012, beta_schedule="scaled_linear")
 
     def loss(m):
         with torch.no_grad():
