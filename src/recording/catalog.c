@@ -7,6 +7,7 @@
 #include <frag/device.h>
 #include <frag/opt.h>
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -200,7 +201,8 @@ int frag_gpu_named(const char *name, const struct frag_gpu **out, struct frag_er
 		names[i] = list[i].name;
 		if (strlen(name) > 2 && used < sizeof(like) &&
 		    (strcasestr(names[i], name) || strcasestr(list[i].label, name) ||
-		     !strncasecmp(names[i], name, strlen(names[i]))))
+		     (!strncasecmp(names[i], name, strlen(names[i])) &&
+		      !isalnum((unsigned char)name[strlen(names[i])]))))
 			used += (size_t)snprintf(like + used, sizeof(like) - used, "%s%s",
 						 used ? ", " : "", names[i]);
 	}
