@@ -3,35 +3,6 @@
 from common import *
 
 
-BASE = dict(hidden_size=768, num_hidden_layers=12, num_attention_heads=12, intermediate_size=3072)
-
-
-@program("CTC over a conformer", "torchaudio")
-def conformer_ctc():
-    import torchaudio
-
-    class M(nn.Module):
-        def __init__(s):
-            super().__init__()
-            s.i = nn.Linear(80, 256)
-            s.c = torchaudio.models.Conformer(256, 4, 1024, 6, 31)
-            s.o = nn.Linear(256, 1024)
-
-        def forward(s, x, n):
-            y, n = s.c(s.i(x), n)
-            return s.o(y), n
-
-    m = on(M)
-
-    def loss(m):
-        t = rng.choice([400, 600])
-        y, n = m(N(8, t, 80), torch.tensor([t - 10 * i for i in range(8)], device=dev))
-        return F.ctc_loss(y.float().log_softmax(-1).transpose(0, 1),
-                          T(8, 30, v=1000) + 1, n, torch.full((8,), 30, device=dev))
-
-    fit(m, loss, 3, amp=BF)
-
-
 @program("packed sequences through recurrent layers")
 def lstm_packed():
     from torch.nn.utils.rnn import pack_padded_sequence as P, pad_packed_sequence as U
@@ -76,33 +47,11 @@ def stft_enh():
     fit(on(M), lambda m: (lambda x: F.l1_loss(m(x), x))(N(16, 32000)), 3)
 
 
-@program("long convolutions by FFT")
-def s4_fftconv():
-    class L(nn.Module):
-        def __init__(s, d=256, n=2048):
-            super().__init__()
-            s.k = nn.Parameter(torch.randn(d, n) * 0.02)
-            s.o = nn.Linear(d, 2 * d)
-
-        def forward(s, u):
-            n = u.size(-1)
-            y = torch.fft.irfft(
-                torch.fft.rfft(s.k[:, :n], 2 * n) * torch.fft.rfft(u, 2 * n), 2 * n)[..., :n]
-            return u + F.glu(s.o(F.gelu(y).transpose(1, 2)), -1).transpose(1, 2)
-
-    fit(on(lambda: nn.Sequential(*[L() for _ in range(4)])),
-        lambda m: m(N(16, 256, rng.choice([1024, 2048, 1500]))).square().mean(), 4)
-
-
 @program("speech to text, trained and generating", "transformers")
 def whisper_ft():
-    from transformers import WhisperConfig, WhisperForConditionalGeneration
-
-    m = on(
-        WhisperForConditionalGeneration,
-        WhisperConfig(d_model=768, encoder_layers=6, decoder_layers=6, encoder_attention_heads=12,
-                      decoder_attention_heads=12, encoder_ffn_dim=3072, decoder_ffn_dim=3072,
-                      vocab_size=51865))
+    m = hf2("Whisper", "WhisperForConditionalGeneration", d_model=768, encoder_layers=6,
+            decoder_layers=6, encoder_attention_heads=12, decoder_attention_heads=12,
+            encoder_ffn_dim=3072, decoder_ffn_dim=3072, vocab_size=51865)
     fit(m, lambda m: m(input_features=N(8, 80, 3000), labels=T(8, rng.choice([40, 80]))).loss, 3,
         amp=HF16, scaler=True)
     m.eval()
@@ -112,5 +61,7 @@ def whisper_ft():
 
 @program("dilated convolutions of one dimension", "transformers")
 def wavlm_speakers_bf16():
-    m = hf2("WavLM", "WavLMForXVector", **BASE, num_labels=1251, apply_spec_augment=False)
-    of(m, lambda: dict(input_values=N(12, 64000), labels=T(12, v=1251)), 3, amp=BF)
+    m = hf2("WavLM", "WavLMForXVector", hidden_size=768, num_hidden_layers=12,
+            num_attention_heads=12, intermediate_size=3072, num_labels=1251,
+            apply_spec_augment=False)
+    fit(m, lambda m: m(input_values=N(12, 64000), labels=T(12, v=1251)).loss, 3, amp=BF)

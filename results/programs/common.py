@@ -7,6 +7,7 @@ inputs are random, nothing is downloaded. Each program runs in a process of its 
 import os
 import random
 import warnings
+from copy import deepcopy
 
 warnings.filterwarnings("ignore")
 os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_VERBOSITY="error",
@@ -67,10 +68,6 @@ def fit(m, loss_of, steps=4, opt=None, amp=None, scaler=False, clip=True, accum=
     return l
 
 
-def comp(m, **k):
-    return torch.compile(m, **k)
-
-
 def hf(name, dt=BF, cls=None, **k):
     """A model of transformers on the card: name is the stem of its classes."""
     import transformers as t
@@ -89,14 +86,6 @@ def net(name, nhwc=False, **k):
 def images(n, side, nhwc=False, dt=torch.float32):
     x = N(n, 3, side, side, dt=dt)
     return x.to(memory_format=torch.channels_last) if nhwc else x
-
-
-def lm(vocab, batch, length):
-    def loss(m):
-        x = T(batch, length, v=vocab)
-        return m(input_ids=x, labels=x).loss
-
-    return loss
 
 
 SGD = lambda p: torch.optim.SGD(p, 0.01, momentum=0.9, nesterov=True, weight_decay=1e-4)
@@ -159,11 +148,6 @@ def next_token(batch, length, vocab=32000):
 
 def hf2(name, cls, dt=FP, **k):
     return hf(name, dt, cls, **k)
-
-
-def of(m, loss, *a, **k):
-    """Trains with the loss that the model gives for a batch."""
-    fit(m, lambda m: m(**loss()).loss, *a, **k)
 
 
 def adamw(lr=1e-5, **k):

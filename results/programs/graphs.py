@@ -29,41 +29,6 @@ def pyg_sampler():
     fit(m, loss, 4)
 
 
-@program("second derivatives of an energy")
-def force_field():
-    class M(nn.Module):
-        def __init__(s):
-            super().__init__()
-            s.e = nn.Embedding(20, 128)
-            s.f = nn.Sequential(nn.Linear(50, 128), nn.SiLU(), nn.Linear(128, 128))
-            s.o = nn.Sequential(nn.Linear(128, 64), nn.SiLU(), nn.Linear(64, 1))
-
-        def forward(s, z, pos, b):
-            d = torch.cdist(pos, pos)
-            i, j = ((d < 2.0) & (b[:, None] == b[None]) & (d > 0)).nonzero(as_tuple=True)
-            r = (pos[i] - pos[j]).norm(dim=1)
-            g = torch.exp(-10 * (r[:, None] - torch.linspace(0, 2, 50, device=dev)).square())
-            h = s.e(z)
-            for _ in range(3):
-                h = h + torch.zeros_like(h).index_add_(0, i, h[j] * s.f(g))
-            return torch.zeros(int(b[-1]) + 1, 1, device=dev).index_add_(0, b, s.o(h))
-
-    m = on(M)
-
-    def loss(m):
-        k = rng.choice([8, 12])
-        n = 20 * k
-        pos = torch.tensor([[rng.random() * 4 for _ in range(3)]
-                            for _ in range(n)]).to(dev).requires_grad_()
-        z = T(n, v=9) + 1
-        b = torch.arange(n, device=dev) // 20
-        en = m(z, pos, b)
-        f = torch.autograd.grad(en.sum(), pos, create_graph=True)[0]
-        return en.square().mean() + f.square().mean()
-
-    fit(m, loss, 3)
-
-
 @program("a Fourier neural operator")
 def fno_fft():
     class S(nn.Module):
@@ -109,77 +74,6 @@ def pinn_double():
         return (h[:, 0] + k[:, 1] - g[:, 2]).square().mean()
 
     fit(m, loss, 3)
-
-
-@program("nearest neighbours of points")
-def pointnet_knn():
-    def knn(x, k):
-        return torch.cdist(x, x).topk(k, -1, largest=False).indices
-
-    def fps(x, n):
-        b = torch.arange(x.size(0), device=dev)
-        i = torch.zeros(x.size(0), n, dtype=torch.long, device=dev)
-        d = torch.full(x.shape[:2], 1e9, device=dev)
-        f = torch.zeros(x.size(0), dtype=torch.long, device=dev)
-        for k in range(n):
-            i[:, k] = f
-            d = torch.minimum(d, (x - x[b, f][:, None]).square().sum(-1))
-            f = d.argmax(-1)
-        return i
-
-    m = on(lambda: nn.Sequential(nn.Linear(6, 64), nn.ReLU(), nn.Linear(64, 128)))
-
-    def loss(m):
-        x = N(8, 1024, 3)
-        i = fps(x, 64)
-        c = torch.gather(x, 1, i[..., None].expand(-1, -1, 3))
-        k = torch.cdist(c, x).topk(16, -1, largest=False).indices
-        g = x[torch.arange(8, device=dev)[:, None, None], k]
-        return m(torch.cat([g - c[:, :, None], g],
-                           -1)).max(2)[0].square().mean() + knn(x, 8).float().mean() * 0
-
-    fit(m, loss, 2)
-
-
-@program("relational graph convolutions", "torch_geometric")
-def rgcn_link():
-    from torch_geometric.nn import RGCNConv
-    from torch_geometric.utils import negative_sampling
-
-    m = on(lambda: nn.ModuleDict({
-        "x": nn.Embedding(14541, 256), "a": RGCNConv(256, 256, 474, num_blocks=8),
-        "b": RGCNConv(256, 256, 474, num_blocks=8), "r": nn.Embedding(474, 256)
-    }))
-    e, t = T(2, 60000, v=14541), T(60000, v=474)
-
-    def loss(m):
-        h = m["b"](m["a"](m["x"].weight, e, t).relu(), e, t)
-        n = negative_sampling(e, 14541)
-        s = lambda z, r: (h[z[0]] * m["r"](r) * h[z[1]]).sum(1)
-        return F.softplus(-s(e, t)).mean() + F.softplus(s(n, t[:n.shape[1]])).mean()
-
-    fit(m, loss, 1)
-
-
-@program("sparse products")
-def lightgcn_bpr():
-    users, items, d = 30000, 40000, 64
-    i, j = T(800000, v=users), T(800000, v=items) + users
-    edges = torch.stack([torch.cat([i, j]), torch.cat([j, i])])
-    a = torch.sparse_coo_tensor(edges, torch.full((1600000,), 0.05, device=dev),
-                                (users + items,) * 2).coalesce()
-    e = on(nn.Embedding, users + items, d)
-
-    def loss(m):
-        x, out = m.weight, [m.weight]
-        for _ in range(3):
-            x = torch.sparse.mm(a, x)
-            out.append(x)
-        y = torch.stack(out).mean(0)
-        u, p, n = y[T(8192, v=users)], y[T(8192, v=items) + users], y[T(8192, v=items) + users]
-        return F.softplus((u * (n - p)).sum(1)).mean()
-
-    fit(e, loss, 3)
 
 
 @program("FFT in three dimensions without gradients")

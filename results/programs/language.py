@@ -7,14 +7,10 @@ import torch.utils.checkpoint
 from common import *
 
 
-def llama(hidden, layers, heads, kv, ffn, vocab=32000, dt=BF, **k):
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    return on(
-        LlamaForCausalLM,
-        LlamaConfig(hidden_size=hidden, num_hidden_layers=layers, num_attention_heads=heads,
-                    num_key_value_heads=kv, intermediate_size=ffn, vocab_size=vocab,
-                    max_position_embeddings=8192, **k), dt=dt)
+def llama(hidden, layers, heads, kv, ffn, vocab=32000):
+    return hf("Llama", hidden_size=hidden, num_hidden_layers=layers, num_attention_heads=heads,
+              num_key_value_heads=kv, intermediate_size=ffn, vocab_size=vocab,
+              max_position_embeddings=8192)
 
 
 def checkpointed(m):
@@ -23,48 +19,13 @@ def checkpointed(m):
     return m
 
 
-LLAMA1B = dict(hidden_size=2048, num_hidden_layers=16, num_attention_heads=32,
-               num_key_value_heads=8, intermediate_size=8192, vocab_size=128256, head_dim=64,
-               tie_word_embeddings=True, max_position_embeddings=131072)
-
-
-def seq2seq(name, cls, vocab, batch=4, src=256, tgt=64, gen=0, steps=2, amp=BF, dt=torch.float32,
-            **k):
-    m = hf(name, dt, cls, **k)
-    fit(m,
-        lambda m: m(input_ids=T(batch, src, v=vocab) + 3, labels=T(batch, tgt, v=vocab) + 3).loss,
-        steps, amp=amp)
-    if gen:
-        m.eval().generate(
-            T(batch, src // 2, v=vocab) + 3, max_new_tokens=gen, min_new_tokens=gen, num_beams=3,
-            do_sample=False)
-
-
-def replace(m, kind, make):
-    """Every layer of a kind in m by another one."""
-    for name, f in list(m.named_modules()):
-        if isinstance(f, kind) and not name.endswith(("lm_head", "head")):
-            parent, _, leaf = name.rpartition(".")
-            setattr(m.get_submodule(parent), leaf, make(f))
-    return m
-
-
-GIVEN = dict(do_sample=False, use_cache=True)
-
-
-def say(m, n=32, **k):
+def say(m, n, x, **k):
     """Generates exactly n tokens."""
-    m.eval()
-    return m.generate(max_new_tokens=n, min_new_tokens=n, **{**GIVEN, **k})
+    m.generate(input_ids=x, max_new_tokens=n, min_new_tokens=n, do_sample=False, use_cache=True,
+               **k)
 
 
-def small_llama(layers=4, dt=BF, **k):
-    sizes = dict(hidden_size=2048, num_hidden_layers=layers, num_attention_heads=32,
-                 num_key_value_heads=8, intermediate_size=8192, vocab_size=128256)
-    return hf("Llama", dt, **{**sizes, **k})
-
-
-def ragged(vocab, n, lengths=(384, 512, 700)):
+def ragged(vocab, n, lengths):
     def loss(m):
         x = T(n, rng.choice(lengths), v=vocab)
         return m(input_ids=x, labels=x).loss
@@ -72,35 +33,20 @@ def ragged(vocab, n, lengths=(384, 512, 700)):
     return loss
 
 
-def liger(name, **k):
-    import liger_kernel.transformers as l
-
-    getattr(l, "apply_liger_kernel_to_" + name)(**k)
-
-
 @program("low-rank adapters with checkpointing", "transformers", "peft")
 def llama8b_lora():
     from peft import LoraConfig, get_peft_model
 
-    m = llama(4096, 8, 32, 8, 14336, 128256)
-    m.config.use_cache = False
-    m.gradient_checkpointing_enable({"use_reentrant": False})
+    m = checkpointed(llama(4096, 8, 32, 8, 14336, 128256))
     m.enable_input_require_grads()
     m = get_peft_model(m, LoraConfig(r=16, target_modules="all-linear"))
-
-    def loss(m):
-        x = T(2, rng.choice([700, 1024, 1500]), v=128000)
-        return m(input_ids=x, labels=x).loss
-
-    fit(m, loss, 4)
+    fit(m, ragged(128000, 2, (700, 1024, 1500)), 4)
 
 
 @program("preference training beside a frozen reference model", "transformers")
 def llama1b_dpo():
-    import copy
-
     m = llama(2048, 6, 32, 8, 8192, 128256)
-    r = copy.deepcopy(m).eval().requires_grad_(False)
+    r = deepcopy(m).eval().requires_grad_(False)
 
     def logp(m, x):
         return torch.gather(m(x).logits[:, :-1].log_softmax(-1), 2,
@@ -117,37 +63,6 @@ def llama1b_dpo():
         return -F.logsigmoid(0.1 * (d[:2] - d[2:])).mean()
 
     fit(m, loss, 3)
-
-
-@program("mixture of experts with a router loss", "transformers")
-def qwen3moe():
-    from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM
-
-    m = on(
-        Qwen3MoeForCausalLM,
-        Qwen3MoeConfig(hidden_size=1024, num_hidden_layers=4, num_attention_heads=16,
-                       num_key_value_heads=4, moe_intermediate_size=512, num_experts=32,
-                       num_experts_per_tok=4, vocab_size=50000, output_router_logits=True), dt=BF)
-
-    def loss(m):
-        x = T(4, rng.choice([300, 512]))
-        return m(input_ids=x, labels=x).loss
-
-    fit(m, loss, 3)
-
-
-@program("half precision with a gradient scaler", "transformers")
-def deberta_cls_fp16():
-    from transformers import DebertaV2Config, DebertaV2ForSequenceClassification
-
-    m = on(
-        DebertaV2ForSequenceClassification,
-        DebertaV2Config(hidden_size=768, num_hidden_layers=6, num_attention_heads=12,
-                        intermediate_size=3072, vocab_size=128100, relative_attention=True,
-                        position_buckets=256, pos_att_type=["p2c", "c2p"],
-                        norm_rel_ebd="layer_norm", share_att_key=True, position_biased_input=False))
-    fit(m, lambda m: m(input_ids=T(16, rng.choice([100, 128, 256])), labels=T(16, v=2)).loss, 4,
-        amp=HF16, scaler=True)
 
 
 @program("generation and policy updates by turns", "transformers")
@@ -169,18 +84,6 @@ def ddp_like_grpo():
         l.backward()
         o.step()
         o.zero_grad()
-
-
-@program("beam search, a static cache and samples", "transformers")
-def beam_static():
-    m = llama(2048, 6, 16, 4, 5632, 32000).eval()
-    with torch.no_grad():
-        m.generate(input_ids=T(2, 100), max_new_tokens=24, min_new_tokens=24, num_beams=4,
-                   pad_token_id=0)
-        m.generate(input_ids=T(4, 200), max_new_tokens=16, min_new_tokens=16, do_sample=False,
-                   cache_implementation="static", pad_token_id=0, disable_compile=True)
-        m.generate(input_ids=T(3, 77), max_new_tokens=16, min_new_tokens=16, do_sample=True,
-                   temperature=0.7, num_return_sequences=2, pad_token_id=0)
 
 
 @program("the Trainer of transformers", "transformers", "accelerate")
@@ -213,28 +116,7 @@ def assisted_gen():
 
 @program("compiled with checkpointing", "transformers")
 def c_llama_ckpt():
-    m = llama(1024, 4, 16, 4, 2816, 32000)
-    m.config.use_cache = False
-    m.gradient_checkpointing_enable({"use_reentrant": False})
-    m = comp(m)
-
-    def loss(m):
-        x = T(4, rng.choice([512, 640]))
-        return m(input_ids=x, labels=x).loss
-
-    fit(m, loss, 4)
-
-
-@program("a compiled encoder-decoder under autocast", "transformers")
-def c_t5():
-    from transformers import T5Config, T5ForConditionalGeneration
-
-    m = comp(
-        on(
-            T5ForConditionalGeneration,
-            T5Config(d_model=512, num_layers=3, num_heads=8, d_ff=2048, decoder_start_token_id=0,
-                     use_cache=False)))
-    fit(m, lambda m: m(input_ids=T(8, 200), labels=T(8, 50)).loss, 3, amp=BF)
+    fit(torch.compile(checkpointed(llama(1024, 4, 16, 4, 2816))), ragged(32000, 4, (512, 640)), 4)
 
 
 @program("latent attention with shared experts", "transformers")
@@ -244,9 +126,8 @@ def deepseek_mla():
            n_routed_experts=32, num_experts_per_tok=6, n_group=4, topk_group=2,
            first_k_dense_replace=1, q_lora_rank=768, vocab_size=102400)
     m.config.use_cache = False
-    fit(m, lm(100000, 2, 800), 2, SGD)
-    m.eval().generate(T(2, 100), max_new_tokens=16, min_new_tokens=16, do_sample=False,
-                      pad_token_id=0, use_cache=True)
+    fit(m, ragged(100000, 2, [800]), 2, SGD)
+    say(m.eval(), 16, T(2, 100), pad_token_id=0)
 
 
 @program("a state-space model", "transformers")
@@ -254,20 +135,15 @@ def mamba2_train():
     m = hf("Mamba2", hidden_size=1024, num_hidden_layers=6, num_heads=32, head_dim=64, n_groups=1,
            state_size=128, vocab_size=50288)
     m.config.use_cache = False
-    fit(m, lm(50000, 2, 1024), 2)
+    fit(m, ragged(50000, 2, [1024]), 2)
 
 
 @program("experts of one choice with a capacity", "transformers")
 def switch_transformer():
-    seq2seq("SwitchTransformers", "SwitchTransformersForConditionalGeneration", 32000, 8, 256, 64,
-            amp=None, num_layers=4, num_decoder_layers=4, num_sparse_encoder_layers=2,
-            num_sparse_decoder_layers=2, num_experts=8, decoder_start_token_id=0)
-
-
-@program("accumulated gradients", "transformers")
-def llama1b_accum():
-    fit(checkpointed(hf("Llama", **LLAMA1B)), lm(128000, 4, 2048), 3,
-        lambda p: torch.optim.AdamW(p, 1e-5, fused=True), accum=2)
+    m = hf2("SwitchTransformers", "SwitchTransformersForConditionalGeneration", num_layers=4,
+            num_decoder_layers=4, num_sparse_encoder_layers=2, num_sparse_decoder_layers=2,
+            num_experts=8, decoder_start_token_id=0)
+    fit(m, lambda m: m(input_ids=T(8, 256) + 3, labels=T(8, 64) + 3).loss, 2)
 
 
 @program("packed documents and attention of variable lengths", torch="2.10")
@@ -338,7 +214,10 @@ def int4_decodes_with_static_cache():
                 q, s.k, s.v, attn_mask=mask[at[0]][None, None]).transpose(1, 2).flatten(2))
 
     m = on(Lm, d, n, layer=lambda d: Layer(d, mix=Cached(d, h)), dt=BF)
-    replace(m, nn.Linear, Int4)
+    for name, f in list(m.named_modules()):
+        if isinstance(f, nn.Linear) and name != "head":
+            parent, _, leaf = name.rpartition(".")
+            setattr(m.get_submodule(parent), leaf, Int4(f))
     torch.cuda.empty_cache()
     mask, at = torch.ones(most, most, dtype=torch.bool, device=dev).tril(), [None]
     for f in m.layers:
@@ -391,31 +270,6 @@ def experts_by_grouped_products():
     fit(m, loss, 3)
 
 
-@program("gradients of an inner loss inside the forward pass")
-def learns_while_it_reads():
-    from torch.func import grad, vmap
-
-    class Ttt(nn.Module):
-        def __init__(s, d, h=8):
-            super().__init__()
-            s.h = h
-            s.qkv = nn.Linear(d, 3 * d)
-            s.o = nn.Linear(d, d)
-            s.w = nn.Parameter(torch.randn(h, d // h, d // h) * 0.02)
-
-        def forward(s, x):
-            q, k, v = s.qkv(x).unflatten(-1, (3, s.h, -1)).permute(2, 0, 3, 1, 4)
-            norm = lambda x: F.layer_norm(x, (x.shape[-1],))
-            inner = vmap(vmap(grad(lambda w, k, v: (norm(k @ w) - v).square().mean())))
-            w, outs = s.w.expand(x.shape[0], -1, -1, -1), []
-            for a, b, c in zip(q.split(128, 2), k.split(128, 2), v.split(128, 2)):
-                w = w - 0.1 * inner(w, b, c)
-                outs.append(a @ w)
-            return s.o(torch.cat(outs, 2).transpose(1, 2).flatten(2))
-
-    fit(on(Lm, 768, 6, layer=lambda d: Layer(d, mix=Ttt(d))), next_token(4, 1024), 2)
-
-
 @program("dynamic, static, sliding and offloaded caches", "transformers")
 def caches_of_all_kinds():
     from transformers import DynamicCache
@@ -425,12 +279,12 @@ def caches_of_all_kinds():
     s = hf("Gemma2", hidden_size=2304, num_hidden_layers=6, num_attention_heads=8,
            num_key_value_heads=4, head_dim=256, intermediate_size=9216, sliding_window=256)
     x = T(2, 600, v=128000)
-    say(m, 24, input_ids=x)
-    say(m, 24, input_ids=x, cache_implementation="static", disable_compile=True)
-    say(m, 12, input_ids=x, cache_implementation="offloaded")
-    say(m, 24, input_ids=x, prefill_chunk_size=200)
-    say(s, 40, input_ids=x)
-    say(s, 24, input_ids=x, cache_implementation="hybrid", disable_compile=True)
+    say(m, 24, x)
+    say(m, 24, x, cache_implementation="static", disable_compile=True)
+    say(m, 12, x, cache_implementation="offloaded")
+    say(m, 24, x, prefill_chunk_size=200)
+    say(s, 40, x)
+    say(s, 24, x, cache_implementation="hybrid", disable_compile=True)
     kept = DynamicCache()
     for n in (300, 40, 40):
         with torch.inference_mode():
@@ -440,8 +294,11 @@ def caches_of_all_kinds():
 
 @program("Triton kernels of Liger", "transformers", "liger_kernel")
 def liger_llama_trains():
-    liger("llama")
-    m = checkpointed(small_llama(4, hidden_size=4096, intermediate_size=14336))
+    import liger_kernel.transformers as l
+
+    l.apply_liger_kernel_to_llama()
+    m = checkpointed(hf("Llama", hidden_size=4096, num_hidden_layers=4, num_attention_heads=32,
+                        num_key_value_heads=8, intermediate_size=14336, vocab_size=128256))
     fit(m, ragged(128000, 2, (1024, 1500, 2048)), 3, adamw(fused=True), accum=2)
 
 
@@ -482,4 +339,4 @@ def longformer_doc():
 def reformer_lsh():
     m = hf("Reformer", torch.float32, "ReformerModelWithLMHead", is_decoder=True,
            axial_pos_shape=[32, 64], max_position_embeddings=2048)
-    fit(m, lm(300, 2, 2048), 2)
+    fit(m, ragged(300, 2, [2048]), 2)

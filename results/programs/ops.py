@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of PyTorch: operators, graphs, streams, pools, settings of the allocator, compiling."""
-import copy
 import functools
 import gc
 import threading
@@ -254,23 +253,6 @@ def fp8_int8():
     torch._int_mm(a.to(torch.int8), b.to(torch.int8).t())
 
 
-@program("running out of memory")
-def oom_catch():
-    torch.cuda.set_per_process_memory_fraction(0.05)
-    k = []
-    n = 0
-    try:
-        while True:
-            k.append(N(rng.choice([100, 1000, 3000, 7000]), 1000 + n))
-            n += 7
-    except torch.OutOfMemoryError:
-        pass
-    print(n)
-    del k[::2]
-    torch.cuda.empty_cache()
-    x = [N(rng.randint(100, 5000), 1500) for _ in range(40)]
-
-
 @program("selective checkpointing")
 def selective_ckpt():
     from torch.utils.checkpoint import CheckpointPolicy as P
@@ -322,7 +304,7 @@ def triton_user():
 
 @program("compiled reduce-overhead (graphs)")
 def c_reduce():
-    m = comp(
+    m = torch.compile(
         on(lambda: nn.Sequential(*[
             nn.TransformerEncoderLayer(512, 8, 2048, batch_first=True, dropout=0.0)
             for _ in range(4)
@@ -334,7 +316,7 @@ def c_reduce():
 def c_flex():
     from torch.nn.attention.flex_attention import flex_attention, create_block_mask
 
-    f = comp(flex_attention)
+    f = torch.compile(flex_attention)
     bm = create_block_mask(lambda b, h, q, k: (q >= k) & (q - k < 256), None, None, 1024, 1024,
                            device=dev)
     q = N(4, 16, 1024, 64, dt=BF).requires_grad_()
@@ -346,7 +328,7 @@ def c_flex():
 def c_opt():
     m = on(lambda: nn.Sequential(*[nn.Linear(1024, 1024) for _ in range(6)]))
     o = torch.optim.AdamW(m.parameters())
-    st = comp(o.step)
+    st = torch.compile(o.step)
     for i in range(3):
         m(N(128, 1024)).square().mean().backward()
         st()
@@ -355,35 +337,11 @@ def c_opt():
 
 @program("compiled with dynamic shapes")
 def c_unet_dyn():
-    m = comp(
+    m = torch.compile(
         on(lambda: nn.Sequential(nn.Conv2d(3, 64, 3, padding=1), nn.GroupNorm(8, 64), nn.SiLU(),
                                  nn.Conv2d(64, 64, 3, padding=1), nn.GroupNorm(8, 64), nn.SiLU(),
                                  nn.Conv2d(64, 3, 3, padding=1))), dynamic=True)
     fit(m, lambda m: m(N(4, 3, *rng.choice([(64, 96), (96, 96), (128, 64)]))).square().mean(), 5)
-
-
-@program("embedding bags")
-def dlrm_criteo():
-    rows = [1000 * (i * i + 1) for i in range(26)]
-    m = on(lambda: nn.ModuleDict({
-        "e": nn.ModuleList(nn.EmbeddingBag(r, 64, mode="sum", sparse=True) for r in rows),
-        "b": nn.Sequential(nn.Linear(13, 512), nn.ReLU(), nn.Linear(512, 64), nn.ReLU()),
-        "t": nn.Sequential(nn.Linear(351 + 64, 1024), nn.ReLU(), nn.Linear(1024, 512), nn.ReLU(),
-                           nn.Linear(512, 1))
-    }))
-    a = torch.optim.SparseAdam(list(m["e"].parameters()), 1e-3)
-    b = torch.optim.Adagrad([*m["b"].parameters(), *m["t"].parameters()], 1e-2)
-    u, v = torch.triu_indices(27, 27, 1, device=dev)
-    for _ in range(3):
-        n, d = 8192, None
-        d = m["b"](N(n, 13))
-        z = torch.stack(
-            [d] + [e(T(n, v=r), torch.arange(n, device=dev)) for e, r in zip(m["e"], rows)], 1)
-        y = m["t"](torch.cat([d, torch.bmm(z, z.transpose(1, 2))[:, u, v]], 1))
-        F.binary_cross_entropy_with_logits(y[:, 0], torch.rand(n, device=dev).round()).backward()
-        for o in (a, b):
-            o.step()
-            o.zero_grad()
 
 
 @program("gradients set to zero, foreach", "timm")
@@ -397,31 +355,6 @@ def zero_not_none_foreach():
         o.zero_grad(set_to_none=False)
         if not all(torch.isfinite(p).all() for p in m.parameters()):
             raise RuntimeError("not finite")
-
-
-@program("prefetching on a stream of its own", "timm")
-def prefetch_side_stream():
-    m, s = net("resnet50d", True), torch.cuda.Stream()
-    o = torch.optim.SGD(m.parameters(), 0.1, momentum=0.9)
-
-    def load():
-        with torch.cuda.stream(s):
-            return (torch.randn(64, 3, 224, 224).pin_memory().to(dev, non_blocking=True),
-                    torch.randint(0, 1000, (64,)).pin_memory().to(dev, non_blocking=True))
-
-    nxt = load()
-    for _ in range(4):
-        torch.cuda.current_stream().wait_stream(s)
-        x, y = nxt
-        for t in (x, y):
-            t.record_stream(torch.cuda.current_stream())
-        nxt = load()
-        with torch.autocast("cuda", dtype=BF):
-            l = F.cross_entropy(m(x.to(memory_format=torch.channels_last)), y)
-        l.backward()
-        o.step()
-        o.zero_grad()
-        l.item()
 
 
 @program("fused, foreach and capturable optimizers")
@@ -454,7 +387,7 @@ def optimizers_in_variants():
             o.step()
             o.zero_grad()
             s and s.step()
-        o.load_state_dict(copy.deepcopy(o.state_dict()))
+        o.load_state_dict(deepcopy(o.state_dict()))
         del o, s
 
 
@@ -665,31 +598,6 @@ def activations_in_eight_bits():
     fit(m, loss, 3)
 
 
-@program("Jacobians by vmap and Python's garbage collector")
-def laplace_of_the_last_layers():
-    from torch.func import functional_call, jacrev, vmap
-
-    m = on(lambda: stack(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 64), nn.ReLU(),
-                         nn.Linear(64, 10)))
-    fit(m, lambda m: F.cross_entropy(m(N(4096, 784)), T(4096, v=10)), 3)
-    p = {k: v.detach() for k, v in m.named_parameters() if not k.startswith("0.")}
-    rest = {k: v.detach() for k, v in m.named_parameters() if k.startswith("0.")}
-    p = {k: v for k, v in p.items() if k.startswith("4.")} | {"2.bias": p["2.bias"]}
-    rest |= {k: v.detach() for k, v in m.named_parameters() if k not in p}
-    f = vmap(jacrev(lambda p, x: functional_call(m, {**rest, **p}, (x[None],))[0]),
-             in_dims=(None, 0))
-    h = 0
-    for x in N(4096, 784).split(1024):
-        j = torch.cat([v.flatten(2) for v in f(p, x).values()], 2)
-        s = m(x).softmax(1).detach()
-        h = h + torch.einsum("nci,ncd,ndj->ij", j,
-                             torch.diag_embed(s) - s[:, :, None] * s[:, None], j)
-    h = h + torch.eye(len(h), device=dev)
-    c = torch.linalg.inv(h)
-    j = torch.cat([v.flatten(2) for v in f(p, N(512, 784)).values()], 2)
-    (j @ c @ j.transpose(1, 2)).logdet()
-
-
 @program("an operator of one's own, compiled")
 def c_own_operator():
     @torch.library.custom_op("unseen::scaled_norm", mutates_args=())
@@ -720,7 +628,7 @@ def c_own_operator():
             torch._dynamo.graph_break()
             return x + s.mlp(x)
 
-    fit(comp(on(Lm, 768, 4, layer=Block, dt=BF)), next_token(4, 1024), 3)
+    fit(torch.compile(on(Lm, 768, 4, layer=Block, dt=BF)), next_token(4, 1024), 3)
 
 
 class Pictures(torch.utils.data.Dataset):
@@ -806,7 +714,7 @@ def loader():
             keep = y != 255
             confusion += torch.bincount(y[keep] * 21 + p[keep], minlength=441).view(21, 21)
     (confusion.diag().float() / confusion.sum(1)).nanmean().item()
-    best = copy.deepcopy(net.state_dict())
+    best = deepcopy(net.state_dict())
     net.load_state_dict({k: v.cpu() for k, v in best.items()})
 
 

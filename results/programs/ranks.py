@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs of several ranks over NCCL."""
-import contextlib
 import functools
 import os
 import tempfile
@@ -88,16 +87,14 @@ def tokens(n=4, length=1024):
     return torch.randint(0, 32000, (n, length), device=card)
 
 
-def steps(m, count=4, amp=None, opt=None, accum=1, sync=None, clip=True, n=4):
+def steps(m, count=4, amp=None, opt=None, clip=True):
     o = opt or torch.optim.AdamW(m.parameters(), 1e-4)
     for _ in range(count):
-        for i in range(accum):
-            with sync(m, i) if sync else contextlib.nullcontext(), torch.autocast(
-                    "cuda", dtype=amp or BF, enabled=amp is not None):
-                x = tokens(n)
-                y = m(x)
-                l = F.cross_entropy(y.flatten(0, 1), x.flatten())
-                l.backward()
+        with torch.autocast("cuda", dtype=amp or BF, enabled=amp is not None):
+            x = tokens()
+            y = m(x)
+            l = F.cross_entropy(y.flatten(0, 1), x.flatten())
+            l.backward()
         if clip:
             nn.utils.clip_grad_norm_(m.parameters(), 1.0)
         o.step()
@@ -141,12 +138,11 @@ def ddp(m, **k):
     return nn.parallel.DistributedDataParallel(m, device_ids=[card], **k)
 
 
-def stages(per, schedule, n=8, **k):
+def stages(per, schedule, **k):
     from torch.distributed.pipelining import PipelineStage
 
     count, d = world * per, 1024
     parts, own = [], [rank + i * world for i in range(per)]
-    wrap = k.pop("wrap", lambda m: m)
     if k.pop("folded", False):
         own = [rank, 2 * world - 1 - rank]
     torch.manual_seed(0)
@@ -157,9 +153,9 @@ def stages(per, schedule, n=8, **k):
                 blocks = [nn.Embedding(32000, d)] + blocks
             if i == count - 1:
                 blocks = blocks + [nn.RMSNorm(d), nn.Linear(d, 32000, bias=False)]
-            parts.append(wrap(nn.Sequential(*blocks)))
+            parts.append(nn.Sequential(*blocks))
     made = [PipelineStage(p, i, count, card) for p, i in zip(parts, own)]
-    s = schedule(made if per > 1 else made[0], n,
+    s = schedule(made if per > 1 else made[0], 8,
                  loss_fn=lambda y, x: F.cross_entropy(y.flatten(0, 1), x.flatten()), **k)
     o = torch.optim.AdamW([p for m in parts for p in m.parameters()], 1e-4)
     for _ in range(3):
@@ -168,30 +164,6 @@ def stages(per, schedule, n=8, **k):
         s.step(*([x] if first else []), **({"target": x} if last else {}))
         o.step()
         o.zero_grad()
-
-
-class Swap(torch.autograd.Function):
-    """Exchanges a part of the sequence for a part of the heads, or back (DeepSpeed-Ulysses)."""
-    @staticmethod
-    def forward(ctx, x, apart, together):
-        ctx.dims = apart, together
-        into = torch.stack(x.chunk(world, apart))
-        out = torch.empty_like(into)
-        dist.all_to_all_single(out, into)
-        return torch.cat(out.unbind(0), together)
-
-    @staticmethod
-    def backward(ctx, g):
-        apart, together = ctx.dims
-        return Swap.apply(g, together, apart), None, None
-
-
-def fsdp1(m, **k):
-    from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
-    from torch.distributed.fsdp.wrap import ModuleWrapPolicy
-
-    return FSDP(m, auto_wrap_policy=ModuleWrapPolicy({Block}),
-                device_id=torch.cuda.current_device(), **k)
 
 
 class Bottleneck(nn.Module):
@@ -208,19 +180,15 @@ class Bottleneck(nn.Module):
         return F.relu(s.c(F.relu(s.b(F.relu(s.a(x))))) + s.skip(x))
 
 
-def resnet(deep=(3, 4, 6, 3), width=64, out=1000):
-    parts = [
-        nn.Conv2d(3, width, 7, 2, 3, bias=False),
-        nn.BatchNorm2d(width),
-        nn.ReLU(),
-        nn.MaxPool2d(3, 2, 1)
-    ]
-    i = width
-    for at, n in enumerate(deep):
+def resnet50():
+    parts = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(),
+             nn.MaxPool2d(3, 2, 1)]
+    i = 64
+    for at, n in enumerate((3, 4, 6, 3)):
         for b in range(n):
-            parts.append(Bottleneck(i, width << at, 2 if at and not b else 1))
-            i = 4 * width << at
-    return nn.Sequential(*parts, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(i, out))
+            parts.append(Bottleneck(i, 64 << at, 2 if at and not b else 1))
+            i = 256 << at
+    return nn.Sequential(*parts, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(i, 1000))
 
 
 @program("FSDP2, mixed precision, checkpointing", ranks=4)
@@ -464,17 +432,6 @@ def averages_now_and_then():
             o.zero_grad()
 
 
-@program("FSDP1 with offload", ranks=2)
-def fsdp1_on_the_host():
-    from torch.distributed.fsdp import CPUOffload, MixedPrecision
-
-    steps(
-        fsdp1(
-            made(768, 4), cpu_offload=CPUOffload(offload_params=True),
-            mixed_precision=MixedPrecision(param_dtype=torch.float16,
-                                           keep_low_precision_grads=False)), 3, clip=False)
-
-
 @program("symmetric memory", ranks=2)
 def memory_that_ranks_share():
     import torch.distributed._symmetric_memory as sm
@@ -501,7 +458,7 @@ def memory_that_ranks_share():
 def ddp_resnet_with_shared_norms():
     torch.manual_seed(0)
     with card:
-        m = resnet()
+        m = resnet50()
     m = ddp(nn.SyncBatchNorm.convert_sync_batchnorm(m).to(memory_format=torch.channels_last))
     o = torch.optim.SGD(m.parameters(), 0.1, momentum=0.9, nesterov=True)
     scaler = torch.amp.GradScaler("cuda", 1024.0)
@@ -515,26 +472,4 @@ def ddp_resnet_with_shared_norms():
         nn.utils.clip_grad_norm_(m.parameters(), 5.0)
         scaler.step(o)
         scaler.update()
-        o.zero_grad()
-
-
-@program("sequence parallelism by all-to-all", ranks=2)
-def ulysses_attention():
-    m = made(1536, 4, dt=BF)
-    for b in m.blocks:
-
-        def forward(x, s=b.attention):
-            q, k, v = (Swap.apply(f(x).unflatten(-1, (-1, s.h)), 2, 1).transpose(1, 2)
-                       for f in (s.q, s.k, s.v))
-            y = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2)
-            return s.o(Swap.apply(y, 1, 2).flatten(2))
-
-        b.attention.forward = forward
-    o = torch.optim.AdamW(m.parameters(), 1e-4)
-    for _ in range(3):
-        x = tokens(2, 4096).chunk(world, 1)[rank]
-        F.cross_entropy(m(x).flatten(0, 1), x.flatten()).backward()
-        for p in m.parameters():
-            dist.all_reduce(p.grad, op=dist.ReduceOp.AVG)
-        o.step()
         o.zero_grad()

@@ -53,10 +53,7 @@ def dqn_replay():
     q = on(lambda: nn.Sequential(nn.Conv2d(4, 32, 8, 4), nn.ReLU(), nn.Conv2d(32, 64, 4, 2),
                                  nn.ReLU(), nn.Conv2d(64, 64, 3), nn.ReLU(), nn.Flatten(),
                                  nn.Linear(3136, 512), nn.ReLU(), nn.Linear(512, 6)))
-    t = None
-    import copy
-
-    t = copy.deepcopy(q)
+    t = deepcopy(q)
     o = torch.optim.RMSprop(q.parameters(), 1e-4)
     buf = torch.zeros(20000, 4, 84, 84, dtype=torch.uint8, device=dev)
     for i in range(30):
@@ -71,28 +68,3 @@ def dqn_replay():
         l.backward()
         nn.utils.clip_grad_value_(q.parameters(), 1)
         o.step()
-
-
-@program("populations by vmap")
-def strategies_evolve():
-    from torch.func import functional_call, vmap
-
-    m = on(lambda: stack(nn.Linear(64, 256), nn.Tanh(), nn.Linear(256, 256), nn.Tanh(),
-                         nn.Linear(256, 16)))
-    p = {k: v.detach() for k, v in m.named_parameters()}
-    a, b = N(64, 64) * 0.1, N(16, 64) * 0.1
-    v = {k: torch.zeros_like(x) for k, x in p.items()}
-    for _ in range(3):
-        half = {k: N(1024, *x.shape) for k, x in p.items()}
-        noise = {k: torch.cat([x, -x]) for k, x in half.items()}
-        many = {k: x + 0.02 * noise[k] for k, x in p.items()}
-        s, r = N(2048, 32, 64), torch.zeros(2048, 32, device=dev)
-        step = vmap(lambda w, s: functional_call(m, w, (s,)))
-        for _ in range(20):
-            u = step(many, s)
-            s = (s @ a + u @ b).tanh()
-            r += s[..., 0] - 0.01 * u.square().sum(-1)
-        rank = r.mean(1).argsort().argsort().float() / 2047 - 0.5
-        for k in p:
-            v[k] = 0.9 * v[k] + torch.tensordot(rank, noise[k], 1) / (2048 * 0.02)
-            p[k] = p[k] + 0.01 * v[k]

@@ -2,53 +2,22 @@
 """Images, volumes and films: convolutions, detection, segmentation, diffusion."""
 import random
 
-import torch.utils.checkpoint
 from common import *
+
+try:
+    import torchvision
+except ImportError:
+    torchvision = None
 
 
 def classify(n, side, nhwc=False, classes=1000):
     return lambda m: F.cross_entropy(m(images(n, side, nhwc)), T(n, v=classes), label_smoothing=0.1)
 
 
-def block(i, o, dims=2, act=nn.SiLU, norm=None, **k):
-    c = (nn.Conv2d, nn.Conv3d)[dims - 2](i, o, k.pop("size", 3), padding=k.pop("pad", 1),
-                                         bias=False, **k)
-    return nn.Sequential(c, (norm or (nn.BatchNorm2d, nn.BatchNorm3d)[dims - 2])(o), act())
-
-
-class Csp(nn.Module):
-    def __init__(s, i, o, n):
-        super().__init__()
-        s.a = block(i, o // 2, size=1, pad=0)
-        s.b = block(i, o // 2, size=1, pad=0)
-        s.m = nn.ModuleList(block(o // 2, o // 2) for _ in range(n))
-        s.c = block(o // 2 * (n + 2), o, size=1, pad=0)
-
-    def forward(s, x):
-        ys = [s.a(x), s.b(x)]
-        for m in s.m:
-            ys.append(ys[-1] + m(ys[-1]))
-        return s.c(torch.cat(ys, 1))
-
-
-SD15 = dict(sample_size=64, cross_attention_dim=768)
-
-VAE = dict(block_out_channels=(128, 256, 512, 512), down_block_types=("DownEncoderBlock2D",) * 4,
-           up_block_types=("UpDecoderBlock2D",) * 4, layers_per_block=2, latent_channels=4,
-           sample_size=512)
-
-
 def df(name, dt=FP, **k):
     import diffusers
 
     return on(getattr(diffusers, name), dt=dt, **k)
-
-
-def ddpm():
-    import diffusers
-
-    return diffusers.DDPMScheduler(beta_start=0.00085, beta_end=0.012,
-                                   beta_schedule="scaled_linear")
 
 
 def noised(s, x):
@@ -59,8 +28,6 @@ def noised(s, x):
 
 @program("convolutions in half precision with a gradient scaler", "torchvision")
 def resnet152_fp16():
-    import torchvision
-
     m = on(torchvision.models.resnet152)
     fit(m, lambda m: F.cross_entropy(m(N(32, 3, 224, 224)), T(32, v=1000)), 3, amp=HF16,
         scaler=True, opt=lambda p: torch.optim.SGD(p, 0.1, momentum=0.9))
@@ -68,8 +35,6 @@ def resnet152_fp16():
 
 @program("channels last in three dimensions", "torchvision")
 def r2plus1d_cl3d():
-    import torchvision
-
     m = on(torchvision.models.video.r2plus1d_18).to(memory_format=torch.channels_last_3d)
     fit(
         m, lambda m: F.cross_entropy(
@@ -79,8 +44,6 @@ def r2plus1d_cl3d():
 
 @program("recurrent refinement of optical flow", "torchvision")
 def raft_small():
-    import torchvision
-
     m = on(torchvision.models.optical_flow.raft_small)
     fit(
         m, lambda m: sum((f - 1).abs().mean()
@@ -90,8 +53,6 @@ def raft_small():
 
 @program("detection in single precision", "torchvision")
 def fcos_fp32():
-    import torchvision
-
     m = on(torchvision.models.detection.fcos_resnet50_fpn, weights=None, weights_backbone=None)
 
     def loss(m):
@@ -107,11 +68,8 @@ def fcos_fp32():
 
 @program("a student and an averaged teacher on crops of two sizes", "transformers")
 def dinov2_multicrop():
-    from transformers import Dinov2Config, Dinov2Model
-    import copy
-
-    m = on(Dinov2Model, Dinov2Config(hidden_size=768, num_hidden_layers=8))
-    t = copy.deepcopy(m).requires_grad_(False)
+    m = hf2("Dinov2", "Dinov2Model", hidden_size=768, num_hidden_layers=8)
+    t = deepcopy(m).requires_grad_(False)
     head = on(nn.Linear, 768, 8192)
     th = on(nn.Linear, 768, 8192)
 
@@ -130,64 +88,8 @@ def dinov2_multicrop():
     fit(m, loss, 3, amp=BF)
 
 
-@program("a diffusion transformer with averaged weights")
-def dit_ema():
-    from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
-
-    class Bl(nn.Module):
-        def __init__(s, d):
-            super().__init__()
-            s.n1 = nn.LayerNorm(d, elementwise_affine=False)
-            s.n2 = nn.LayerNorm(d, elementwise_affine=False)
-            s.a = nn.MultiheadAttention(d, 12, batch_first=True)
-            s.m = nn.Sequential(nn.Linear(d, 4 * d), nn.GELU("tanh"), nn.Linear(4 * d, d))
-            s.c = nn.Linear(d, 6 * d)
-
-        def forward(s, x, c):
-            a, b, g, d, e, h = s.c(F.silu(c))[:, None].chunk(6, -1)
-            y = s.n1(x) * (1 + a) + b
-            x = x + g * s.a(y, y, y, need_weights=False)[0]
-            return x + h * s.m(s.n2(x) * (1 + d) + e)
-
-    class D(nn.Module):
-        def __init__(s, d=768):
-            super().__init__()
-            s.p = nn.Conv2d(4, d, 2, 2)
-            s.t = nn.Linear(256, d)
-            s.l = nn.ModuleList(Bl(d) for _ in range(8))
-            s.o = nn.Linear(d, 16)
-
-        def forward(s, x, t):
-            h = s.p(x).flatten(2).transpose(1, 2)
-            c = s.t(
-                torch.cat([
-                    torch.cos(t[:, None] * torch.arange(128, device=dev)),
-                    torch.sin(t[:, None] * torch.arange(128, device=dev))
-                ], 1))
-            for l in s.l:
-                h = l(h, c)
-            return F.pixel_shuffle(s.o(h).transpose(1, 2).view(x.size(0), 16, 16, 16), 2)
-
-    m = on(D)
-    e = AveragedModel(m, multi_avg_fn=get_ema_multi_avg_fn(0.999))
-
-    def loss(m):
-        x, n, t = N(32, 4, 32, 32), N(32, 4, 32, 32), torch.rand(32, device=dev)
-        l = F.mse_loss(m(x + t.view(-1, 1, 1, 1) * n, t).float(), n)
-        e.update_parameters(m)
-        return l
-
-    fit(m, loss, 3, amp=BF)
-    with torch.no_grad():
-        x = N(8, 4, 32, 32)
-        for i in range(4):
-            x = x - 0.1 * e(x, torch.full((8,), 0.5, device=dev))
-
-
 @program("deformable convolutions and region pooling", "torchvision")
 def dcn_roi():
-    import torchvision
-
     class D(nn.Module):
         def __init__(s):
             super().__init__()
@@ -205,8 +107,6 @@ def dcn_roi():
 
 @program("TorchScript", "torchvision")
 def jit_script():
-    import torchvision
-
     m = torch.jit.script(on(torchvision.models.mobilenet_v3_large)).train()
     fit(m, lambda m: F.cross_entropy(m(N(32, 3, 224, 224)), T(32, v=1000)), 3)
     t = torch.jit.trace(on(torchvision.models.resnet18).eval(), N(1, 3, 224, 224))
@@ -214,17 +114,6 @@ def jit_script():
     with torch.no_grad():
         for n in (1, 4, 9):
             t(N(n, 3, 224, 224))
-
-
-@program("a compiled convolutional net", "torchvision")
-def c_resnet():
-    import torchvision
-
-    m = comp(on(torchvision.models.resnet50).to(memory_format=torch.channels_last))
-    fit(
-        m, lambda m: F.cross_entropy(
-            m(N(32, 3, 224, 224).contiguous(memory_format=torch.channels_last)), T(32, v=1000)), 3,
-        amp=BF)
 
 
 @program("cudnn.benchmark", "timm")
@@ -237,37 +126,6 @@ def resnet50_benchmark():
 def efficientnet_b7():
     fit(net("efficientnet_b7"), classify(6, 600), 2,
         lambda p: torch.optim.RMSprop(p, 1e-3, momentum=0.9), amp=BF)
-
-
-@program("detection with channels last")
-def yolo_640():
-    w = [48, 96, 192, 384, 576]
-    body = [block(3, w[0], stride=2)]
-    for i in range(4):
-        body += [block(w[i], w[i + 1], stride=2), Csp(w[i + 1], w[i + 1], 2 + 2 * (i in (1, 2)))]
-    m = on(lambda: nn.ModuleDict(
-        {"body": nn.Sequential(*body), "heads": nn.ModuleList(nn.Conv2d(c, 84, 1) for c in w[2:])}))
-
-    def loss(m):
-        x, l, outs = images(16, 640), 0, []
-        for i, part in enumerate(m["body"]):
-            x = part(x)
-            if i in (4, 6, 8):
-                outs.append(m["heads"][i // 2 - 2](x))
-        for o in outs:
-            l = l + F.binary_cross_entropy_with_logits(
-                o[:, 4:].float(),
-                torch.zeros_like(o[:, 4:]).float()) + o[:, :4].float().abs().mean()
-        return l
-
-    fit(m, loss, 3, SGD, amp=HF16)
-
-
-@program("segmentation by a transformer", "transformers")
-def segformer_b5():
-    m = hf("Segformer", torch.float32, "SegformerForSemanticSegmentation", depths=[3, 6, 40, 3],
-           hidden_sizes=[64, 128, 320, 512], decoder_hidden_size=768, num_labels=150)
-    fit(m, lambda m: m(pixel_values=images(4, 512), labels=T(4, 512, 512, v=150)).loss, 2, amp=BF)
 
 
 @program("augmentation on the card", "torchvision", "timm")
@@ -330,8 +188,6 @@ def vnet_volumes():
 
 @program("LBFGS over the pixels of an image", "torchvision")
 def style_transfer_lbfgs():
-    import torchvision
-
     m = on(torchvision.models.vgg19).features.eval().requires_grad_(False)
 
     def features(x):
@@ -361,8 +217,6 @@ def style_transfer_lbfgs():
 
 @program("fake quantization", "torchvision")
 def qat_resnet18():
-    import torchvision
-
     m = on(torchvision.models.resnet18)
     for c in [c for c in m.modules() if isinstance(c, nn.Conv2d)]:
 
@@ -389,22 +243,22 @@ def maskformer_swin():
             mask_labels=[(torch.rand(k, 512, 512, device=dev) > 0.7).float() for k in (5, 9)],
             class_labels=[T(k, v=133) for k in (5, 9)])
 
-    of(m, batch, 2, adamw(1e-4), amp=HF16, scaler=True)
+    fit(m, lambda m: m(**batch()).loss, 2, adamw(1e-4), amp=HF16, scaler=True)
 
 
 @program("training of Stable Diffusion with averaged weights", "diffusers", "transformers")
 def sd15_trains_with_ema():
-    import transformers as t
+    from diffusers import DDPMScheduler
     from diffusers.training_utils import EMAModel
 
-    u = df("UNet2DConditionModel", **SD15)
-    v = df("AutoencoderKL", HF16, **VAE).requires_grad_(False)
-    w = on(
-        t.CLIPTextModel,
-        t.CLIPTextConfig(hidden_size=768, intermediate_size=3072, num_hidden_layers=12,
-                         num_attention_heads=12), dt=HF16).requires_grad_(False)
+    u = df("UNet2DConditionModel", sample_size=64, cross_attention_dim=768)
+    v = df("AutoencoderKL", HF16, block_out_channels=(128, 256, 512, 512),
+           down_block_types=("DownEncoderBlock2D",) * 4, up_block_types=("UpDecoderBlock2D",) * 4,
+           layers_per_block=2, latent_channels=4, sample_size=512).requires_grad_(False)
+    w = hf2("CLIPText", "CLIPTextModel", HF16, hidden_size=768, intermediate_size=3072,
+            num_hidden_layers=12, num_attention_heads=12).requires_grad_(False)
     ema = EMAModel(u.parameters(), decay=0.999, model_cls=type(u), model_config=u.config)
-    s = ddpm()
+    s = DDPMScheduler(beta_start=0.00085, beta_end=0.012, beta_schedule="scaled_linear")
 
     def loss(m):
         with torch.no_grad():

@@ -1,109 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cufrag layout: how many cards, which layout, which card: the program recorded with each. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli/common.h"
-#include "fleet/sweep.h"
-#include "lib/grow.h"
 #include "plan/kvcache/kvcache.h"
 #include "pretend/layout/layouts.h"
 #include "pretend/start/held_runs.h"
 
 struct options {
 	struct frag_layouts all;
-	const char *store;
-	struct frag_sweep_shard shard;
 	bool no_gpu; /* implied */
 };
-
-static int set_shard(void *whole, const char *text, struct frag_err *err)
-{
-	struct options *o = whole;
-
-	o->all.resume = !strcmp(text, "all");
-	return o->all.resume ? 0 : frag_sweep_set_shard(&o->shard, text, err);
-}
-
-/* ---- shards of an array job that share --keep ------------------------------------------- */
-
-extern char **environ;
-
-/* cufrag's own job is not the planned one: programs read their rank from these. */
-static void forget_array_job(void)
-{
-	static const char *const of_jobs[] = { "SLURM_", "OMPI_", "PMI_",
-					       "PMIX_",	 "MV2_",  "JOB_COMPLETION_INDEX=" };
-	char name[200];
-
-	for (char **at = environ; *at;) {
-		bool found = false;
-
-		for (size_t k = 0; k < FRAG_ARRAY_LEN(of_jobs); k++)
-			found |= !strncmp(*at, of_jobs[k], strlen(of_jobs[k]));
-		snprintf(name, sizeof(name), "%.*s", (int)strcspn(*at, "="), *at);
-		if (found && !unsetenv(name))
-			at = environ;
-		else
-			at++;
-	}
-}
-
-static int find_shard(struct frag_layouts *x, struct frag_sweep_shard *shard, const char *store,
-		      struct frag_err *err)
-{
-	if (shard->n)
-		FRAG_TRY(frag_sweep_find_index(shard, true, err));
-	x->shard_i = shard->i;
-	x->shard_n = shard->n;
-	if (x->shard_n)
-		forget_array_job();
-	if (x->shard_n && (!x->keep || store))
-		return frag_fail(err, FRAG_EUSAGE,
-				 "shards of an array job need --keep DIR, and no --store: when all "
-				 "are done, the same command with --keep DIR --shard all --store "
-				 "FILE");
-	if (x->resume && !x->keep)
-		return frag_fail(err, FRAG_EUSAGE, "--shard all needs --keep DIR");
-	if (store && !x->keep)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "--store needs --keep DIR: its results are of these recordings");
-	return 0;
-}
-
-/* What `cufrag sweep DIR -o FILE` writes, on the cards of the plan. */
-static int write_store(struct frag_cli *cli, const struct frag_layouts *x, const char *path,
-		       struct frag_err *err)
-{
-	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
-	FRAG_AUTO(frag_sweep_release) struct frag_sweep s = { 0 };
-	struct frag_rows failures = { 0 };
-	char *operands[] = { (char *)(uintptr_t)x->keep, NULL };
-
-	s.target = cli->target;
-	s.threads = x->jobs;
-	s.operands = operands;
-	s.operands_count = 1;
-	s.output = path;
-	s.fresh = true;
-	FRAG_TRY(frag_policy_texts_default(&s.policies, FRAG_SWEEP_POLICIES, err));
-	for (size_t c = 0; c < x->cards_count; c++) {
-		FRAG_TRY(FRAG_GROW(s.cards, s.cards_count, s.cards_cap, "cards", err));
-		s.cards[s.cards_count++] = x->cards[c];
-	}
-	FRAG_TRY(frag_sweep_run(&s, &a, &failures, err));
-	frag_cli_note(cli, "wrote %s, for cufrag fleet", path);
-	return 0;
-}
-
-/* ---- the plan --------------------------------------------------------------------------- */
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	FRAG_AUTO(frag_catalog_release) struct frag_catalog catalog = { 0 };
 	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
-	struct options *o = values;
-	struct frag_layouts *x = &o->all;
+	struct frag_layouts *x = &((struct options *)values)->all;
 	uint64_t enough = 0;
 
 	if (!x->jobs)
@@ -115,7 +26,6 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	x->ctx = cli;
 	FRAG_TRY(frag_catalog_init(&catalog, cli->cards, cli->vendor, err));
 	FRAG_TRY(frag_layouts_plan(x, &catalog, err));
-	FRAG_TRY(find_shard(x, &o->shard, o->store, err));
 	FRAG_TRY(frag_layouts_open(x, err));
 	FRAG_TRY(frag_layouts_run(x, err));
 	FRAG_TRY(frag_layouts_answer(x, &a, err));
@@ -125,8 +35,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 				   "are kept");
 		return frag_code_exit(FRAG_EINTR);
 	}
-	if (o->store)
-		FRAG_TRY(write_store(cli, x, o->store, err));
+	FRAG_TRY(frag_layouts_store(x, &cli->target, err));
 	for (size_t c = 0; c < x->cards_count; c++)
 		enough |= frag_layout_fewest(x, c);
 	return enough ? FRAG_EXIT_DONE : FRAG_EXIT_CONDITION;
@@ -203,12 +112,13 @@ static const struct frag_arg options[] = {
 	  .rare = true, .help = "the values that no kernel computes, as for record" },
 	{ FRAG_ARG_TEXT, "keep", AT(all.keep), .value = "DIR", .rare = true,
 	  .help = "keep the recordings there, for sweep and fleet" },
-	{ FRAG_ARG_OWN, "shard", .set = set_shard, .value = "I/N", .rare = true,
+	{ FRAG_ARG_OWN, "shard", AT(all), .set = frag_layout_shard, .value = "I/N", .rare = true,
 	  .help = "one of N array jobs, which share --keep; /N: I from SLURM_ARRAY_TASK_ID, "
 		  "JOB_COMPLETION_INDEX or the rank of mpirun or srun. all: reuse what --keep has "
 		  "of "
 		  "this command, from any machine" },
-	{ FRAG_ARG_TEXT, "store", AT(store), .value = "FILE", .file = FRAG_ARG_WRITES, .rare = true,
+	{ FRAG_ARG_TEXT, "store", AT(all.store), .value = "FILE", .file = FRAG_ARG_WRITES,
+	  .rare = true,
 	  .help = "for fleet: the results of all recordings of --keep, in a SQLite file like "
 		  "sweep's" },
 	{ FRAG_ARG_FLAG, "fresh", AT(all.fresh), .rare = true,

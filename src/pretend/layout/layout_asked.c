@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/grow.h"
 #include "plan/fit/fit_cards.h"
 #include "pretend/layout/preset.h"
 
@@ -27,6 +28,14 @@ int frag_layout_where(void *layouts, const char *text, struct frag_err *err)
 		return frag_fail(err, FRAG_EUSAGE, "more than %u conditions", FRAG_LAYOUT_WHERE);
 	x->where[x->where_count++] = text;
 	return 0;
+}
+
+int frag_layout_shard(void *layouts, const char *text, struct frag_err *err)
+{
+	struct frag_layouts *x = layouts;
+
+	x->resume = !strcmp(text, "all");
+	return x->resume ? 0 : frag_sweep_set_shard(&x->shard, text, err);
 }
 
 static int set_card(struct frag_layouts *x, const struct frag_catalog *catalog, const char *name,
@@ -185,6 +194,78 @@ static int set_rest(struct frag_layouts *x, struct frag_err *err)
 	return 0;
 }
 
+/* ---- shards of an array job that share --keep ------------------------------------------- */
+
+extern char **environ;
+
+/* cufrag's own job is not the planned one: programs read their rank from these. */
+static void forget_array_job(void)
+{
+	static const char *const of_jobs[] = { "SLURM_", "OMPI_", "PMI_",
+					       "PMIX_",	 "MV2_",  "JOB_COMPLETION_INDEX=" };
+	char name[200];
+
+	for (char **at = environ; *at;) {
+		bool found = false;
+
+		for (size_t k = 0; k < FRAG_ARRAY_LEN(of_jobs); k++)
+			found |= !strncmp(*at, of_jobs[k], strlen(of_jobs[k]));
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(*at, "="), *at);
+		if (found && !unsetenv(name))
+			at = environ;
+		else
+			at++;
+	}
+}
+
+static int set_shard(struct frag_layouts *x, struct frag_err *err)
+{
+	if (x->shard.n)
+		FRAG_TRY(frag_sweep_find_index(&x->shard, true, err));
+	if (x->shard.n)
+		forget_array_job();
+	if (x->shard.n && (!x->keep || x->store))
+		return frag_fail(err, FRAG_EUSAGE,
+				 "shards of an array job need --keep DIR, and no --store: when all "
+				 "are done, the same command with --keep DIR --shard all --store "
+				 "FILE");
+	if (x->resume && !x->keep)
+		return frag_fail(err, FRAG_EUSAGE, "--shard all needs --keep DIR");
+	if (x->store && !x->keep)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "--store needs --keep DIR: its results are of these recordings");
+	return 0;
+}
+
+int frag_layouts_store(const struct frag_layouts *x, const struct frag_target *target,
+		       struct frag_err *err)
+{
+	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
+	FRAG_AUTO(frag_sweep_release)
+	struct frag_sweep s = { .target = *target,
+				.threads = x->jobs,
+				.operands_count = 1,
+				.output = x->store,
+				.fresh = true };
+	struct frag_rows failures = { 0 };
+	char *operands[] = { (char *)(uintptr_t)x->keep, NULL }, text[4300];
+
+	if (!x->store)
+		return 0;
+	s.operands = operands;
+	FRAG_TRY(frag_policy_texts_default(&s.policies, FRAG_SWEEP_POLICIES, err));
+	for (size_t c = 0; c < x->cards_count; c++) {
+		FRAG_TRY(FRAG_GROW(s.cards, s.cards_count, s.cards_cap, "cards", err));
+		s.cards[s.cards_count++] = x->cards[c];
+	}
+	FRAG_TRY(frag_sweep_run(&s, &a, &failures, err));
+	snprintf(text, sizeof(text), "wrote %s, for cufrag fleet", x->store);
+	x->tell(x->ctx, text);
+	return 0;
+}
+
+/* ---- the plan ------------------------------------------------------------------------------ */
+
 int frag_layouts_plan(struct frag_layouts *x, const struct frag_catalog *catalog,
 		      struct frag_err *err)
 {
@@ -198,5 +279,6 @@ int frag_layouts_plan(struct frag_layouts *x, const struct frag_catalog *catalog
 	FRAG_TRY(frag_preset_apply(o->preset, &x->axes, o->program, x->settings, &x->words, err));
 	FRAG_TRY(set_cards(x, catalog, o->gpus ? o->gpus : "h100,h200", err));
 	FRAG_TRY(set_prices(x, o->price ? o->price : "", err));
-	return set_rest(x, err);
+	FRAG_TRY(set_rest(x, err));
+	return set_shard(x, err);
 }

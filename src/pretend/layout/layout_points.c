@@ -186,20 +186,20 @@ static int take_shard(struct frag_layouts *x, struct frag_err *err)
 	struct frag_axes *a = &x->axes;
 	size_t kept = 0;
 
-	for (size_t l = 0; x->shard_n && l < a->layouts_count; l++) {
+	for (size_t l = 0; x->shard.n && l < a->layouts_count; l++) {
 		uint64_t group = 0;
 
 		for (size_t k = 0; k < a->count; k++)
 			if (a->list[k].order == FRAG_AXIS_ANY)
 				group = group * a->list[k].count + a->at[l * a->count + k];
-		if (group % x->shard_n == x->shard_i)
+		if (group % x->shard.n == x->shard.i)
 			memmove(a->at + kept++ * a->count, a->at + l * a->count,
 				a->count * sizeof(*a->at));
 	}
-	a->layouts_count = x->shard_n ? kept : a->layouts_count;
+	a->layouts_count = x->shard.n ? kept : a->layouts_count;
 	return a->layouts_count ? 0
 				: frag_fail(err, FRAG_EUSAGE, "no layout is left for shard %u/%u",
-					    x->shard_i, x->shard_n);
+					    x->shard.i, x->shard.n);
 }
 
 /* Checks the settings before anything runs. */

@@ -25,6 +25,7 @@
 #include "answer/answer.h"
 #include "answer/row.h"
 #include "explain/moment/kinds.h"
+#include "fleet/sweep.h"
 #include "pretend/axes.h"
 #include "pretend/layout/border.h"
 #include "pretend/layout/config.h"
@@ -111,9 +112,10 @@ struct frag_layouts {
 	/* that the cache of a serving engine has to hold; 0: no engine. Engines are always recorded on the card itself, and never reused */
 	uint64_t requests;
 	uint64_t request_tokens;
-	const char *keep;	   /* folder for the recordings; NULL = none */
-	bool resume;		   /* recordings in `keep` are reused */
-	unsigned shard_i, shard_n; /* every n-th group from the i-th on; n 0: all */
+	const char *keep;	       /* folder for the recordings; NULL = none */
+	bool resume;		       /* recordings in `keep` are reused */
+	struct frag_sweep_shard shard; /* every n-th group from the i-th on; n 0: all */
+	const char *store;	       /* file for the results of `keep`; NULL = none */
 	void (*tell)(const void *ctx, const char *text);
 	const void *ctx;
 	/* found */
@@ -129,9 +131,10 @@ struct frag_layouts {
 	bool interrupted;
 };
 
-/* Adds one --vary, one --where. Errors: FRAG_EUSAGE. */
+/* Adds one --vary, one --where; sets --shard. Errors: FRAG_EUSAGE. */
 int frag_layout_vary(void *layouts, const char *text, struct frag_err *err);
 int frag_layout_where(void *layouts, const char *text, struct frag_err *err);
+int frag_layout_shard(void *layouts, const char *text, struct frag_err *err);
 /* Completes the plan from what was asked. The catalog: for --gpu. Errors: FRAG_EUSAGE. */
 int frag_layouts_plan(struct frag_layouts *x, const struct frag_catalog *catalog,
 		      struct frag_err *err);
@@ -139,6 +142,9 @@ int frag_layouts_plan(struct frag_layouts *x, const struct frag_catalog *catalog
 int frag_layouts_open(struct frag_layouts *x, struct frag_err *err);
 /* Runs what has to run, the checks, and the confirmations. An interruption is no error. */
 int frag_layouts_run(struct frag_layouts *x, struct frag_err *err);
+/* Writes what `cufrag sweep KEEP -o STORE` does, on the cards of the plan, if it was asked for. */
+int frag_layouts_store(const struct frag_layouts *x, const struct frag_target *target,
+		       struct frag_err *err);
 void frag_layouts_release(struct frag_layouts *x);
 
 /* Runs in a process of its own: records point i, on card `on` (SIZE_MAX: with enough memory). log: the output of the program. */
