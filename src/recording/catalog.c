@@ -191,25 +191,14 @@ static int read_list(struct frag_catalog *c, const char *path, size_t *rows, str
 int frag_gpu_named(const char *name, const struct frag_gpu **out, struct frag_err *err)
 {
 	const char *names[FRAG_CARDS_MAX + 1] = { NULL };
-	char like[200] = "";
-	size_t n, used = 0;
+	size_t n;
 	const struct frag_gpu *list = frag_gpu_list(&n);
 
 	*out = frag_gpu_find(name);
-	for (size_t i = 0; !*out && i < FRAG_MIN(n, (size_t)FRAG_CARDS_MAX); i++) {
+	for (size_t i = 0; i < FRAG_MIN(n, (size_t)FRAG_CARDS_MAX); i++)
 		names[i] = list[i].name;
-		if (strlen(name) > 2 && used < sizeof(like) &&
-		    (strcasestr(names[i], name) || strcasestr(list[i].label, name) ||
-		     !strncasecmp(names[i], name, strlen(names[i]))))
-			used += (size_t)snprintf(like + used, sizeof(like) - used, "%s%s",
-						 used ? ", " : "", names[i]);
-	}
-	if (*out)
-		return 0;
-	if (!used)
-		return frag_fail_unknown(err, "unknown gpu", name, names, " (cufrag list gpus)");
-	return frag_fail(err, FRAG_EUSAGE, "unknown gpu '%.60s'; %s %s", name,
-			 strchr(like, ',') ? "there are" : "write", like);
+	return *out ? 0
+		    : frag_fail_unknown(err, "unknown gpu", name, names, " (cufrag list gpus)");
 }
 
 /* ---- the catalogue ------------------------------------------------------------------- */
