@@ -197,8 +197,7 @@ int frag_gpu_named(const char *name, const struct frag_gpu **out, struct frag_er
 	*out = frag_gpu_find(name);
 	for (size_t i = 0; i < FRAG_MIN(n, (size_t)FRAG_CARDS_MAX); i++)
 		names[i] = list[i].name;
-	return *out ? 0
-		    : frag_fail_unknown(err, "unknown gpu", name, names, " (cufrag list gpus)");
+	return *out ? 0 : frag_fail_unknown(err, "unknown gpu", name, names, " (cufrag list gpus)");
 }
 
 /* ---- the catalogue ------------------------------------------------------------------- */
