@@ -108,8 +108,6 @@ void frag_cli_show(struct frag_progress *p, const char *what, const char *name);
  * usable part. cli: a struct frag_cli, here and below, as sessions call them. */
 int frag_cli_open_nth(const void *cli, uint32_t dev, struct frag_device **out,
 		      struct frag_err *err);
-/* Notes that a trace has more devices than there are cards. */
-void frag_cli_note_cards(const void *cli, uint32_t devices);
 void frag_cli_note_text(const void *cli, const char *text);
 /* For lanes of a page (compare/lanes.h): the card and the cards of the command line. */
 #define FRAG_CLI_LANES(cli) ((struct frag_lanes){ &(cli)->target, (cli)->cards, (cli)->vendor })

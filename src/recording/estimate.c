@@ -239,31 +239,6 @@ const char *frag_estimate_again(struct frag_answer *a, const struct frag_estimat
 				 change(r->requests, r->other_requests));
 }
 
-static const char *plain_name(const char *what)
-{
-	static const char *const names[][2] = {
-		{ "_local_scalar_dense", "a number (.item(), if, int)" },
-		{ "copy_", "a tensor copied to the host" },
-		{ "nonzero", "the number of nonzero elements" },
-		{ "index", "how many elements a mask selects" },
-		{ "masked_select", "how many elements a mask selects" },
-		{ "nms", "how many boxes suppression keeps" },
-		{ "_unique2", "how many elements differ" },
-		{ "unique_dim", "how many slices differ" },
-		{ "unique_consecutive", "how many elements differ" },
-		{ "_to_sparse", "how many elements are not zero" },
-		{ "_coalesce", "how many places of a sparse tensor differ" },
-		{ "equal", "a comparison of two tensors" },
-		{ "router", "a router's choice of experts" },
-		{ "found_inf", "whether gradients overflow (GradScaler skips the step)" },
-	};
-
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(names); i++)
-		if (!strcmp(what, names[i][0]))
-			return names[i][1];
-	return what;
-}
-
 static void add_roles(const struct frag_estimate *e, struct frag_text *out)
 {
 	const struct frag_role_row *r = e->roles.rows;
@@ -286,7 +261,7 @@ static void add_places(const struct frag_estimate *e, struct frag_text *out)
 			continue;
 		if (shown++ < PLACES_SHOWN)
 			frag_text_addf(out, "\n  %s %llu x at %s: %s", p->values,
-				       (unsigned long long)p->count, p->place, plain_name(p->what));
+				       (unsigned long long)p->count, p->place, p->what);
 		else
 			left++;
 	}

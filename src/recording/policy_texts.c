@@ -75,10 +75,8 @@ int frag_policy_texts_list(void *texts, const char *list, struct frag_err *err)
 					 "empty policy in the list '%.100s'; policies are "
 					 "separated by ';'",
 					 list);
-		text = frag_host_alloc(to - from + 1);
+		text = strndup(list + from, to - from);
 		FRAG_CHECK_ALLOC(text, "list of policies", err);
-		memcpy(text, list + from, to - from);
-		text[to - from] = '\0';
 		if (!strcmp(text, "all")) {
 			frag_host_free(text);
 			FRAG_TRY(add_all(p, err));

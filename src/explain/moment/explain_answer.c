@@ -205,10 +205,6 @@ static void add_other_peak(const struct frag_explained *x, struct frag_text *t)
 	if (e->kind == FRAG_EV_REFUSED)
 		frag_text_addf(t, ": a request for %s that was refused when recorded is served",
 			       FRAG_BYTES(e->bytes));
-	else if (m->peak_reserved_free_bytes && e->kind == FRAG_EV_ALLOC &&
-		 10 * m->peak_reserved_live_bytes < 9 * m->allocated_bytes)
-		frag_text_addf(t, ": a request for %s found no room in the %s that was free",
-			       FRAG_BYTES(e->bytes), FRAG_BYTES(m->peak_reserved_free_bytes));
 }
 
 /* The largest holders of reserved memory. */
