@@ -96,7 +96,7 @@ static int check_operands(const struct frag_cli *cli, struct frag_err *err)
 	return 0;
 }
 
-/* Who has the text of an error, or a log, asks it to be explained, too: summary does. */
+/* The text of an error and a log are explained by summary, whichever of the two was typed. */
 static int run_summary(struct frag_cli *cli, int rc)
 {
 	struct frag_err err;

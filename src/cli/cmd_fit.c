@@ -34,6 +34,7 @@ static int fit(struct frag_cli *cli, struct options *o, struct frag_err *err)
 	FRAG_TRY(frag_fit_cards_search(&f, &o->policies, cli->threads, err));
 	if (cli->program)
 		FRAG_TRY(frag_fit_classes_record(&classes, &best, err));
+	a.estimated = cli->estimated; /* its title says so */
 	FRAG_TRY(frag_fit_cards_answer(best, &a, err));
 	FRAG_TRY(frag_cli_show_answer(cli, &a, err));
 	if (f.interrupted)

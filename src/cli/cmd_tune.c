@@ -57,6 +57,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 						.objective = o->objective,
 						.budget = o->budget };
 	FRAG_TRY(frag_tuning_search(&t, cli->threads, err));
+	a.estimated = cli->estimated; /* its title says so */
 	FRAG_TRY(frag_tuning_answer(&t, o->top, &a, err));
 	FRAG_TRY(frag_cli_show_answer(cli, &a, err));
 	if (!t.found.complete) {

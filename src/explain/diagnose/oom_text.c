@@ -382,7 +382,7 @@ static void say_sizes(const struct error *e, struct frag_finding *f)
 	}
 }
 
-/* Would what lies free, here and there, have held it? */
+/* Would the free memory, in all its pieces, have held it? */
 static bool in_pieces(const struct error *e)
 {
 	if (e->who == TORCH)

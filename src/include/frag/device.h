@@ -202,7 +202,7 @@ struct frag_device_ops {
 			     struct frag_err *err);
 	void (*observed)(void *priv, struct frag_dev_observed *out);
 	int (*make_ready)(void *priv, uint64_t given_back_bytes, struct frag_err *err);
-	/* Optional, where the front measures: what comes before a call and is not its time. */
+	/* Optional, where the front measures: called before a call, outside of its measured time. */
 	void (*before)(void *priv, enum frag_call call);
 };
 

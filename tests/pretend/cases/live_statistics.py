@@ -62,7 +62,7 @@ assert [b["frames"][0]["name"] for b in blocks] == ["made"]
 torch.cuda.memory._dump_snapshot("history.pickle")
 torch.cuda.memory._record_memory_history(None)
 made()
-assert len(history()) == len(entries)  # what was there stays
+assert len(history()) == len(entries)  # the entries stay
 if "clear_history" in str(inspect.signature(torch.cuda.memory._record_memory_history_impl)):  # not up to 2.2
     takes_actions = "skip_actions" in str(inspect.signature(torch.cuda.memory._record_memory_history))
     torch.cuda.memory._record_memory_history(max_entries=3, context=None, clear_history=True,

@@ -1,4 +1,4 @@
-"""Without --gpus, spawned processes find a card each; a program that asks for more is told of the option."""
+"""Without --gpus, spawned processes find a card each; a program that asks for more gets a hint at the option."""
 from support.small import cuda, sys, torch
 
 # run: record -- 3 0
