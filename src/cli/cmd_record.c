@@ -2,7 +2,9 @@
 /* cufrag record: runs a program and keeps the history of its GPU memory. */
 #include "program.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/interrupt.h"
 #include "base/outfile.h"
@@ -174,6 +176,25 @@ static int check_others(const struct options *o, const struct frag_record_way *w
 	return 0;
 }
 
+/* A long run must not be lost because its file cannot be written: it goes elsewhere. */
+static void rescue(struct frag_cli *cli, const struct frag_trace *trace)
+{
+	const char *dir = getenv("TMPDIR");
+	struct frag_err other;
+	char path[4096];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/cufrag-XXXXXX.cft", dir && *dir ? dir : "/tmp");
+	fd = mkstemps(path, 4);
+	if (fd < 0)
+		return;
+	close(fd);
+	if (frag_trace_write_cft(trace, path, &other))
+		unlink(path);
+	else
+		frag_cli_note(cli, "the recording is in '%s' instead", path);
+}
+
 /* Before the program runs, perhaps for hours: can the file be written? */
 static int probe_output(const char *path, struct frag_err *err)
 {
@@ -189,7 +210,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
 	const struct frag_record_way *way = NULL;
 	const void *way_values = NULL;
-	int status = 0;
+	int rc, status = 0;
 
 	launch.frames = o->frames;
 	launch.max_entries = o->max_entries;
@@ -200,7 +221,10 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	FRAG_TRY(probe_output(o->output, err));
 	FRAG_TRY(way->run(&launch, way_values, cli->program, &trace, &status, err));
 	FRAG_TRY(frag_launch_name_as_file(trace, o->output, err));
-	FRAG_TRY(frag_trace_write_cft(trace, o->output, err));
+	rc = frag_trace_write_cft(trace, o->output, err);
+	if (rc == FRAG_EOUTPUT)
+		rescue(cli, trace);
+	FRAG_TRY(rc);
 	FRAG_TRY(frag_cli_show_written(
 		cli,
 		&(struct frag_written){ .file = o->output,

@@ -2,13 +2,6 @@
 /*
  * What the commands share: their options, the card these describe, messages, files.
  *
- *	static int run(struct frag_cli *cli, void *options, struct frag_err *err)
- *	{
- *		const struct options *o = options;
- *
- *		FRAG_TRY(frag_recording_open(&recording, cli->operands[0], &cli->target, 0, err));
- *		…
- *
  * Ownership: strings in struct frag_cli point into argv. Nothing needs a release.
  */
 #ifndef FRAG_CLI_COMMON_H

@@ -59,21 +59,16 @@ static int fail_entry(const struct frag_log *log, const struct frag_log_entry *e
 static int device_of(struct frag_log *log, const struct frag_log_entry *e,
 		     struct frag_log_dev **out, struct frag_err *err)
 {
-	struct frag_log_dev *dev;
-
 	for (size_t i = 0; i < log->devs_count; i++) {
-		if (log->devs[i].ordinal == e->device) {
-			*out = &log->devs[i];
+		*out = &log->devs[i];
+		if ((*out)->ordinal == e->device)
 			return 0;
-		}
 	}
 	if (log->devs_count == FRAG_LOG_DEVICES_MAX)
 		return fail_entry(log, e, "more than 64 devices", err);
 	FRAG_TRY(FRAG_GROW(log->devs, log->devs_count, log->devs_cap, "devices", err));
-	dev = &log->devs[log->devs_count];
-	*dev = (struct frag_log_dev){ .ordinal = e->device };
-	log->devs_count++;
-	*out = dev;
+	*out = &log->devs[log->devs_count++];
+	**out = (struct frag_log_dev){ .ordinal = e->device };
 	return 0;
 }
 
