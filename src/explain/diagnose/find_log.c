@@ -2,8 +2,8 @@
 /*
  * Logs: the memory that a card or process uses over time. That is what the allocator reserved, so a
  * leak shows only after the cache is used up, and growing fragmentation looks the same; the text
- * says so. It is looked for after the program first uses half of its peak: what came before is its
- * start.
+ * says so. It is looked for after the program first uses half of its peak, and goes back from there as
+ * far as nothing rises much faster: what came before is its start.
  */
 #include "diagnose.h"
 
@@ -16,6 +16,9 @@
 #define FULL_PART 0.97
 #define PACE_MOST 0x1p50 /* bytes a second: faster than any card */
 #define CLIMB_PART 0.02	 /* of the largest value */
+#define FAST 5		 /* times the pace of the growth: loading */
+#define LOADS 1.5	 /* within one saw tooth, in the same way */
+#define SAW_MOST 64u	 /* samples between two low points */
 
 /* Samples after the program has begun, and before it ends. */
 static void running(const struct frag_memlog_series *s, size_t *from, size_t *to)
@@ -46,6 +49,33 @@ static size_t floors(const struct frag_memlog_sample *y, size_t n, double *out)
 	return parts;
 }
 
+/* Of the samples from one on: saw teeth rise, their feet do not. */
+static double foot(const struct frag_memlog_series *s, size_t at, size_t saw)
+{
+	double y = s->list[at].bytes;
+
+	for (size_t i = 1; i < saw; i++)
+		y = FRAG_MIN(y, s->list[at + i].bytes);
+	return y;
+}
+
+/* Where the growth that was found from `half` on, at a pace of so many bytes a sample, began: behind
+ * what rises much faster, the loading. */
+static size_t beginning(const struct frag_memlog_series *s, size_t from, size_t half, size_t to,
+			double pace)
+{
+	const size_t n = to - half, saw = FRAG_MAX(FRAG_MIN(n / PARTS, SAW_MOST), 1u);
+	size_t at = half + n / 2;
+
+	for (size_t hop = n / 8; hop; hop /= 2)
+		while (at >= from + hop &&
+		       foot(s, at, saw) - foot(s, at - hop, saw) <= FAST * pace * (double)hop)
+			at -= hop;
+	while (at < half && foot(s, at + saw, saw) > LOADS * foot(s, at, saw))
+		at++;
+	return at;
+}
+
 /* The card, process or column. */
 static const char *whose(const struct frag_memlog_series *s)
 {
@@ -54,11 +84,12 @@ static const char *whose(const struct frag_memlog_series *s)
 	return s->name + (strncmp(s->name, FRAG_MEMLOG_IN_USE, n) ? 0 : n);
 }
 
-static void tell_leak(const struct frag_memlog_series *s, size_t from, size_t to,
+/* climb: from `half` on. */
+static void tell_leak(const struct frag_memlog_series *s, size_t from, size_t half, size_t to,
 		      const struct frag_climb *climb, struct frag_findings *out)
 {
 	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_LEAK, whose(s));
-	double seconds = s->list[to - 1].time - s->list[from].time, low[PARTS], grown, pace;
+	double seconds = s->list[to - 1].time - s->list[half].time, low[PARTS], grown, pace;
 	const size_t parts = floors(s->list + from, to - from, low);
 
 	grown = (low[parts - 1] - low[0]) * (double)parts / (double)(parts - 1);
@@ -66,7 +97,8 @@ static void tell_leak(const struct frag_memlog_series *s, size_t from, size_t to
 	frag_finding_say(f,
 			 "%s keeps growing: by %s in %.0f s, lately %s per minute "
 			 "(Mann-Kendall z = %.1f)",
-			 s->name, FRAG_BYTES((uint64_t)grown), seconds,
+			 s->name, FRAG_BYTES((uint64_t)grown),
+			 s->list[to - 1].time - s->list[from].time,
 			 FRAG_BYTES((uint64_t)(pace * 60)), climb->z);
 	if (s->total > s->most && pace > 0)
 		frag_finding_say(f, "; the card is full in %.0f minutes",
@@ -101,18 +133,19 @@ static int judge(const struct frag_memlog_series *s, struct frag_findings *out,
 {
 	struct frag_climb climb;
 	double low[PARTS];
-	size_t half, to, n;
+	size_t from, to, half, n;
 	bool climbs = false;
 
-	running(s, &half, &to);
-	while (half < to && s->list[half].bytes < 0.5 * s->most)
-		half++;
+	running(s, &from, &to);
+	for (half = from; half < to && s->list[half].bytes < 0.5 * s->most; half++)
+		;
 	n = to - half;
 	if (n >= SAMPLES_MIN)
 		FRAG_TRY(frag_climbs(low, floors(s->list + half, n, low), CLIMB_PART * s->most,
 				     &climb, &climbs, err));
 	if (climbs)
-		tell_leak(s, half, to, &climb, out);
+		tell_leak(s, beginning(s, from, half, to, climb.grown / (double)n), half, to,
+			  &climb, out);
 	else
 		tell_steady(s, n, out);
 	return 0;
