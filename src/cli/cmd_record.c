@@ -16,18 +16,13 @@
 
 /* ---- for every command that starts a program ------------------------------------------ */
 
-static void note(void *ctx, const char *text)
-{
-	frag_cli_note(ctx, "%s", text);
-}
-
 struct frag_program frag_cli_program(const struct frag_cli *cli, const struct frag_pretend *pretend)
 {
 	return (struct frag_program){ .words = cli->program,
 				      .pretend = pretend,
 				      .target = cli->target,
 				      .gpu = cli->gpu_,
-				      .note = note,
+				      .note = frag_cli_note_text,
 				      .ctx = (void *)(uintptr_t)cli };
 }
 
@@ -36,7 +31,7 @@ struct frag_launch frag_cli_launch(const struct frag_cli *cli)
 	return (struct frag_launch){ .target = cli->target,
 				     .gpu = cli->gpu_,
 				     .collect = frag_pretend_collect,
-				     .note = note,
+				     .note = frag_cli_note_text,
 				     .ctx = (void *)(uintptr_t)cli };
 }
 

@@ -18,7 +18,6 @@ void frag_cli_host(const struct frag_cli *cli, struct frag_session_host *out)
 					   .own_costs = cli->cost_ != NULL,
 					   .threads = cli->threads,
 					   .open = frag_cli_open_nth,
-					   .trace = frag_cli_note_cards,
 					   .note = frag_cli_note_text,
 					   .ctx = cli };
 }

@@ -14,18 +14,17 @@ static int each(void *field, const char *text,
 		int (*add)(void *field, const char *entry, struct frag_err *err),
 		struct frag_err *err)
 {
-	while (*text) {
-		size_t n = strcspn(text, ",");
-		FRAG_AUTO_FREE char *entry = frag_host_alloc(n + 1);
+	FRAG_AUTO_FREE char *list = frag_host_strdup(text);
+	char *rest = list;
 
-		FRAG_CHECK_ALLOC(entry, "list", err);
-		if (!n)
+	FRAG_CHECK_ALLOC(list, "list", err);
+	while (rest && *rest) {
+		const char *entry = strsep(&rest, ",");
+
+		if (!*entry)
 			return frag_fail(err, FRAG_EUSAGE, "empty entry in the list '%.100s'",
 					 text);
-		memcpy(entry, text, n);
-		entry[n] = '\0';
 		FRAG_TRY(add(field, entry, err));
-		text += n + (text[n] != '\0');
 	}
 	return 0;
 }

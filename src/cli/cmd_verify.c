@@ -60,7 +60,6 @@ static int verify_devices(const struct frag_cli *cli, const char *conf, struct f
 {
 	FRAG_TRY(frag_verified_begin(v, trace, conf ? conf : trace->settings.conf,
 				     trace->devs[0].settled.limit_bytes, err));
-	frag_cli_note_cards(cli, trace->devs_count);
 	for (uint32_t d = 0; d < trace->devs_count; d++) {
 		FRAG_AUTO(frag_verify_result_release) struct frag_verify_result r = { 0 };
 

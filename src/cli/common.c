@@ -105,21 +105,6 @@ int frag_cli_open_nth(const void *ctx, uint32_t dev, struct frag_device **out, s
 	return open_cuda(cli, (int)(dev % cards), out, err);
 }
 
-void frag_cli_note_cards(const void *ctx, uint32_t devices)
-{
-	const struct frag_cli *cli = ctx;
-	uint32_t cards;
-
-	if (cli->device != FRAG_CLI_DEVICE_CUDA || cli->ordinal_given)
-		return;
-	cards = (uint32_t)frag_cuda_count();
-	if (cards && cards < devices)
-		frag_cli_note(cli,
-			      "the trace has %u devices and there %s %u CUDA card%s: devices are "
-			      "replayed one after the other, and share cards",
-			      devices, cards == 1 ? "is" : "are", cards, cards == 1 ? "" : "s");
-}
-
 char *frag_cli_day(bool clock)
 {
 	const char *epoch = getenv("SOURCE_DATE_EPOCH");

@@ -2,13 +2,6 @@
 /*
  * What the commands share: their options, the card these describe, messages, files.
  *
- *	static int run(struct frag_cli *cli, void *options, struct frag_err *err)
- *	{
- *		const struct options *o = options;
- *
- *		FRAG_TRY(frag_recording_open(&recording, cli->operands[0], &cli->target, 0, err));
- *		…
- *
  * Ownership: strings in struct frag_cli point into argv. Nothing needs a release.
  */
 #ifndef FRAG_CLI_COMMON_H
@@ -108,8 +101,6 @@ void frag_cli_show(struct frag_progress *p, const char *what, const char *name);
  * usable part. cli: a struct frag_cli, here and below, as sessions call them. */
 int frag_cli_open_nth(const void *cli, uint32_t dev, struct frag_device **out,
 		      struct frag_err *err);
-/* Notes that a trace has more devices than there are cards. */
-void frag_cli_note_cards(const void *cli, uint32_t devices);
 void frag_cli_note_text(const void *cli, const char *text);
 /* For lanes of a page (compare/lanes.h): the card and the cards of the command line. */
 #define FRAG_CLI_LANES(cli) ((struct frag_lanes){ &(cli)->target, (cli)->cards, (cli)->vendor })

@@ -57,17 +57,14 @@ static const char *precious(const struct output *o)
 
 	if (fd >= 0)
 		close(fd);
-	if (n >= 6 && o->row->file != FRAG_ARG_WRITES_PICKLE && b[0] == 0x80 && b[1] >= 2 &&
-	    b[1] <= 5)
-		return "a pickle";
-	if (n >= 4 && !memcmp(b, "PK\3\4", 4))
-		return "a zip archive";
-	if (n >= 6 && (!memcmp(b, "\3757zXZ", 6) || !memcmp(b, "\x1f\x8b\x08", 3) ||
-		       !memcmp(b, "\x28\xb5\x2f\xfd", 4)))
+	if (n >= 6 && b[0] == 0x80 && b[1] >= 2 && b[1] <= 5)
+		return o->row->file == FRAG_ARG_WRITES_PICKLE ? NULL : "a pickle";
+	if (n >= 6 && (!memcmp(b, "PK\3\4", 4) || !memcmp(b, "\3757zXZ", 6) ||
+		       !memcmp(b, "\x1f\x8b\x08", 3) || !memcmp(b, "\x28\xb5\x2f\xfd", 4)))
 		return "a compressed file";
-	if (n > 0 && o->row->file != FRAG_ARG_WRITES_TRACE && frag_cft_is_magic(b, (size_t)n))
-		return "a trace";
-	return NULL;
+	return n > 0 && o->row->file != FRAG_ARG_WRITES_TRACE && frag_cft_is_magic(b, (size_t)n)
+		       ? "a trace"
+		       : NULL;
 }
 
 static int check_against_inputs(const struct frag_cli *cli, const struct frag_arg_table *tables,

@@ -243,8 +243,6 @@ static int run_trace(struct frag_session *s, struct trace_runs *t, struct frag_e
 {
 	char label[128];
 
-	if (s->host.trace)
-		s->host.trace(s->host.ctx, t->trace->devs_count);
 	FRAG_TRY(frag_policy_texts_specs(&s->policies, t->trace, &t->specs, &t->recorded, err));
 	while (t->specs[t->specs_count])
 		t->specs_count++;

@@ -34,8 +34,7 @@ struct frag_session_host {
 	unsigned threads;
 	/* Device number `dev` of a trace. */
 	int (*open)(const void *ctx, uint32_t dev, struct frag_device **out, struct frag_err *err);
-	/* A trace with this many devices begins. NULL = no listener, here and below. */
-	void (*trace)(const void *ctx, uint32_t devices);
+	/* NULL = no listener. */
 	void (*note)(const void *ctx, const char *text);
 	const void *ctx;
 };

@@ -175,7 +175,7 @@ static void note(const struct frag_case *c, const struct frag_cursor *s, bool ow
 }
 
 /* A limit that was only guessed is no reason to refuse what was served when recorded. */
-static int walk(const struct frag_case *c, struct frag_refusals *out, struct frag_err *err)
+int frag_refusals_find(const struct frag_case *c, struct frag_refusals *out, struct frag_err *err)
 {
 	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
 	bool as_recorded =
@@ -183,6 +183,7 @@ static int walk(const struct frag_case *c, struct frag_refusals *out, struct fra
 	bool ended = as_recorded && c->limit_guessed;
 	size_t next = 0;
 
+	*out = (struct frag_refusals){ 0 };
 	FRAG_TRY(frag_case_replay(c, &s, err));
 	for (uint64_t i = 0; i < c->history.events; i++) {
 		uint64_t ooms = s.run->ooms, again = s.run->refused_again;
@@ -201,14 +202,4 @@ static int walk(const struct frag_case *c, struct frag_refusals *out, struct fra
 			return 0;
 	}
 	return 0;
-}
-
-int frag_refusals_find(const struct frag_case *c, struct frag_refusals *out, struct frag_err *err)
-{
-	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
-
-	*out = (struct frag_refusals){ 0 };
-	FRAG_TRY(frag_case_replay(c, &s, err));
-	FRAG_TRY(frag_cursor_to(&s, UINT64_MAX - 1, err));
-	return s.run->ooms || c->history.refusals_count ? walk(c, out, err) : 0;
 }

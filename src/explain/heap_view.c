@@ -17,7 +17,7 @@ struct walk {
 	/* the segment that is walked */
 	uint32_t segment;
 	frag_addr_t low, high;
-	uint64_t holes, hole, largest, releasable;
+	uint64_t holes, largest;
 	bool any;
 };
 
@@ -82,7 +82,6 @@ static void on_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_bloc
 	w->high = FRAG_MAX(w->high, addr + bytes);
 	if (state != FRAG_STATE_FREE)
 		return;
-	w->view->releasable += releasable;
 	if (bytes <= releasable)
 		return;
 	w->holes += bytes - releasable;

@@ -71,7 +71,7 @@ struct frag_heap_view {
 	struct frag_heap_block *list; /* by address */
 	size_t count;
 	uint32_t segments_count, segments_with_holes; /* all, and those with blocks and holes */
-	uint64_t non_releasable, ownerless, releasable;
+	uint64_t non_releasable, ownerless;
 };
 int frag_heap_view_take(struct frag_cursor *s, struct frag_heap_view *out, struct frag_err *err);
 void frag_heap_view_release(struct frag_heap_view *view);

@@ -74,7 +74,7 @@ struct frag_program {
 	struct frag_target target; /* the card, the limit, the seed */
 	const char *gpu;	   /* name of the card; NULL: h200 */
 	/* What is no failure; may be NULL. */
-	void (*note)(void *ctx, const char *text);
+	void (*note)(const void *ctx, const char *text);
 	void *ctx;
 };
 

@@ -11,19 +11,17 @@
 
 #include "recording.h"
 
-static int push(struct frag_policy_texts *p, char *text, struct frag_err *err)
-{
-	if (!text || FRAG_GROW(p->text, p->count, p->cap, "list of policies", NULL)) {
-		frag_host_free(text);
-		return frag_fail_nomem(err, "list of policies");
-	}
-	p->text[p->count++] = text;
-	return 0;
-}
-
 int frag_policy_texts_add(void *texts, const char *text, struct frag_err *err)
 {
-	return push(texts, frag_host_strdup(text), err);
+	struct frag_policy_texts *p = texts;
+	char *copy = frag_host_strdup(text);
+
+	if (!copy || FRAG_GROW(p->text, p->count, p->cap, "list of policies", NULL)) {
+		frag_host_free(copy);
+		return frag_fail_nomem(err, "list of policies");
+	}
+	p->text[p->count++] = copy;
+	return 0;
 }
 
 int frag_policy_texts_check(const struct frag_policy_texts *p, uint32_t *flags,
@@ -66,7 +64,7 @@ int frag_policy_texts_list(void *texts, const char *list, struct frag_err *err)
 
 	while (*list) {
 		size_t n = strcspn(list, ";"), from = strspn(list, " \t"), to = n;
-		char *text;
+		FRAG_AUTO_FREE char *text = NULL;
 
 		while (to > from && (list[to - 1] == ' ' || list[to - 1] == '\t'))
 			to--;
@@ -75,16 +73,10 @@ int frag_policy_texts_list(void *texts, const char *list, struct frag_err *err)
 					 "empty policy in the list '%.100s'; policies are "
 					 "separated by ';'",
 					 list);
-		text = frag_host_alloc(to - from + 1);
+		text = strndup(list + from, to - from);
 		FRAG_CHECK_ALLOC(text, "list of policies", err);
-		memcpy(text, list + from, to - from);
-		text[to - from] = '\0';
-		if (!strcmp(text, "all")) {
-			frag_host_free(text);
-			FRAG_TRY(add_all(p, err));
-		} else {
-			FRAG_TRY(push(p, text, err));
-		}
+		FRAG_TRY(strcmp(text, "all") ? frag_policy_texts_add(p, text, err)
+					     : add_all(p, err));
 		list += n + (list[n] == ';');
 	}
 	return 0;

@@ -96,23 +96,16 @@ int frag_recording_settle(struct frag_recording *r, const struct frag_target *t,
 int frag_recording_read(const char *path, const char *conf, struct frag_trace **out,
 			struct frag_err *err)
 {
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
 	FRAG_AUTO_FREE char *option = NULL;
-	size_t room;
-	int rc;
 
-	if (!conf)
-		return frag_trace_read(path, NULL, out, err);
-	room = strlen(conf) + sizeof("conf=");
-	option = frag_host_alloc(room);
-	FRAG_CHECK_ALLOC(option, "options", err);
-	snprintf(option, room, "conf=%s", conf);
-	FRAG_TRY(frag_trace_read(path, option, out, err));
-	rc = frag_settings_use(*out, conf, err);
-	if (rc) {
-		frag_trace_destroy(*out);
-		*out = NULL;
-	}
-	return rc;
+	if (conf && asprintf(&option, "conf=%s", conf) < 0)
+		return frag_fail_nomem(err, "options");
+	FRAG_TRY(frag_trace_read(path, option, &trace, err));
+	if (conf)
+		FRAG_TRY(frag_settings_use(trace, conf, err));
+	*out = FRAG_GIVE(trace);
+	return 0;
 }
 
 /* The source of a .cft if the caller wants only its head. */

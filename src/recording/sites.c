@@ -17,49 +17,29 @@ const char *const frag_site_by_words[] = {
 
 /* ---- which frames are the user's --------------------------------------------------- */
 
+/* Lists of words, each with a '|' behind it. */
+
 /* Parts of a path that only installed code has. */
-static const char *const library_parts[] = {
-	"site-packages/", "dist-packages/",   "/lib/python3",	     "/lib64/python3",
-	"importlib/",	  "<frozen ",	      "/torch/nn/",	     "/torch/autograd/",
-	"/torch/optim/",  "/torch/utils/",    "/torch/distributed/", "/torch/cuda/",
-	"/torch/_",	  "/torch/amp/",      "/torch/fx/",	     "/torch/csrc/",
-	"/torchgen/",	  "torchinductor_",   "/aten/src/",	     "/c10/",
-	"/runpy.py",	  "multiprocessing/", "/threading.py",	     "contextlib.py",
-};
+static const char library_parts[] =
+	"site-packages/|dist-packages/|/lib/python3|/lib64/python3|importlib/|<frozen |/torch/nn/|"
+	"/torch/autograd/|/torch/optim/|/torch/utils/|/torch/distributed/|/torch/cuda/|/torch/_|"
+	"/torch/amp/|/torch/fx/|/torch/csrc/|/torchgen/|torchinductor_|/aten/src/|/c10/|/runpy.py|"
+	"multiprocessing/|/threading.py|contextlib.py|";
 /* Of sources that are below every program: CPython, compilers and libc; and of cufrag itself. */
-static const char *const machinery_parts[] = {
-	"Objects/", "Python/", "Modules/", "Programs/", "cpython",    "/include/",
-	"/nptl/",   "/csu/",   "sysdeps/", "glibc",	"/libcufrag",
-};
+static const char machinery_parts[] = "Objects/|Python/|Modules/|Programs/|cpython|/include/|/nptl/"
+				      "|/csu/|sysdeps/|glibc|/libcufrag|";
 /* How the names of functions begin that are below every program: the unwinder, the allocator and
  * the interpreter, whose names are all that is known where PyTorch records C++, too. */
-static const char *const machinery_names[] = {
-	"torch::unwind",
-	"torch::CapturedTraceback",
-	"torch::gather",
-	"c10::",
-	"std::",
-	"at::detail::",
-	"_Py",
-	"PyObject_",
-	"PyEval_",
-	"PyVectorcall_",
-	"PyRun_",
-	"Py_",
-	"pymain_",
-	"cfunction_",
-	"method_vectorcall",
-	"run_mod",
-	"run_eval_code",
-	"__libc_start",
-	"_start",
-	"??",
-};
+static const char machinery_names[] = "torch::unwind|torch::CapturedTraceback|torch::gather|c10::|"
+				      "std::|at::detail::|_Py|PyObject_|"
+				      "PyEval_|PyVectorcall_|PyRun_|Py_|pymain_|cfunction_|method_"
+				      "vectorcall|run_mod|run_eval_code|"
+				      "__libc_start|_start|?\?|";
 /* C and C++ of PyTorch and of what it stands on: how names begin; parts of files, with and without
  * debug information. */
-static const char *const inner_names[] = { "at::", "torch::", "caffe2::", "THP", "pybind11::" };
-static const char *const inner_parts[] = { "/libtorch", "/libc10",  "/libpython", "/libcu",
-					   "/libnccl",	"/libc.so", "/libstdc++", "/ld-linux" };
+static const char inner_names[] = "at::|torch::|caffe2::|THP|pybind11::|";
+static const char inner_parts[] =
+	"/libtorch|/libc10|/libpython|/libcu|/libnccl|/libc.so|/libstdc++|/ld-linux|";
 /* First folders of paths that are cut to the package-relative part. */
 static const char library_roots[] =
 	" torch torchvision torchaudio transformers accelerate peft timm deepspeed lightning "
@@ -67,11 +47,17 @@ static const char library_roots[] =
 	"megatron trl torchtitan fairscale tqdm pytorch_lightning ignite fastai jax cupy asyncio "
 	"concurrent ";
 
-static bool has_part(const char *file, const char *const *parts, size_t count)
+/* Does the text have one of the words, or (begins) begin with it? */
+static bool has(const char *text, const char *words, bool begins)
 {
-	while (count--)
-		if (strstr(file, parts[count]))
+	const size_t len = strlen(text);
+
+	for (size_t n; *words; words += n + 1) {
+		n = strcspn(words, "|");
+		if (n <= len &&
+		    (begins ? !memcmp(text, words, n) : memmem(text, len, words, n) != NULL))
 			return true;
+	}
 	return false;
 }
 
@@ -80,7 +66,7 @@ static bool is_library(const char *file)
 	size_t n = strcspn(file, "/");
 	char root[32];
 
-	if (has_part(file, library_parts, FRAG_ARRAY_LEN(library_parts)))
+	if (has(file, library_parts, false))
 		return true;
 	if (file[n] != '/' || !n || n > sizeof(root) - 3 || memchr(file, ' ', n))
 		return false;
@@ -114,19 +100,11 @@ static uint8_t kind_of(const char *file)
 		return MACHINERY;
 	if (is_python(file))
 		return is_library(file) || is_compiled(file, slash) ? LIBRARY : PROGRAM;
-	if (has_part(file, machinery_parts, FRAG_ARRAY_LEN(machinery_parts)))
+	if (has(file, machinery_parts, false))
 		return MACHINERY;
-	if (is_library(file) || has_part(file, inner_parts, FRAG_ARRAY_LEN(inner_parts)))
+	if (is_library(file) || has(file, inner_parts, false))
 		return INNER;
 	return slash && *file != '<' ? PROGRAM_WITH_LINE : OTHER;
-}
-
-static bool begins(const char *name, const char *const *words, size_t count)
-{
-	while (count--)
-		if (!strncmp(name, words[count], strlen(words[count])))
-			return true;
-	return false;
 }
 
 /* By a C++ name without its result: "at::native::zero" of "at::Tensor& at::native::zero<T>(…)". */
@@ -139,9 +117,9 @@ static uint8_t kind_of_name(const char *name)
 		if (*p == ' ' && !depth)
 			name = p + 1;
 	}
-	return begins(name, machinery_names, FRAG_ARRAY_LEN(machinery_names)) ? MACHINERY
-	       : begins(name, inner_names, FRAG_ARRAY_LEN(inner_names))	      ? INNER
-									      : OTHER;
+	return has(name, machinery_names, true) ? MACHINERY
+	       : has(name, inner_names, true)	? INNER
+						: OTHER;
 }
 
 /* Each name is classified once: many frames may share a very long one. */

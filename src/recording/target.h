@@ -27,7 +27,7 @@ int frag_limit_parse(const char *text, struct frag_limit *out, struct frag_err *
 /* In bytes on a card of total_bytes, a fraction rounded down; UINT64_MAX = none. */
 uint64_t frag_limit_bytes(const struct frag_limit *limit, uint64_t total_bytes);
 
-/* As frag_gpu_find. Errors: FRAG_EUSAGE, with the cards that have `name` as a part of theirs. */
+/* As frag_gpu_find. Errors: FRAG_EUSAGE, with the nearest name. */
 int frag_gpu_named(const char *name, const struct frag_gpu **out, struct frag_err *err);
 
 struct frag_trace;

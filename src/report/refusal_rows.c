@@ -157,23 +157,13 @@ struct frag_rows frag_refusals_rows(const struct frag_section *s, struct frag_an
 	return (struct frag_rows){ rows, rows ? count : 0 };
 }
 
-/* ---- what each policy does ---------------------------------------------------------- */
-
-#define SERVED(F, P, S) \
-	P(S, TEXT, policy, r->policy, "policy", "what it does with the same requests") \
-	P(S, TEXT, served, \
-	  frag_answer_print(a, "%" PRIu64 " of %" PRIu64, r->m.granted_refusals_count, \
-			    frag_refusals_count(s)), \
-	  "served", "of all that were refused", .right = true)
-FRAG_VALUED_ROW(served_row, "served", SERVED, "how many of the requests a policy serves");
+/* ---- the part of an answer ----------------------------------------------------------- */
 
 void frag_refusals_parts(const struct frag_section *s, bool tables, struct frag_answer *a)
 {
 	uint64_t count = frag_refusals_count(s);
 	struct frag_text sentence = { 0 };
-	struct served_row *served;
 	struct frag_rows rows;
-	size_t *order;
 
 	if (!count)
 		return;
@@ -191,17 +181,5 @@ void frag_refusals_parts(const struct frag_section *s, bool tables, struct frag_
 	if (count > SHOWN)
 		frag_answer_say(a, "And %" PRIu64 " more; JSON has the first %u.", count - SHOWN,
 				FRAG_REFUSED_KEPT);
-	frag_answer_gap(a);
-	served = frag_answer_new(a, s->count, sizeof(*served));
-	order = frag_answer_new(a, s->count, sizeof(*order));
-	if (!served || !order)
-		return;
-	frag_section_order(s, order);
-	for (size_t k = 0; k < s->count; k++) {
-		const struct frag_result *r = &s->results[order[k]];
-
-		served[k] = FRAG_ROW_VALUES(served_row, SERVED);
-	}
-	frag_answer_table(a, &served_row_shape, served, s->count);
 	frag_answer_gap(a);
 }

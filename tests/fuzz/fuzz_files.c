@@ -212,7 +212,11 @@ static void note(char *text)
 	struct frag_trace t = { .estimate = text, .name = text };
 	FRAG_AUTO(frag_answer_release) struct frag_answer answer = { 0 };
 	const struct frag_estimate *e = frag_estimate_read(&answer, &t);
+	struct frag_sim_config card = { .total_bytes = 7, .context_bytes = 5 };
 
+	/* a card that is possible, or none */
+	must(frag_estimate_card(&t, &card) ? card.total_bytes > card.context_bytes
+					   : card.total_bytes == 7 && card.context_bytes == 5);
 	if (e) {
 		frag_estimate_text(&answer, e);
 		must(frag_estimate_again(&answer, e) && !answer.failed);

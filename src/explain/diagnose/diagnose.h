@@ -135,13 +135,9 @@ void frag_find_imbalance(const struct frag_checked_device *devices, size_t n,
 			 struct frag_findings *out);
 
 /*
- * Logs of memory in use, for people without a recording:
- *	nvidia-smi --query-gpu=timestamp,index,memory.used,memory.total --format=csv[,nounits] -l 1
- *	nvidia-smi --query-compute-apps=timestamp,pid,used_gpu_memory --format=csv -l 1
- *	nvidia-smi dmon -s m [-o DT]
- *	any CSV whose header names a time and a column of bytes (time_s,used_bytes; t,mem_mib)
- * Fields that say "[N/A]" or "-" are skipped. Memory is bounded: a series beyond FRAG_MEMLOG_SAMPLES keeps
- * every second sample, then every fourth, and so on; the maximum is never lost.
+ * Logs of memory in use, for people without a recording: of nvidia-smi in all its shapes, and any CSV whose
+ * header names a time and columns of bytes. Memory is bounded: a series beyond FRAG_MEMLOG_SAMPLES keeps every
+ * second sample, then every fourth, and so on; the maximum is never lost.
  *
  * Ownership: a log owns its series.
  */
@@ -165,8 +161,6 @@ struct frag_memlog {
 	const char *format; /* constant text */
 	struct frag_memlog_series *list;
 	size_t count, cap;
-	double first_time;
-	bool timed;
 };
 
 /* 1; 0: the file does not begin like one of these. Errors: FRAG_EINPUT with the line. */

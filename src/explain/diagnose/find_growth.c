@@ -137,9 +137,14 @@ static int tell(struct frag_checkup *c, const struct phase *p, struct frag_findi
 	return 0;
 }
 
-static int find(struct frag_checkup *c, struct frag_step_ends *ends, struct frag_findings *out,
-		struct frag_err *err)
+static void free_ends(struct frag_step_ends *ends)
 {
+	frag_host_free(ends->list);
+}
+
+int frag_find_growth(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)
+{
+	FRAG_AUTO(free_ends) struct frag_step_ends ends = { 0 };
 	const struct frag_history *h = &c->in.history;
 	bool marks = h->from == FRAG_STEPS_MARKS, is;
 	uint64_t outside;
@@ -148,26 +153,17 @@ static int find(struct frag_checkup *c, struct frag_step_ends *ends, struct frag
 	/* its remedies are PyTorch's */
 	if (frag_own_allocators(c->in.events.trace->format, NULL) || !stands_out(h, &p))
 		return 0;
-	FRAG_TRY(frag_passes_find(&c->in.events, p.first, p.peak + 1, ends, &outside, err));
+	FRAG_TRY(frag_passes_find(&c->in.events, p.first, p.peak + 1, &ends, &outside, err));
 	if (marks && outside >= h->count) /* a larger batch takes no more requests */
-		is = ends->from && ends->count * h->count >= OFTEN * outside &&
-		     (double)ends->allocs * (double)h->count >=
-			     STEP_RATIO * (double)(h->allocs - ends->allocs);
+		is = ends.from && ends.count * h->count >= OFTEN * outside &&
+		     (double)ends.allocs * (double)h->count >=
+			     STEP_RATIO * (double)(h->allocs - ends.allocs);
 	else
-		is = ends->from == FRAG_STEPS_PERIOD && frag_sites_known(&c->in.sites);
+		is = ends.from == FRAG_STEPS_PERIOD && frag_sites_known(&c->in.sites);
 	if (!is)
 		return 0;
-	FRAG_TRY(follow(c, ends, &p, &is, err));
+	FRAG_TRY(follow(c, &ends, &p, &is, err));
 	if (!is || (h->first_mark > p.first && (double)p.grown > LOADED * (double)p.flow))
 		return 0;
 	return tell(c, &p, out, err);
-}
-
-int frag_find_growth(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)
-{
-	struct frag_step_ends ends = { 0 };
-	int rc = find(c, &ends, out, err);
-
-	frag_host_free(ends.list);
-	return rc;
 }

@@ -42,6 +42,7 @@ struct reader {
 	struct frag_memlog *log;
 	struct layout lay;
 	double time, sweep;	      /* of the table; of the first row of a sweep */
+	double first_time;	      /* of the first sample */
 	unsigned long card;	      /* within a sweep */
 	char label[FRAG_MEMLOG_NAME]; /* of the table's card */
 	bool unread;		      /* the first line is a row */
@@ -86,38 +87,25 @@ static bool has(const char *text, const char *word)
 	return strcasestr(text, word) != NULL;
 }
 
-/* "20261122" as dmon writes it. NAN = none. */
-static double date_of(const char *text)
-{
-	struct tm tm = { 0 };
-
-	return strptime(text, "%Y%m%d", &tm) ? (double)timegm(&tm) : NAN;
-}
-
 /* "2026/11/22 01:47:11.433", "2026-11-22T01:47:11Z", "01:47:11", "12.5". NAN = none. */
 static double time_of(const char *text)
 {
 	static const char *const forms[] = { "%Y/%m/%d %T", "%Y-%m-%d %T", "%Y-%m-%dT%T",
-					     "%Y/%m/%d", "%Y-%m-%d" };
-	double h = 0, min = 0, s = 0;
+					     "%Y/%m/%d",    "%Y-%m-%d",	   "%T" };
 	char *end;
+	double s = strtod(text, &end);
 
+	if (end == text || !(fabs(s) <= SECONDS_MOST))
+		s = NAN;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(forms); i++) {
-		struct tm tm = { 0 };
+		struct tm tm = { .tm_year = 70, .tm_mday = 1 };
 
 		end = strptime(text, forms[i], &tm);
 		if (end)
 			return (double)timegm(&tm) + (*end == '.' ? strtod(end, NULL) : 0);
 	}
-	if (sscanf(text, "%4lf:%2lf:%lf", &h, &min, &s) == 3) {
-		s += h * 3600 + min * 60;
-	} else {
-		s = strtod(text, &end);
-		if (end == text)
-			return NAN;
-	}
 	/* differences of times are to stay exact enough */
-	return fabs(s) <= SECONDS_MOST ? s : NAN;
+	return s;
 }
 
 /* ---- the header --------------------------------------------------------------------------- */
@@ -318,13 +306,11 @@ static int add_value(struct reader *r, char *name, double time, double bytes, do
 		return 0;
 	if (isnan(time))
 		time = (double)s->seen;
-	if (!r->log->timed) {
-		r->log->first_time = time;
-		r->log->timed = true;
-	}
+	if (isnan(r->first_time))
+		r->first_time = time;
 	if (total > 0)
 		s->total = total;
-	return add_sample(s, time - r->log->first_time, bytes, err);
+	return add_sample(s, time - r->first_time, bytes, err);
 }
 
 /* "memory in use of GPU 0 (NVIDIA A100)", "used_mib of 77", "memory.used [MiB], card 2" */
@@ -353,9 +339,10 @@ static void name_series(struct reader *r, const struct row *row, size_t column, 
 static void take_field(struct row *row, const struct layout *lay, size_t c, const char *field)
 {
 	const enum role role = lay->roles[c];
+	struct tm tm = { 0 };
 
-	if (role == DATE)
-		row->day = date_of(field);
+	if (role == DATE) /* "20261122" as dmon writes it */
+		row->day = strptime(field, "%Y%m%d", &tm) ? (double)timegm(&tm) : NAN;
 	else if (role == TIME && isnan(row->time))
 		row->time = time_of(field);
 	else if (role == BYTES)
@@ -485,7 +472,7 @@ static int begin(struct reader *r, const char *path, struct frag_err *err)
 
 int frag_memlog_read(const char *path, struct frag_memlog *out, struct frag_err *err)
 {
-	struct reader r = { .log = out, .label = FRAG_MEMLOG_IN_USE "GPU 0" };
+	struct reader r = { .log = out, .first_time = NAN, .label = FRAG_MEMLOG_IN_USE "GPU 0" };
 	struct stat st;
 	int rc;
 

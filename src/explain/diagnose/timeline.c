@@ -5,15 +5,14 @@
  */
 #include "diagnose.h"
 
-#include <ctype.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "lib/grow.h"
-#include "trace/log/log.h"
+#include <jansson.h>
 
-#define NUMBERS_MOST (1u << 25)
+#include "trace/input/input.h"
+
+#define FILE_MOST (64u << 20) /* bytes, which jansson keeps in up to sixteen times as many */
 #define NUMBER_MOST 0x1p62
 
 static const char *const categories[] = { "parameters",	 "optimizer states", "inputs",
@@ -21,79 +20,67 @@ static const char *const categories[] = { "parameters",	 "optimizer states", "in
 					  "autograd's",	 "unknown" };
 enum { CATEGORIES = FRAG_ARRAY_LEN(categories) };
 
-struct numbers {
-	double *list;
-	size_t count, cap;
-};
-
-/* Of a word in so many brackets; false: no number, or not there. */
-static bool take_number(const char *word, int depth, struct numbers level[2], struct frag_err *err)
+/* For json_load_callback. */
+static size_t read_some(void *to, size_t most, void *from)
 {
-	struct numbers *to = &level[depth == 3];
-	char *end;
-	double v = strtod(word, &end);
+	struct frag_input *in = from;
+	size_t n = 0;
+	int c = 0;
 
-	if (*end || depth < 2 || !(fabs(v) < NUMBER_MOST) || to->count == NUMBERS_MOST ||
-	    FRAG_GROW(to->list, to->count, to->cap, "timeline", err))
-		return false;
-	to->list[to->count++] = v;
-	return true;
+	for (; n < most && (c = frag_input_get(in, NULL)) >= 0; n++)
+		((unsigned char *)to)[n] = (unsigned char)c;
+	return (c < 0 && c != FRAG_INPUT_EOF) || frag_input_offset(in) > FILE_MOST ? SIZE_MAX : n;
 }
 
-/* level: numbers in two brackets, in three. */
-static int read_numbers(struct frag_input *in, struct numbers level[2], struct frag_err *err)
+static double number(const json_t *list, size_t i)
 {
-	char word[32];
-	int c, depth = 0;
-	size_t n = 0;
+	const double v = json_number_value(json_array_get(list, i));
 
-	while ((c = frag_input_get(in, err)) >= 0) {
-		if (n + 1 < sizeof(word) && (isalnum(c) || strchr("+-.", c))) {
-			word[n++] = (char)c;
-			continue;
-		}
-		word[n] = '\0';
-		if (n && !take_number(word, depth, level, err))
-			break;
-		n = 0;
-		depth += (c == '[') - (c == ']');
-		if (!strchr("[], \t\r\n", c) || depth < 0 || depth > 3)
-			break;
-	}
-	if (c < 0 && (c != FRAG_INPUT_EOF || !depth))
-		return c == FRAG_INPUT_EOF ? 0 : c;
-	return frag_log_fail(err, "offset", frag_input_offset(in), "not a memory timeline");
+	return FRAG_MAX(FRAG_MIN(v, NUMBER_MOST), -NUMBER_MOST);
+}
+
+/* How many moments; 0: it is no timeline. raw: a row has one change, else all sizes. */
+static size_t moments(const json_t *root, bool *raw)
+{
+	const json_t *sizes = json_array_get(root, 1), *row;
+	const size_t times = json_array_size(json_array_get(root, 0));
+	size_t i;
+
+	*raw = !json_is_array(json_array_get(sizes, 0));
+	if (!*raw)
+		return json_array_size(sizes) == times ? times : 0;
+	json_array_foreach(root, i, row) if (json_array_size(row) != 4) return 0;
+	return json_array_size(root);
 }
 
 /* The sizes at moment i from those before it; the time, in seconds. */
-static double sizes_at(const struct numbers level[2], size_t width, size_t i,
-		       double sizes[CATEGORIES])
+static double sizes_at(const json_t *root, bool raw, size_t i, double sizes[CATEGORIES])
 {
-	const double *row = level[0].list + 4 * i;
-	size_t k;
+	const json_t *row = json_array_get(raw ? root : json_array_get(root, 1), i);
+	const double kind = number(row, 3);
 
-	if (width) {
-		for (k = 0; k < CATEGORIES && k + 1 < width; k++)
-			sizes[k] = level[1].list[i * width + k + 1];
-		return level[0].list[i] / 1e6;
+	if (raw) {
+		sizes[kind >= 0 && kind < CATEGORIES ? (size_t)kind : CATEGORIES - 1] +=
+			number(row, 2);
+		return number(row, 0) / 1e9;
 	}
-	k = row[3] >= 0 && row[3] < CATEGORIES ? (size_t)row[3] : (size_t)CATEGORIES - 1;
-	sizes[k] += row[2];
-	return row[0] / 1e9;
+	for (size_t k = 0; k < CATEGORIES; k++)
+		sizes[k] = number(row, k + 1);
+	return number(json_array_get(root, 0), i) / 1e6;
 }
 
 /* A profile covers a few steps at most: it tells a peak, but no leak. */
-static void tell(const struct numbers level[2], const char *path, struct frag_findings *out)
+static void tell(const json_t *root, bool raw, size_t n, const char *path,
+		 struct frag_findings *out)
 {
-	size_t n = level[0].count, width = level[1].count / n;
 	double sizes[CATEGORIES] = { 0 }, peak[CATEGORIES] = { 0 };
 	double begin = -1, most = 0, when = 0, total = 0;
 	const char *slash = strrchr(path, '/'), *between = ":";
 	struct frag_finding *f =
 		frag_findings_add(out, FRAG_FOUND_UNDECIDED, slash ? slash + 1 : path);
 
-	for (size_t i = 0; i < (width ? n : n / 4); i++) {
-		double time = sizes_at(level, width, i, sizes);
+	for (size_t i = 0; i < n; i++) {
+		double time = sizes_at(root, raw, i, sizes);
 
 		begin = begin < 0 ? time : begin; /* -1: allocated before the profile */
 		total = 0;
@@ -124,24 +111,21 @@ static void tell(const struct numbers level[2], const char *path, struct frag_fi
 int frag_diagnose_timeline(const char *path, struct frag_findings *out, struct frag_err *err)
 {
 	FRAG_AUTO(frag_input_close_at) struct frag_input *in = NULL;
-	struct numbers level[2] = { 0 };
 	const unsigned char *bytes;
-	size_t got;
-	int rc;
+	json_auto_t *root = NULL;
+	json_error_t wrong = { 0 };
+	size_t n;
+	bool raw;
 
 	FRAG_TRY(frag_input_open(path, &in, err));
-	FRAG_TRY(frag_input_peek(in, 2, &bytes, &got, err));
-	if (got < 2 || memcmp(bytes, "[[", 2) != 0)
+	FRAG_TRY(frag_input_peek(in, 2, &bytes, &n, err));
+	if (n < 2 || memcmp(bytes, "[[", 2) != 0)
 		return 0;
-	rc = read_numbers(in, level, err);
-	if (!rc && (!level[0].count || level[1].count % level[0].count ||
-		    (!level[1].count && level[0].count % 4)))
-		rc = frag_fail(err, FRAG_EINPUT, "no memory timeline: %zu times, %zu sizes",
-			       level[0].count, level[1].count);
-	if (rc)
-		frag_err_prefix(err, "'%.200s'", path);
-	else
-		tell(level, path, out);
-	FRAG_FREE(level[0].list, level[1].list);
-	return rc ? rc : 1;
+	root = json_load_callback(read_some, in, JSON_DECODE_INT_AS_REAL, &wrong);
+	n = moments(root, &raw);
+	if (!n)
+		return frag_fail(err, FRAG_EINPUT, "'%.200s': offset %d: not a memory timeline",
+				 path, wrong.position);
+	tell(root, raw, n, path, out);
+	return 1;
 }

@@ -65,7 +65,9 @@ void frag_info_release(struct frag_info *info);
 #define FRAG_INFO_DEVICE_ROW(F, P, S) \
 	P(S, TEXT, card_text, card_text(a, &dev->card), "card", "that it was recorded on") \
 	P(S, TEXT, events_text, events_text(a, info), "events", "by kind") \
-	P(S, TEXT, emptied_text, emptied_text(a, info, t), "empty_cache", "calls, and when") \
+	P(S, TEXT, emptied_text, \
+	  info->emptied_count ? frag_answer_count(a, info->emptied_count, "call", "calls") : NULL, \
+	  "empty_cache", "calls") \
 	P(S, TEXT, streams_text, \
 	  lacks(t, "streams") ? "not recorded" : frag_answer_print(a, "%u", dev->streams_count), \
 	  "streams", "CUDA streams") \

@@ -265,18 +265,6 @@ static const char *events_text(struct frag_answer *a, const struct frag_info *in
 	return frag_answer_take(a, &t);
 }
 
-static const char *emptied_text(struct frag_answer *a, const struct frag_info *info,
-				const struct frag_trace *t)
-{
-	const char *calls = frag_answer_count(a, info->emptied_count, "call", "calls");
-
-	if (!info->emptied_count || lacks(t, "times"))
-		return info->emptied_count ? calls : NULL;
-	return frag_answer_print(a, "%s, the first at %s, the last at %s", calls,
-				 duration(a, info->emptied_first_us),
-				 duration(a, info->emptied_us));
-}
-
 /* The most frequent ones; of equal ones the first comes first. */
 static const char *marks_text(struct frag_answer *a, const struct frag_info *info,
 			      const struct frag_trace *trace)

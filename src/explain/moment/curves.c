@@ -176,32 +176,12 @@ struct site { /* its sums are [from, to) */
 	uint64_t most;
 };
 
-/* Into the list of the largest, the largest first; of equal ones the first stays first. */
-static void rank(struct site *top, size_t *count, struct site one)
+/* The next largest behind `last`; of equal ones the first comes first. holder: one of the entries of
+ * the site that comes before all others. False: no more of them has anything. */
+static bool next_site(const struct sums *sums, enum what what, size_t holder,
+		      const struct site *last, struct site *out)
 {
-	size_t at = *count;
-
-	for (; at && top[at - 1].most < one.most; at--)
-		if (at < FRAG_CURVES)
-			top[at] = top[at - 1];
-	if (at < FRAG_CURVES && one.most)
-		top[at] = one;
-	*count = FRAG_MIN(*count + (one.most > 0), (size_t)FRAG_CURVES);
-}
-
-/* top_stop: where the sum is highest; its largest holder comes first, regardless of other stops. */
-static size_t find_largest(const struct sums *sums, enum what what, uint32_t top_stop,
-			   struct site *top)
-{
-	struct site holder = { 0 };
-	uint64_t held = 0;
-	size_t count = 0;
-
-	for (size_t i = 0; i < sums->count; i++)
-		if (sums->list[i].stop == top_stop && sums->list[i].bytes[what] > held) {
-			held = sums->list[i].bytes[what];
-			holder.from = i;
-		}
+	*out = (struct site){ 0 };
 	for (size_t from = 0, to; from < sums->count; from = to) {
 		struct site one = { .from = from };
 
@@ -209,18 +189,22 @@ static size_t find_largest(const struct sums *sums, enum what what, uint32_t top
 		     to++)
 			one.most = FRAG_MAX(one.most, sums->list[to].bytes[what]);
 		one.to = to;
-		if (held && from <= holder.from && holder.from < to)
+		if (from <= holder && holder < to)
 			one.most = UINT64_MAX;
-		rank(top, &count, one);
+		if (one.most > out->most &&
+		    (one.most < last->most || (one.most == last->most && from >= last->to)))
+			*out = one;
 	}
-	return count;
+	return out->most > 0;
 }
 
 static void fill(const struct frag_explained *x, const struct sums *sums, enum what what,
 		 struct frag_curve_set *set)
 {
-	struct site top[FRAG_CURVES] = { { 0 } };
+	struct site site = { .most = UINT64_MAX }, last = site;
 	struct frag_highest *h = &set->highest;
+	size_t holder = SIZE_MAX;
+	uint64_t held = 0;
 	uint32_t stop = 0;
 
 	for (size_t i = 0; i < sums->count; i++)
@@ -228,10 +212,18 @@ static void fill(const struct frag_explained *x, const struct sums *sums, enum w
 	for (uint32_t p = 1; p < x->curves->points; p++)
 		stop = set->bytes[p][FRAG_CURVES] > set->bytes[stop][FRAG_CURVES] ? p : stop;
 	h->all_bytes = set->bytes[stop][FRAG_CURVES];
-	set->count = find_largest(sums, what, stop, top);
-	for (size_t k = 0; k < set->count; k++) {
-		set->names[k] = name_of(x, sums->list[top[k].from].key);
-		for (size_t i = top[k].from; i < top[k].to; i++) {
+	/* the largest holder where the sum is highest comes first, regardless of other stops */
+	for (size_t i = 0; i < sums->count; i++)
+		if (sums->list[i].stop == stop && sums->list[i].bytes[what] > held) {
+			held = sums->list[i].bytes[what];
+			holder = i;
+		}
+	for (; set->count < FRAG_CURVES && next_site(sums, what, holder, &last, &site);
+	     last = site) {
+		const size_t k = set->count++;
+
+		set->names[k] = name_of(x, sums->list[site.from].key);
+		for (size_t i = site.from; i < site.to; i++) {
 			const struct sum *one = &sums->list[i];
 
 			set->bytes[one->stop][k] += one->bytes[what];

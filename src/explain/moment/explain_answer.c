@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The answer of explain: why, where every byte was, who held it, what would have helped. */
-
 #include <inttypes.h>
 
 #include <frag/opt.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kinds by behaviour; see kinds.h for the rules. */
-#include "kinds.h"
+/* Kinds by behaviour; see explain.h for the rules. */
+#include "explain.h"
 
 #include <string.h>
 

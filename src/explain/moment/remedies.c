@@ -262,7 +262,7 @@ static int raise_limit(const struct trial *t, struct frag_err *err)
 		FRAG_TRY(try_change(t, &c, err));
 		add(t, &c, "the card without the other processes (on another, or later)");
 	}
-	if (t->x->in.card_full || t->x->in.neighbours.count)
+	if (t->x->in.card_full)
 		return 0;
 	/* twice as much more until it is served, then halves in between */
 	for (unsigned i = 0; i < RAISES_MAX && low < room && !(high && high - low <= by / 4); i++) {

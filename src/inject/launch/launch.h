@@ -31,7 +31,7 @@ struct frag_launch {
 	int (*collect)(const struct frag_launch *l, const char *folder, int status,
 		       struct frag_trace **out, struct frag_err *err);
 	/* Tells the user something that is no failure. */
-	void (*note)(void *ctx, const char *text);
+	void (*note)(const void *ctx, const char *text);
 	void *ctx;
 };
 

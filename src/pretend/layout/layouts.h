@@ -24,7 +24,7 @@
 
 #include "answer/answer.h"
 #include "answer/row.h"
-#include "explain/moment/kinds.h"
+#include "explain/moment/explain.h"
 #include "fleet/sweep.h"
 #include "pretend/axes.h"
 #include "pretend/layout/border.h"

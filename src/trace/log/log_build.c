@@ -59,21 +59,16 @@ static int fail_entry(const struct frag_log *log, const struct frag_log_entry *e
 static int device_of(struct frag_log *log, const struct frag_log_entry *e,
 		     struct frag_log_dev **out, struct frag_err *err)
 {
-	struct frag_log_dev *dev;
-
 	for (size_t i = 0; i < log->devs_count; i++) {
-		if (log->devs[i].ordinal == e->device) {
-			*out = &log->devs[i];
+		*out = &log->devs[i];
+		if ((*out)->ordinal == e->device)
 			return 0;
-		}
 	}
 	if (log->devs_count == FRAG_LOG_DEVICES_MAX)
 		return fail_entry(log, e, "more than 64 devices", err);
 	FRAG_TRY(FRAG_GROW(log->devs, log->devs_count, log->devs_cap, "devices", err));
-	dev = &log->devs[log->devs_count];
-	*dev = (struct frag_log_dev){ .ordinal = e->device };
-	log->devs_count++;
-	*out = dev;
+	*out = &log->devs[log->devs_count++];
+	**out = (struct frag_log_dev){ .ordinal = e->device };
 	return 0;
 }
 
@@ -226,6 +221,12 @@ static int add_free(struct frag_log *log, struct frag_log_dev *dev, const struct
 
 int frag_log_add(struct frag_log *log, const struct frag_log_entry *e, struct frag_err *err)
 {
+	static const uint8_t kinds[] = { [FRAG_LOG_ALLOC] = FRAG_EV_ALLOC,
+					 [FRAG_LOG_FREE] = FRAG_EV_FREE,
+					 [FRAG_LOG_REFUSED] = FRAG_EV_REFUSED,
+					 [FRAG_LOG_TRIM] = FRAG_EV_TRIM,
+					 [FRAG_LOG_FREE_REQUESTED] = FRAG_EV_FREE_REQUESTED,
+					 [FRAG_LOG_FREE_COMPLETED] = FRAG_EV_FREE_COMPLETED };
 	bool request = e->action == FRAG_LOG_ALLOC || e->action == FRAG_LOG_REFUSED;
 	struct frag_event ev = { 0 };
 	struct frag_log_dev *dev = NULL;
@@ -245,30 +246,20 @@ int frag_log_add(struct frag_log *log, const struct frag_log_entry *e, struct fr
 	ev.pool = pool;
 	ev.time_us = moment(log, e->time_us);
 	ev.bytes = e->bytes == FRAG_LOG_UNKNOWN ? 0 : e->bytes;
+	ev.kind = kinds[e->action];
 	switch (e->action) {
 	case FRAG_LOG_ALLOC:
-		ev.kind = FRAG_EV_ALLOC;
 		ev.stack = e->stack & 0xffffffu;
 		return add_alloc(log, dev, e, ev, err);
-	case FRAG_LOG_FREE:
-		ev.kind = FRAG_EV_FREE;
-		return add_free(log, dev, e, ev, err);
-	case FRAG_LOG_FREE_REQUESTED:
-		ev.kind = FRAG_EV_FREE_REQUESTED;
-		return add_free(log, dev, e, ev, err);
-	case FRAG_LOG_FREE_COMPLETED:
-		ev.kind = FRAG_EV_FREE_COMPLETED;
-		return add_free(log, dev, e, ev, err);
 	case FRAG_LOG_REFUSED:
-		ev.kind = FRAG_EV_REFUSED;
 		return e->bytes ? put(dev, ev, err) : 0;
 	case FRAG_LOG_TRIM:
-		ev.kind = FRAG_EV_TRIM;
 		ev.bytes = 0;
 		ev.stream = 0;
 		return put(dev, ev, err);
+	default:
+		return add_free(log, dev, e, ev, err);
 	}
-	return 0;
 }
 
 FRAG_COMPARE(by_time, struct frag_log_entry, FRAG_ORDER(x->time_us, y->time_us),
@@ -372,23 +363,15 @@ FRAG_COMPARE(by_ordinal, struct frag_log_dev, FRAG_ORDER(x->ordinal, y->ordinal)
 /* "csv without streams, times": the format, and what the log lacks. */
 static char *describe(const struct frag_log *log, const char *format)
 {
-	char text[160];
-	size_t n = (size_t)snprintf(text, sizeof(text), "%s", format);
-	const char *between = FRAG_LOG_LACKS;
+	char *text = NULL;
 
 	if (log->complete)
-		return frag_host_strdup(text);
-	if (!log->streams_seen) {
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%sstreams", between);
-		between = ", ";
-	}
-	if (!log->times_seen) {
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%stimes", between);
-		between = ", ";
-	}
-	snprintf(text + n, sizeof(text) - n, "%sbeginning%s", between,
-		 log->lines.cut ? ", end" : "");
-	return frag_host_strdup(text);
+		return frag_host_strdup(format);
+	return asprintf(&text, "%.80s" FRAG_LOG_LACKS "%s%sbeginning%s", format,
+			log->streams_seen ? "" : "streams, ", log->times_seen ? "" : "times, ",
+			log->lines.cut ? ", end" : "") < 0
+		       ? NULL
+		       : text;
 }
 
 const char *frag_log_lacks(const struct frag_trace *t)

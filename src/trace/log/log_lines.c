@@ -175,33 +175,21 @@ bool frag_log_first_line(const unsigned char *bytes, size_t len, char *buf, size
 
 bool frag_log_word(const char *word, enum frag_log_action *out)
 {
-	static const struct {
-		const char *word;
-		enum frag_log_action action;
-	} words[] = {
-		{ "alloc", FRAG_LOG_ALLOC },
-		{ "malloc", FRAG_LOG_ALLOC },
-		{ "allocate", FRAG_LOG_ALLOC },
-		{ "AllocateRaw", FRAG_LOG_ALLOC },
-		{ "DeallocateRaw", FRAG_LOG_FREE },
-		{ "free", FRAG_LOG_FREE },
-		{ "deallocate", FRAG_LOG_FREE },
-		{ "refused", FRAG_LOG_REFUSED },
-		{ "oom", FRAG_LOG_REFUSED },
-		{ "allocate failure", FRAG_LOG_REFUSED },
-		{ "empty_cache", FRAG_LOG_TRIM },
-		{ "trim", FRAG_LOG_TRIM },
-		{ "free_requested", FRAG_LOG_FREE_REQUESTED },
-		{ "free_completed", FRAG_LOG_FREE_COMPLETED },
+	static const char *const words[] = {
+		[FRAG_LOG_ALLOC] = "|alloc|malloc|allocate|AllocateRaw|",
+		[FRAG_LOG_FREE] = "|free|deallocate|DeallocateRaw|",
+		[FRAG_LOG_REFUSED] = "|refused|oom|allocate failure|",
+		[FRAG_LOG_TRIM] = "|empty_cache|trim|",
+		[FRAG_LOG_FREE_REQUESTED] = "|free_requested|",
+		[FRAG_LOG_FREE_COMPLETED] = "|free_completed|",
 	};
+	char text[32];
 
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(words); i++) {
-		if (!strcasecmp(word, words[i].word)) {
-			*out = words[i].action;
-			return true;
-		}
-	}
-	return false;
+	snprintf(text, sizeof(text), "|%.29s|", word);
+	*out = FRAG_LOG_ALLOC;
+	while (*out < FRAG_ARRAY_LEN(words) && !strcasestr(words[*out], text))
+		++*out;
+	return *word && !strchr(word, '|') && *out < FRAG_ARRAY_LEN(words);
 }
 
 /* ---- JSON ---------------------------------------------------------------------------- */
@@ -243,16 +231,9 @@ int frag_log_json_lines(struct frag_log *log, frag_log_object_fn fn, struct frag
 struct json_t *frag_log_first_object(const unsigned char *bytes, size_t len)
 {
 	static const size_t cap = FRAG_INPUT_PEEK_MAX + 1;
-	FRAG_AUTO_FREE char *line = NULL;
+	FRAG_AUTO_FREE char *line = frag_host_alloc(cap);
 
-	while (len && isspace(*bytes)) {
-		bytes++;
-		len--;
-	}
-	if (!len || *bytes != '{')
-		return NULL;
-	line = frag_host_alloc(cap);
-	if (line && frag_log_first_line(bytes, len, line, cap))
-		return json_loads(line, 0, NULL);
-	return NULL;
+	return line && frag_log_first_line(bytes, len, line, cap) && *line == '{'
+		       ? json_loads(line, 0, NULL)
+		       : NULL;
 }

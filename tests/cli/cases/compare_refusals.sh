@@ -1,8 +1,8 @@
 # a comparison of a recording with refusals opens with them: table, JSON, page
 "$CUFRAG" compare "$TRACES/oomcap.default.cft" --policies 'recorded;native;buddy' --optimum off --json c.json > table.txt
-sed -n '3,22p' table.txt
+sed -n '3,17p' table.txt
 sed -n '/^answer/p' table.txt
-COLUMNS=60 "$CUFRAG" compare "$TRACES/oomcap.default.cft" --policies recorded --optimum off | sed -n '/^9 requests/,/^policy/p'
+COLUMNS=60 "$CUFRAG" compare "$TRACES/oomcap.default.cft" --policies recorded --optimum off | sed -n '/^9 requests/,/^And 1/p'
 python3 - << 'EOF'
 import json
 t = json.load(open("c.json"))["traces"][0]
