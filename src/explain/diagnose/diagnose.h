@@ -247,6 +247,8 @@ int frag_finding_holders(struct frag_checkup *c, uint64_t event, struct frag_fin
 bool frag_oom_in_first_step(const struct frag_case *c, const struct frag_refusal *r);
 
 /* Was a refusal fragmentation? find_oom.c has the rule. */
-bool frag_oom_is_fragmentation(const struct frag_refused_at *then);
+bool frag_oom_is_fragmentation(const struct frag_case *c, const struct frag_refused_at *then);
 
 #endif
+/* Does no request follow it? */
+bool frag_oom_is_last(const struct frag_case *c, const struct frag_refusal *r);

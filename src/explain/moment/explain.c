@@ -170,8 +170,8 @@ static void fill(struct frag_explained *x)
 					: UINT64_MAX,
 		.remedies.rows = o->list,
 		.leak_bytes_per_step = UINT64_MAX,
-		.fragmentation = frag_oom_is_fragmentation(x->refusal),
-		.fits = frag_oom_is_fragmentation(x->refusal),
+		.fragmentation = frag_oom_is_fragmentation(&x->in, x->refusal),
+		.fits = frag_oom_is_fragmentation(&x->in, x->refusal),
 	};
 	o->verdict = frag_finding_text(o->fragmentation ? FRAG_FOUND_OOM_FRAGMENTATION
 							: FRAG_FOUND_OOM_NEEDED);
