@@ -196,6 +196,8 @@ struct frag_trend {
 /* Series longer than FRAG_TREND_MAX are thinned evenly. O(n^2), n <= FRAG_TREND_MAX. */
 #define FRAG_TREND_MAX 1024u
 int frag_trend_of(const double *y, size_t n, struct frag_trend *out, struct frag_err *err);
+/* Of y, which it sorts; 0 if n = 0. */
+double frag_median(double *y, size_t n);
 
 /*
  * Is this series of bytes kept a leak? It climbs as a whole and still in its second half, at no
