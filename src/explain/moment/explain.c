@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "explain/diagnose/diagnose.h"
+#include "recording/recording.h"
 
 /* ---- the moment --------------------------------------------------------------------- */
 
@@ -233,7 +234,11 @@ static int look(struct frag_explained *x, struct frag_err *err)
 	m->waiting_bytes = l->waiting_bytes;
 	m->non_releasable_bytes = l->non_releasable_bytes;
 	m->releasable_bytes = l->releasable_bytes;
-	m->largest_free_bytes = l->largest_free_bytes;
+	/* the pool of another library is replayed by its rules, not to its addresses */
+	m->largest_free_bytes =
+		x->in.recorded && frag_own_allocators(x->in.events.trace->format, NULL)
+			? UINT64_MAX
+			: l->largest_free_bytes;
 	m->blocks_count = x->view.count;
 	m->non_releasable_segments_count = x->view.segments_with_holes;
 	m->unheld_bytes = x->view.ownerless;

@@ -154,9 +154,12 @@ static const char *why_refused(const struct frag_explained *x)
 		return frag_answer_print(
 			a,
 			"%s. Live memory and the request fit, but %s is free in "
-			"segments that live blocks pin, the largest hole %s%s",
+			"segments that live blocks pin%s%s",
 			what, FRAG_BYTES(r->non_releasable_bytes),
-			FRAG_BYTES(r->largest_free_bytes),
+			r->largest_free_bytes == UINT64_MAX
+				? ""
+				: frag_answer_print(a, ", the largest hole %s",
+						    FRAG_BYTES(r->largest_free_bytes)),
 			leaks ? frag_answer_print(a, "; beside that it leaks %s per step",
 						  FRAG_BYTES(r->leak_bytes_per_step))
 			      : "");
