@@ -190,6 +190,8 @@ struct frag_trend {
 /* Series longer than FRAG_TREND_MAX are thinned evenly. O(n^2), n <= FRAG_TREND_MAX. */
 #define FRAG_TREND_MAX 1024u
 int frag_trend_of(const double *y, size_t n, struct frag_trend *out, struct frag_err *err);
+/* Of y, which it sorts; 0 if n = 0. */
+double frag_median(double *y, size_t n);
 
 /*
  * Is this series of bytes kept a leak? It climbs as a whole and still in its second half, at no
@@ -214,7 +216,9 @@ int frag_find_growth(struct frag_checkup *c, struct frag_findings *out, struct f
 #define FRAG_GRAPHS_REMEDY \
 	"no backward pass releases it: run it under torch.no_grad() or torch.inference_mode(), " \
 	".detach() what is remembered, and move collected outputs to the host (.cpu())"
-#define FRAG_GRAPHS_TRY "; cufrag advise --changes no_grad,kept_tensors,kept_graphs tries it"
+#define FRAG_GRAPHS_TRY \
+	"; cufrag advise --changes no_grad,kept_tensors,kept_graphs -- " \
+	"python TRAIN.py tries it"
 /* Of a growth. */
 const char *frag_growth_remedy(const struct frag_finding *f);
 /* Blames a frame (UINT32_MAX: none) for a share of what grew. */
@@ -240,7 +244,9 @@ int frag_finding_holders(struct frag_checkup *c, uint64_t event, struct frag_fin
 /* Before an optimizer step ended; without marks, where next to nothing was given back before. */
 bool frag_oom_in_first_step(const struct frag_case *c, const struct frag_refusal *r);
 
+/* Does no request follow it? */
+bool frag_oom_is_last(const struct frag_case *c, const struct frag_refusal *r);
 /* Was a refusal fragmentation? find_oom.c has the rule. */
-bool frag_oom_is_fragmentation(const struct frag_refused_at *then);
+bool frag_oom_is_fragmentation(const struct frag_case *c, const struct frag_refused_at *then);
 
 #endif

@@ -8,6 +8,7 @@
 #include "diagnose.h"
 
 #include <string.h>
+#include <time.h>
 
 #include <frag/opt.h>
 
@@ -18,7 +19,11 @@
 #define CLIMB_PART 0.02	 /* of the largest value */
 #define FAST 5		 /* times the pace of the growth: loading */
 #define LOADS 1.5	 /* within one saw tooth, in the same way */
-#define SAW_MOST 64u	 /* samples between two low points */
+#define SPIKE_PART 0.25	 /* of the most: at least; of the time: at most */
+#define DATE_LEAST 1e8	 /* seconds since 1970; less is a time of day or of the run */
+#define DATE_MOST 1e11
+#define HOURS_FROM 7200 /* seconds; below, they are the unit */
+#define SAW_MOST 64u	/* samples between two low points */
 
 /* Samples after the program has begun, and before it ends. */
 static void running(const struct frag_memlog_series *s, size_t *from, size_t *to)
@@ -90,15 +95,18 @@ static void tell_leak(const struct frag_memlog_series *s, size_t from, size_t ha
 {
 	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_LEAK, whose(s));
 	double seconds = s->list[to - 1].time - s->list[half].time, low[PARTS], grown, pace;
+	const double took = s->list[to - 1].time - s->list[from].time;
 	const size_t parts = floors(s->list + from, to - from, low);
 
 	grown = (low[parts - 1] - low[0]) * (double)parts / (double)(parts - 1);
 	pace = seconds > 0 ? FRAG_MIN(climb->grown / seconds, PACE_MOST) : 0;
 	frag_finding_say(f,
-			 "%s keeps growing: by %s in %.0f s, lately %s per minute "
+			 "%s keeps growing: by %s in %s, lately %s per minute "
 			 "(Mann-Kendall z = %.1f)",
 			 s->name, FRAG_BYTES((uint64_t)grown),
-			 s->list[to - 1].time - s->list[from].time,
+			 took >= HOURS_FROM
+				 ? frag_answer_print(out->texts, "%.1f hours", took / 3600)
+				 : frag_answer_print(out->texts, "%.0f s", took),
 			 FRAG_BYTES((uint64_t)(pace * 60)), climb->z);
 	if (s->total > s->most && pace > 0)
 		frag_finding_say(f, "; the card is full in %.0f minutes",
@@ -128,8 +136,49 @@ static void tell_steady(const struct frag_memlog_series *s, size_t n, struct fra
 	frag_finding_number(f, "samples_count", (double)n);
 }
 
-static int judge(const struct frag_memlog_series *s, struct frag_findings *out,
-		 struct frag_err *err)
+/* The time of a sample as the log has it: a date, or seconds. */
+static const char *clock_of(const struct frag_memlog *log, double time, struct frag_answer *a)
+{
+	const double since = log->first_time + time;
+	const time_t at = since > DATE_LEAST && since < DATE_MOST ? (time_t)since : 0;
+	char text[32];
+	struct tm tm;
+
+	if (!at || !gmtime_r(&at, &tm) || !strftime(text, sizeof(text), "%F %T", &tm))
+		return frag_answer_print(a, "%.0f s", since);
+	return frag_answer_print(a, "%s", text);
+}
+
+/* Rises once, far and not for long, from what it stands at half of the time. */
+static bool tell_spike(const struct frag_memlog *log, const struct frag_memlog_series *s,
+		       size_t from, size_t to, struct frag_findings *out)
+{
+	double low[PARTS], base, rise;
+	size_t first = from, end;
+	struct frag_finding *f;
+
+	base = frag_median(low, floors(s->list + from, to - from, low));
+	rise = s->most - base;
+	while (first < to && s->list[first].bytes <= base + rise / 2)
+		first++;
+	for (end = to; end > first && s->list[end - 1].bytes <= base + rise / 2; end--)
+		;
+	if (rise < SPIKE_PART * s->most || first == from || end == to ||
+	    (double)(end - first) > SPIKE_PART * (double)(to - from))
+		return false;
+	f = frag_findings_add(out, FRAG_FOUND_SPIKE, whose(s));
+	frag_finding_say(f, "%s stood at %s and rose by %s to %s from %s to %s", s->name,
+			 FRAG_BYTES((uint64_t)base), FRAG_BYTES((uint64_t)rise),
+			 FRAG_BYTES((uint64_t)s->most),
+			 clock_of(log, s->list[first].time, out->texts),
+			 clock_of(log, s->list[end].time, out->texts));
+	frag_finding_number(f, "most_bytes", s->most);
+	frag_finding_number(f, "rise_bytes", rise);
+	return true;
+}
+
+static int judge(const struct frag_memlog *log, const struct frag_memlog_series *s,
+		 struct frag_findings *out, struct frag_err *err)
 {
 	struct frag_climb climb;
 	double low[PARTS];
@@ -146,7 +195,7 @@ static int judge(const struct frag_memlog_series *s, struct frag_findings *out,
 	if (climbs)
 		tell_leak(s, beginning(s, from, half, to, climb.grown / (double)n), half, to,
 			  &climb, out);
-	else
+	else if (n < SAMPLES_MIN || !tell_spike(log, s, from, to, out))
 		tell_steady(s, n, out);
 	return 0;
 }
@@ -156,6 +205,6 @@ int frag_diagnose_log(const struct frag_memlog *log, struct frag_findings *out,
 {
 	frag_findings_note(out, "%s, %zu series", log->format, log->count);
 	for (size_t i = 0; i < log->count; i++)
-		FRAG_TRY(judge(&log->list[i], out, err));
+		FRAG_TRY(judge(log, &log->list[i], out, err));
 	return 0;
 }

@@ -3,7 +3,8 @@
  * Out of memory: if live bytes and the request would have fitted under the limit, it was
  * fragmentation; otherwise the program needs more. No placement is without holes, so "fitted" means
  * with 1 % of the limit to spare, unless the free bytes in segments would have held the request on
- * their own.
+ * their own. In a first step, or where the recording ends there with more live than ever, what
+ * comes later is unknown: settings that win less than a tenth of the limit are no remedy then.
  */
 #include "diagnose.h"
 
@@ -14,16 +15,32 @@
 #include "recording/recording.h"
 
 #define SPARE_PART 0.01
+#define WIN_PART 0.1
 #define STEP_ALLOCS 32u /* at least, where no step is marked */
 #define GIVEN_BACK 0.1	/* of the peak: after a step, a program has given back more */
 
-bool frag_oom_is_fragmentation(const struct frag_refused_at *then)
+bool frag_oom_is_last(const struct frag_case *c, const struct frag_refusal *r)
+{
+	const struct frag_trace_dev *dev = frag_events_dev(&c->events);
+	uint64_t i = r->event + 1;
+
+	while (i < dev->events_count && dev->events[i].kind != FRAG_EV_ALLOC)
+		i++;
+	return i >= dev->events_count;
+}
+
+/* c: NULL: nothing is known of what came before and after. */
+bool frag_oom_is_fragmentation(const struct frag_case *c, const struct frag_refused_at *then)
 {
 	uint64_t live = then->r.live_bytes, reserved = then->reserved_bytes;
 	uint64_t request = frag_live_bytes(then->r.bytes), limit = then->limit_bytes;
 	uint64_t spare = reserved > live ? reserved - live : 0;
 
 	if (live + request > limit)
+		return false;
+	if (c && (double)(limit - live) < WIN_PART * (double)limit &&
+	    (frag_oom_in_first_step(c, &then->r) ||
+	     (frag_oom_is_last(c, &then->r) && live + request > c->history.peak_live)))
 		return false;
 	return spare >= request || (double)(limit - live - request) >= SPARE_PART * (double)limit;
 }
@@ -34,7 +51,7 @@ bool frag_growth_is_reason(const struct frag_checkup *c, const struct frag_findi
 	double pinned = (double)then->reserved_bytes - (double)then->r.live_bytes;
 
 	return frag_growth_is_held(c, f, then) &&
-	       (!frag_oom_is_fragmentation(then) ||
+	       (!frag_oom_is_fragmentation(&c->in, then) ||
 		pinned < (double)frag_live_bytes(then->r.bytes) ||
 		frag_growth_until(c, f, then->r.event) > FRAG_FAR_LARGER * pinned);
 }
@@ -128,6 +145,10 @@ static int tell(struct frag_checkup *c, const struct tally *t, enum frag_finding
 	if (kind == FRAG_FOUND_OOM_FRAGMENTATION && reserved > live)
 		frag_finding_say(f, ", but %s is free in segments that live blocks pin",
 				 FRAG_BYTES(reserved - live));
+	else if (c->in.limit_bytes != UINT64_MAX && live + request <= c->in.limit_bytes)
+		frag_finding_say(f, "; live memory fills %.0f %% of it, settings win at most %s",
+				 100 * (double)live / (double)c->in.limit_bytes,
+				 FRAG_BYTES(c->in.limit_bytes - live - request));
 	if (c->in.neighbours.count)
 		frag_finding_say(
 			f, "; %s",
@@ -158,7 +179,7 @@ int frag_find_oom(struct frag_checkup *c, struct frag_findings *out, struct frag
 
 	for (size_t i = 0; i < n; i++) {
 		const struct frag_refused_at *then = &c->refused.list[i];
-		bool frag = frag_oom_is_fragmentation(then) && !reason_of(c, then, out);
+		bool frag = frag_oom_is_fragmentation(&c->in, then) && !reason_of(c, then, out);
 
 		tally[!frag].count++;
 		tally[!frag].worst = i; /* the last: what a program dies of */

@@ -22,6 +22,7 @@
 #define BYTES_MOST 0x1p62
 #define ASKED_MOST 0x1p50
 #define OTHERS_PART 0.005 /* figures are rounded */
+#define LIMIT_FULL 0.9	  /* of one's own: more pieces would not help for long */
 #define OTHERS_MANY 0.25  /* of the card: what else is on it is the reason */
 #define PROCESSES_MOST 8u
 
@@ -402,7 +403,7 @@ static enum frag_finding_kind kind_of(const struct error *e)
 	if (missing > 0 && e->others > OTHERS_MANY * e->total &&
 	    e->others >= FRAG_MAX(missing, e->unallocated))
 		return FRAG_FOUND_OOM_OTHERS;
-	if (in_pieces(e))
+	if (in_pieces(e) && !(e->allowed > 0 && e->allocated + e->asked > LIMIT_FULL * e->allowed))
 		return FRAG_FOUND_OOM_FRAGMENTATION;
 	if (e->asked > ASKED_MOST || (e->allowed > 0 && missing <= 0) ||
 	    (missing > 0 && (e->total > 0 || e->available > 0) &&
@@ -437,8 +438,10 @@ static void say_torch(const struct error *e, struct frag_finding *f)
 	const bool pieces = in_pieces(e);
 
 	if (e->allowed > 0 && e->available >= e->asked)
-		frag_finding_say(f, ". The limit refused it, not the card: a larger "
-				    "set_per_process_memory_fraction serves it");
+		frag_finding_say(f,
+				 ". The limit refused it, not the card: of %s that the process may "
+				 "reserve it holds %s: raise set_per_process_memory_fraction",
+				 SIZE(e->allowed), SIZE(e->reserved));
 	else if (e->asked > 0 && e->available >= e->asked)
 		frag_finding_say(f, ". As much is free: either less was when it was refused, or a "
 				    "limit that the text does not name refused it");
@@ -459,7 +462,9 @@ static void say_torch(const struct error *e, struct frag_finding *f)
 			"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (from PyTorch "
 			"2.1 on, unless it is set) joins them, and leaves at most %s for what "
 			"comes later",
-			SIZE(e->unallocated + e->available - e->asked));
+			SIZE((e->allowed > 0 ? FRAG_MAX(e->allowed - e->allocated, e->asked)
+					     : e->unallocated + e->available) -
+			     e->asked));
 	if (e->total > 0 && e->asked > e->total)
 		frag_finding_say(f, ". It alone exceeds the card: no setting serves it, only "
 				    "another shape");
@@ -522,11 +527,14 @@ static void say_engine(const struct error *e, struct frag_finding *f)
 		frag_finding_say(
 			f,
 			". One request of the longest length does not fit the cache%s: "
-			"--max-model-len%s, --kv-cache-dtype fp8, or a larger "
-			"--gpu-memory-utilization",
+			"--max-model-len%s, or a larger --gpu-memory-utilization",
 			e->available > 0 ? frag_answer_print(f->texts, " of %s", SIZE(e->available))
 					 : "",
-			e->longest > 0 ? frag_answer_print(f->texts, " %.0f", e->longest) : "");
+			e->longest > 0		       ? frag_answer_print(f->texts,
+									   " %.0f (%.0f with --kv-cache-dtype fp8)",
+									   e->longest, 2 * e->longest)
+			: e->asked / 2 <= e->available ? ", --kv-cache-dtype fp8"
+						       : "");
 	else
 		frag_finding_say(f,
 				 ". The weights leave nothing of the engine's part of the card for "

@@ -7,8 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Of y, which it sorts; 0 if n = 0. */
-static double median_of(double *y, size_t n)
+double frag_median(double *y, size_t n)
 {
 	if (!n)
 		return 0;
@@ -45,7 +44,7 @@ static void fill(const double *y, const double *x, size_t n, double *work, struc
 		}
 	}
 	out->tau = pairs ? s / (double)pairs : 0;
-	out->slope = median_of(work, pairs);
+	out->slope = frag_median(work, pairs);
 	for (size_t i = 0; i < n; i++)
 		work[i] = y[i];
 	v = variance(work, n);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "explain/diagnose/diagnose.h"
+#include "recording/recording.h"
 
 /* ---- the moment --------------------------------------------------------------------- */
 
@@ -170,8 +171,8 @@ static void fill(struct frag_explained *x)
 					: UINT64_MAX,
 		.remedies.rows = o->list,
 		.leak_bytes_per_step = UINT64_MAX,
-		.fragmentation = frag_oom_is_fragmentation(x->refusal),
-		.fits = frag_oom_is_fragmentation(x->refusal),
+		.fragmentation = frag_oom_is_fragmentation(&x->in, x->refusal),
+		.fits = frag_oom_is_fragmentation(&x->in, x->refusal),
 	};
 	o->verdict = frag_finding_text(o->fragmentation ? FRAG_FOUND_OOM_FRAGMENTATION
 							: FRAG_FOUND_OOM_NEEDED);
@@ -233,7 +234,11 @@ static int look(struct frag_explained *x, struct frag_err *err)
 	m->waiting_bytes = l->waiting_bytes;
 	m->non_releasable_bytes = l->non_releasable_bytes;
 	m->releasable_bytes = l->releasable_bytes;
-	m->largest_free_bytes = l->largest_free_bytes;
+	/* the pool of another library is replayed by its rules, not to its addresses */
+	m->largest_free_bytes =
+		x->in.recorded && frag_own_allocators(x->in.events.trace->format, NULL)
+			? UINT64_MAX
+			: l->largest_free_bytes;
 	m->blocks_count = x->view.count;
 	m->non_releasable_segments_count = x->view.segments_with_holes;
 	m->unheld_bytes = x->view.ownerless;

@@ -153,22 +153,30 @@ static const char *why_refused(const struct frag_explained *x)
 		return frag_answer_print(
 			a,
 			"%s. Live memory and the request fit, but %s is free in "
-			"segments that live blocks pin, the largest hole %s%s",
+			"segments that live blocks pin%s%s",
 			what, FRAG_BYTES(r->non_releasable_bytes),
-			FRAG_BYTES(r->largest_free_bytes),
+			r->largest_free_bytes == UINT64_MAX
+				? ""
+				: frag_answer_print(a, ", the largest hole %s",
+						    FRAG_BYTES(r->largest_free_bytes)),
 			leaks ? frag_answer_print(a, "; beside that it leaks %s per step",
 						  FRAG_BYTES(r->leak_bytes_per_step))
 			      : "");
 	if (r->excess_bytes != UINT64_MAX)
 		return frag_answer_print(a, "%s. Live memory and the request exceed it by %s", what,
 					 FRAG_BYTES(r->excess_bytes));
-	return frag_answer_print(a, "%s. Live memory and the request %s", what,
-				 r->live_bytes + r->request_bytes <= x->m.limit_bytes
-					 ? "would fit only without a single hole"
-				 : r->live_bytes + r->request_bytes > x->m.limit_high_bytes ||
-						 x->m.limit_high_bytes == UINT64_MAX
-					 ? "exceed it"
-					 : "exceed it, as far as it is known");
+	return frag_answer_print(
+		a, "%s. Live memory and the request %s", what,
+		r->live_bytes + r->request_bytes <= x->m.limit_bytes
+			? frag_answer_print(
+				  a, "fill %.0f %% of it: settings win at most %s",
+				  100 * (double)(r->live_bytes + r->request_bytes) /
+					  (double)x->m.limit_bytes,
+				  FRAG_BYTES(x->m.limit_bytes - r->live_bytes - r->request_bytes))
+		: r->live_bytes + r->request_bytes > x->m.limit_high_bytes ||
+				x->m.limit_high_bytes == UINT64_MAX
+			? "exceed it"
+			: "exceed it, as far as it is known");
 }
 
 static bool is_state(const struct frag_explained *x)

@@ -15,6 +15,7 @@
 
 #include <frag/plan.h>
 
+#include "explain/diagnose/diagnose.h"
 #include "plan/fit/fit_cards.h"
 #include "plan/probe.h"
 #include "recording/recording.h"
@@ -312,7 +313,10 @@ static int smaller_batch(const struct trial *t, struct frag_err *err)
 	double low = SMALLEST_BATCH, high = 1; /* low serves all, high does not */
 	struct change c = { .edit.smaller = low, .least = true }, found;
 
-	if (!frag_steps_known(h) || h->events > SHRINK_EVENTS / SHRINK_ROUNDS)
+	/* of fragmentation, or in a first step, one needs to see what follows */
+	if ((t->last && (t->x->refused.fragmentation ||
+			 frag_oom_in_first_step(&t->x->in, &t->x->refusal->r))) ||
+	    !frag_steps_known(h) || h->events > SHRINK_EVENTS / SHRINK_ROUNDS)
 		return 0;
 	FRAG_TRY(try_change(t, &c, err));
 	found = c;
@@ -324,8 +328,9 @@ static int smaller_batch(const struct trial *t, struct frag_err *err)
 		*(c.out == SERVED && c.further >= found.further ? &low : &high) = c.edit.smaller;
 	}
 	add(t, &found,
-	    found.out ? "a batch smaller by %.0f %% from this step on"
-		      : "a smaller batch: %.0f %% less is not enough",
+	    !found.out ? "a smaller batch: %.0f %% less is not enough"
+	    : t->last  ? "a batch smaller by at least %.0f %% from this step on"
+		       : "a batch smaller by %.0f %% from this step on",
 	    ceil(100 * (1 - low))); /* whole percent: that much is enough */
 	return 0;
 }
@@ -398,8 +403,7 @@ int frag_explain_oom(struct frag_explained *x, double per_step, struct frag_err 
 			   .limits = { x->in.limit_bytes },
 			   .limits_count = 1,
 			   .leak = per_step,
-			   .last = true };
-	const struct frag_trace_dev *dev = frag_events_dev(&x->in.events);
+			   .last = frag_oom_is_last(&x->in, &x->refusal->r) };
 
 	t.own = frag_own_allocators(x->in.events.trace->format, &t.own_count);
 
@@ -407,8 +411,6 @@ int frag_explain_oom(struct frag_explained *x, double per_step, struct frag_err 
 		t.limits[t.limits_count++] = x->in.limit_low_bytes;
 		t.limits[t.limits_count++] = x->in.limit_high_bytes - FRAG_PAGE;
 	}
-	for (uint64_t i = x->m.event + 1; t.last && i < dev->events_count; i++)
-		t.last = dev->events[i].kind != FRAG_EV_ALLOC;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(remedies); i++)
 		FRAG_TRY(remedies[i](&t, err));
 	qsort(x->refused.list, x->refused.remedies.count, sizeof(*x->refused.list), by_order);

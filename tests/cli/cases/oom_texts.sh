@@ -28,6 +28,8 @@ RuntimeError: CUDA out of memory. Tried to allocate 8.13 GiB (GPU 0; 10.76 GiB t
 File "C:\x\Lib\site-packages\torch\f.py", line 1, in f RuntimeError: CUDA error: out of memory
 RuntimeError: Prefill out of memory. Try to lower your batch size.
 torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 64.00 MiB. GPU 0 has a total capacity of 23.69 GiB of which 20.00 MiB is free. Process 11 has 15.20 GiB memory in use. Process 12 has 8.40 GiB memory in use. Of the allocated memory 14.60 GiB is allocated by PyTorch, and 90.00 MiB is reserved by PyTorch but unallocated.
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 23.69 GiB of which 18.21 GiB is free. Including non-PyTorch memory, this process has 5.40 GiB memory in use. 4.75 GiB allowed; Of the allocated memory 4.60 GiB is allocated by PyTorch, and 137.00 MiB is reserved by PyTorch but unallocated.
+ValueError: To serve at least one request with the models's max seq len (131072), (10.00 GiB KV cache is needed, which is larger than the available KV cache memory (5.42 GiB). Based on the available memory, the estimated maximum model length is 71024.
 INFO step 1 loss 2.3 INFO this setting avoids running out of memory on small cards INFO step 2 loss 2.2
 E
 { echo "RuntimeError: CUDA error: out of memory"; head -c 3000000 /dev/zero | tr "\0" x; } > one.bin; "$CUFRAG" summary one.bin | cut -c1-60

@@ -33,3 +33,8 @@ rows loaded.csv 'timestamp, index, name, memory.used [MiB], memory.total [MiB]' 
 "$CUFRAG" explain loaded.csv | tail -2 | cut -c1-110
 sed 's/$/\r/' uuid.csv | { printf '\377\376'; sed 's/./&\x00/g' | tr '\n' '\001' | sed 's/\x01/\n\x00/g'; } > wide.csv
 say wide.csv
+# a night that stands, and one spike of it, by the clock of the log; a rise that stays is none
+awk 'BEGIN { print "timestamp, index, memory.used [MiB]"
+	for (i = 0; i < 480; i++) printf "2026/11/30 %02d:%02d:00.000, 0, %d MiB\n", i / 60, i % 60, (300 <= i && i < 340 ? 20690 : 11470) }' > night.csv
+"$CUFRAG" night.csv | head -1
+head -341 night.csv > rise.csv && "$CUFRAG" rise.csv | head -1
