@@ -52,8 +52,14 @@ void frag_pretend_put_rank(const struct pretend_job *j, unsigned rank)
 	frag_launch_put_number("GROUP_RANK", rank / j->gpus);
 	setenv(CUFRAG_PRETEND_LAUNCHED, "1", 1);
 	setenv("MASTER_ADDR", "127.0.0.1", 0);
-	if (!getenv("MASTER_PORT")) /* a port of its own: other jobs on this machine may use the default */
+}
+
+/* A port of its own for a run: others at the same moment may use the default. PET_: of torchrun. */
+static void put_port(void)
+{
+	if (!getenv("MASTER_PORT"))
 		frag_launch_put_number("MASTER_PORT", frag_launch_free_port() ?: 29500u);
+	setenv("PET_MASTER_PORT", getenv("MASTER_PORT"), 0);
 }
 
 void frag_pretend_environment(const struct frag_launch *l, const struct frag_inject_files *files,
@@ -80,6 +86,7 @@ void frag_pretend_environment(const struct frag_launch *l, const struct frag_inj
 void frag_pretend_put_all(const struct pretend_job *j)
 {
 	frag_launch_python(&j->files);
+	put_port();
 	setenv(CUFRAG_RECORD, j->folder, 1);
 	frag_launch_put_number(CUFRAG_RECORD_ENTRIES,
 			       j->l->max_entries ? j->l->max_entries : ENTRIES_DEFAULT);
