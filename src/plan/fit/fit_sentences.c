@@ -30,30 +30,21 @@ const char *frag_fit_unreproduced(const struct frag_fit_cards *f, struct frag_an
 	return NULL;
 }
 
-static bool names_cards(const struct frag_fit_cards *f)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < f->units.units_count; i++)
-		n += frag_recorded_chip(f->units.units[i].trace, f->units.units[i].dev) != NULL;
-	return n > 1 && n == f->units.units_count;
-}
-
-/* Of recordings of one device each; with the first policy. */
+/* Recordings of one device each, with the first policy. */
 static void say_together(const struct frag_fit_cards *f, struct frag_answer *a)
 {
-	uint64_t sum = 0;
+	const size_t n = f->units.count;
+	uint64_t sum = n * f->target->card.context_bytes;
 
-	for (size_t i = 0; i < f->units.count; i++)
-		if (f->units.units_count != f->units.count || !f->rows[0].tasks[i].fit.possible)
-			return;
-		else
-			sum += f->rows[0].tasks[i].fit.peak_reserved_bytes +
-			       f->target->card.context_bytes;
+	if (n < 2 || n != f->units.units_count || f->shared || !f->rows->complete ||
+	    !f->rows->possible)
+		return;
+	for (size_t i = 0; i < n; i++)
+		sum += f->rows[0].tasks[i].fit.peak_reserved_bytes;
 	frag_answer_remark(a,
 			   "%zu recordings, each judged on a card of its own; together on one "
 			   "card they need at most %s, the sum of their peaks with %s and contexts",
-			   f->units.count, FRAG_BYTES(sum), frag_fit_row_name(f->rows));
+			   n, FRAG_BYTES(sum), frag_fit_row_name(f->rows));
 }
 
 void frag_fit_remarks(const struct frag_fit_cards *f, struct frag_answer *a)
@@ -85,10 +76,10 @@ void frag_fit_remarks(const struct frag_fit_cards *f, struct frag_answer *a)
 		frag_answer_remark(a,
 				   "%s: one of another compute capability may choose other "
 				   "kernels, and need more",
-				   names_cards(f) ? "the recordings are of several cards"
-						  : "the recording does not say its card");
-	if (f->units.count > 1 && !f->shared)
-		say_together(f, a);
+				   f->units.count > 1
+					   ? "the recordings do not all name the same card"
+					   : "the recording does not say its card");
+	say_together(f, a);
 	frag_recordings_remark(a, &f->units, f->target,
 			       "not applied: the search is for a card without it");
 	for (size_t i = 0; i < f->units.units_count; i++) {
