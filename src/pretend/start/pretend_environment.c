@@ -54,12 +54,11 @@ void frag_pretend_put_rank(const struct pretend_job *j, unsigned rank)
 	setenv("MASTER_ADDR", "127.0.0.1", 0);
 }
 
-/* A port of its own for a run: others at the same moment may use the default. PET_: of torchrun. */
-static void put_port(void)
+/* A port of its own for a run: others at the same moment may use the default. */
+static void put_port(const char *name)
 {
-	if (!getenv("MASTER_PORT"))
-		frag_launch_put_number("MASTER_PORT", frag_launch_free_port() ?: 29500u);
-	setenv("PET_MASTER_PORT", getenv("MASTER_PORT"), 0);
+	if (!getenv(name))
+		frag_launch_put_number(name, frag_launch_free_port() ?: 29500u);
 }
 
 void frag_pretend_environment(const struct frag_launch *l, const struct frag_inject_files *files,
@@ -68,6 +67,8 @@ void frag_pretend_environment(const struct frag_launch *l, const struct frag_inj
 	FRAG_AUTO_FREE char *programs = frag_path_join(files->folder, "bin");
 
 	put_card(l, asked, needed);
+	put_port("MASTER_PORT");
+	put_port("PET_MASTER_PORT"); /* of torchrun */
 	if (programs)
 		frag_launch_prepend("PATH", programs);
 	setenv(CUFRAG_PRETEND_CACHE, files->cache, 1);
@@ -86,7 +87,6 @@ void frag_pretend_environment(const struct frag_launch *l, const struct frag_inj
 void frag_pretend_put_all(const struct pretend_job *j)
 {
 	frag_launch_python(&j->files);
-	put_port();
 	setenv(CUFRAG_RECORD, j->folder, 1);
 	frag_launch_put_number(CUFRAG_RECORD_ENTRIES,
 			       j->l->max_entries ? j->l->max_entries : ENTRIES_DEFAULT);

@@ -39,7 +39,7 @@ PARTS=1 advise --changes parts=5 -- sh program | grep parts
 echo "== no card is named"; advise --changes half,states --brief -- sh program
 echo "== other ends"; advise --changes nothing --brief -- sh program
 [ $(sort -u ports | wc -l) -gt 9 ]; echo "ports of their own: $?"; : > ports
-MASTER_PORT=7 advise --changes nothing,broken --brief -- sh program; sort -u ports
+PET_MASTER_PORT=7 advise --changes nothing,broken --brief -- sh program; sort -u ports
 advise -- sh -c 'exit 7'; cat err
 advise -- no-such-program; cat err
 advise --time 1 -- sleep 100; cat err
