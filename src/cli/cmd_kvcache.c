@@ -45,6 +45,11 @@ static int set_size(struct options *o, struct frag_err *err)
 	struct frag_kvcache *k = &o->cache;
 	struct frag_engine_log said = { 0 };
 
+	if (o->model && !o->log && !k->tokens && !o->memory)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "give --cache-memory: what vLLM's log calls 'Available KV cache "
+				 "memory', or card x utilization - weights (2 bytes x parameters) "
+				 "- about 1-2 GiB");
 	if ((o->log != NULL) + (k->tokens != 0) + (o->memory != 0) != 1 ||
 	    (o->memory && !o->model) || (o->model && k->groups_count))
 		return frag_fail(err, FRAG_EUSAGE,
@@ -144,7 +149,8 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_UINT, "batched-tokens", AT(cache.batched_tokens), .value = "N", .min = 1,
 	  .max = 1u << 26, .rare = true,
 	  .help = "most tokens that a step processes; longer prompts are processed in parts "
-		  "(vLLM's --max-num-batched-tokens; default: the log's, or any number)" },
+		  "(vLLM's --max-num-batched-tokens; default: the log's, or 8192 with --model or "
+		  "groups, else any number)" },
 	{ FRAG_ARG_UINT, "step", AT(cache.step_us), .value = "MICROSECONDS", .min = 1,
 	  .max = 1000000000, .rare = true,
 	  .help = "with --arrivals or --lengths: time of a step, as 25000" },

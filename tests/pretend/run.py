@@ -30,7 +30,6 @@ import os
 import re
 import shlex
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -237,9 +236,6 @@ def main(arguments):
         os.environ["CUFRAG"] = os.path.realpath(cufrag)
         os.environ.pop("PYTHONUNBUFFERED", None)  # with it, lines of two ranks mix within a line
         os.environ["PATH"] = os.path.join(ENV, "bin") + ":" + os.environ["PATH"]
-        with socket.socket() as s:  # of torchrun: others on this machine may use the default
-            s.bind(("127.0.0.1", 0))
-            os.environ.setdefault("PET_MASTER_PORT", str(s.getsockname()[1]))
         os.makedirs(os.environ.setdefault("XDG_CACHE_HOME", ROOT + "/build/torch-cache"), exist_ok=True)
         for case in cases(beginnings):
             counts[attempt(os.environ["CUFRAG"], *case)] += 1

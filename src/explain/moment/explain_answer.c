@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The answer of explain: why, where every byte was, who held it, what would have helped. */
 #include <inttypes.h>
+#include <string.h>
 
 #include <frag/opt.h>
 #include <frag/torch.h>
@@ -214,7 +215,12 @@ static void add_other_peak(const struct frag_explained *x, struct frag_text *t)
 			       FRAG_BYTES(e->bytes));
 	else if (m->peak_reserved_free_bytes && e->kind == FRAG_EV_ALLOC &&
 		 10 * m->peak_reserved_live_bytes < 9 * m->allocated_bytes)
-		frag_text_addf(t, ": a request for %s found no room in the %s that was free",
+		frag_text_addf(t,
+			       e->bytes <= FRAG_MIB && !strncmp(frag_policy_spec_echo(x->in.spec),
+								"pytorch", 7)
+				       ? ": a request for %s found no room in the pool of those up "
+					 "to 1 MiB (%s was free in all)"
+				       : ": a request for %s found no room in the %s that was free",
 			       FRAG_BYTES(e->bytes), FRAG_BYTES(m->peak_reserved_free_bytes));
 }
 

@@ -30,6 +30,23 @@ const char *frag_fit_unreproduced(const struct frag_fit_cards *f, struct frag_an
 	return NULL;
 }
 
+/* Recordings of one device each, with the first policy. */
+static void say_together(const struct frag_fit_cards *f, struct frag_answer *a)
+{
+	const size_t n = f->units.count;
+	uint64_t sum = n * f->target->card.context_bytes;
+
+	if (n < 2 || n != f->units.units_count || f->shared || !f->rows->complete ||
+	    !f->rows->possible)
+		return;
+	for (size_t i = 0; i < n; i++)
+		sum += f->rows[0].tasks[i].fit.peak_reserved_bytes;
+	frag_answer_remark(a,
+			   "%zu recordings, each judged on a card of its own; together on one "
+			   "card they need at most %s, the sum of their peaks with %s and contexts",
+			   n, FRAG_BYTES(sum), frag_fit_row_name(f->rows));
+}
+
 void frag_fit_remarks(const struct frag_fit_cards *f, struct frag_answer *a)
 {
 	const struct frag_limit *limit = &f->target->limit;
@@ -56,8 +73,13 @@ void frag_fit_remarks(const struct frag_fit_cards *f, struct frag_answer *a)
 				   "are likely to choose other kernels",
 				   f->chip->name, f->chip->major, f->chip->minor);
 	else
-		frag_answer_remark(a, "the recording does not say its card: one of another compute "
-				      "capability may choose other kernels, and need more");
+		frag_answer_remark(a,
+				   "%s: one of another compute capability may choose other "
+				   "kernels, and need more",
+				   f->units.count > 1
+					   ? "the recordings do not all name the same card"
+					   : "the recording does not say its card");
+	say_together(f, a);
 	frag_recordings_remark(a, &f->units, f->target,
 			       "not applied: the search is for a card without it");
 	for (size_t i = 0; i < f->units.units_count; i++) {

@@ -84,6 +84,7 @@ struct frag_kvcache {
 	struct frag_engine_log engine;
 	uint64_t
 		held; /* requests of that length at a time; of the engine's longest, what it says */
+	uint64_t slid; /* that run together at that length, when no prompt is computed any more */
 	bool at_least; /* or more: its line shows several kinds of layers, and none were given */
 	struct frag_kvcache_request *list; /* by arrival */
 	size_t count, cap;

@@ -84,6 +84,11 @@ static void conclude_held(const struct frag_kvcache *k, const struct kvcache *x,
 
 	if (said(k) && k->request_tokens == k->engine.request_tokens && !k->prefix)
 		held = frag_answer_print(a, "%s (%.2f as the engine counts)", held, said(k));
+	if (k->slid > k->held && !k->engine.slots && !k->engine.full_tokens)
+		held = frag_answer_print(a,
+					 "%s if all prompts are computed at once, and about %llu "
+					 "run together once their windows have slid",
+					 held, (unsigned long long)k->slid);
 	if (x->asked_requests_count == UINT64_MAX)
 		frag_answer_conclude(a, "the cache holds %s", held);
 	else

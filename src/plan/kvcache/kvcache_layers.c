@@ -79,8 +79,11 @@ static void hold(struct frag_kvcache *k, bool agree)
 	double most = (double)e->hundredths / 100 * (double)e->request_tokens;
 	uint64_t tokens = k->request_tokens, blocks = k->tokens / k->block,
 		 shared = FRAG_MIN(k->prefix, tokens - 1) / k->block * k->full,
-		 need = frag_kvcache_needs(k, tokens, k->batched_tokens);
+		 need = frag_kvcache_needs(k, tokens, k->batched_tokens),
+		 later = frag_kvcache_needs(k, tokens, 1 + k->draft);
 
+	if (later < need)
+		k->slid = (blocks - FRAG_MIN(shared, blocks)) / (later - shared);
 	if (e->full_tokens || e->slots) /* of SGLang: a pool for each kind of layers */
 		need = frag_kvcache_blocks(k->block, tokens);
 	k->held = (blocks - FRAG_MIN(shared, blocks)) / (need - shared);

@@ -6,14 +6,17 @@
  */
 #include "kvcache.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define LAYERS_MOST 4096u
 #define CARDS_MOST 1024u
 #define FIELD_MOST (1 << 20)
+#define ALNUM "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 enum kind { FULL, WINDOW, STATE, KINDS, BOTH = KINDS, NONE, UNKNOWN }; /* BOTH: full and state */
 
@@ -174,18 +177,46 @@ static int group(struct frag_kvcache *k, const struct model *m, struct frag_err 
 	return 0;
 }
 
-static json_t *find(const char *name)
-{
-	static const struct {
-		const char *name, *config;
-	} known[] = {
+static const struct {
+	const char *name, *config;
+} known[] = {
 #define FRAG_MODEL(name, source, config) { name, config },
 #include "model_list.inc"
-	};
+};
 
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(known); i++)
-		if (!strcmp(name, known[i].name))
-			return json_loads(known[i].config, 0, NULL);
+/* Letters and digits with which both names begin; *rest, *more: what follows in each. */
+static size_t alike(const char *asked, const char *name, const char **rest, const char **more)
+{
+	size_t n = 0;
+
+	for (;; n++, asked++, name++) {
+		asked += strcspn(asked, ALNUM);
+		name += strcspn(name, ALNUM);
+		if (!*name || tolower((unsigned char)*asked) != *name)
+			break;
+	}
+	*rest = asked;
+	*more = name;
+	return n;
+}
+
+/* By its name, or that of a repository, which may end in what does not change its layers. Else
+ * lists the known ones, those that begin most alike first. */
+static json_t *find(const char *path, char *list, size_t room)
+{
+	const char *asked = strrchr(path, '/') ? strrchr(path, '/') + 1 : path, *rest, *more;
+	size_t n = 0;
+
+	for (size_t like = 32; like-- > 0;)
+		for (size_t i = 0; i < FRAG_ARRAY_LEN(known); i++) {
+			if (alike(asked, known[i].name, &rest, &more) != like)
+				continue;
+			if (!*more && (!*rest || !strcasecmp(rest, "it") ||
+				       !strcasecmp(rest, "base") || !strcasecmp(rest, "instruct")))
+				return json_loads(known[i].config, 0, NULL);
+			if (n + strlen(known[i].name) + 2 < room)
+				n += (size_t)sprintf(list + n, "%s, ", known[i].name);
+		}
 	return NULL;
 }
 
@@ -195,7 +226,7 @@ int frag_kvcache_model(struct frag_kvcache *k, const char *text, struct frag_err
 	struct model m = { .cards = 1, .stages = 1, .element = 2 };
 	json_auto_t *root = NULL;
 	json_error_t why = { 0 };
-	char *more;
+	char list[180], *more;
 	int rc;
 
 	FRAG_CHECK_ALLOC(path, "model", err);
@@ -207,11 +238,12 @@ int frag_kvcache_model(struct frag_kvcache *k, const char *text, struct frag_err
 	}
 	if (!m.cards || m.cards > CARDS_MOST || !m.stages || m.stages > CARDS_MOST)
 		return frag_fail(err, FRAG_EUSAGE, "--model: expected tp= and pp= from 1 to 1024");
-	root = find(path) ?: json_load_file(path, 0, &why);
+	root = json_load_file(path, 0, &why) ?: find(path, list, sizeof(list));
 	if (!root)
 		return frag_fail(err, FRAG_EINPUT,
-				 "model '%.200s' is neither known nor a config.json: %s", path,
-				 why.text);
+				 "model '%.80s' is neither a config.json (%.70s) nor known, as "
+				 "%s...",
+				 path, why.text, list);
 	m.config = json_object_get(root, "text_config") ?: root;
 	m.layers = number(&m, "num_hidden_layers");
 	rc = group(k, &m, err);

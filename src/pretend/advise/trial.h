@@ -87,6 +87,8 @@ int frag_advise_recording(struct frag_advising *a, const struct frag_recording *
 /* Errors: the program cannot be recorded. After an interruption the partial result is valid. */
 int frag_advise_try(struct frag_advising *a, struct frag_err *err);
 void frag_advising_release(struct frag_advising *a);
+/* None of the tried changes helps, and others could not be tried: why the last could not, or NULL. */
+const char *frag_advising_unknown(const struct frag_advising *a, size_t *untried);
 
 extern const struct frag_shape frag_advise_shape;
 int frag_advise_answer(const struct frag_advising *v, struct frag_answer *a, struct frag_err *err);

@@ -35,7 +35,8 @@
 	  "bytes moved between card and host in the whole run", .if_any = true, .spare = 6) \
 	F(S, COUNT, calls_count, known ? x->cost.calls : UINT64_MAX, NULL, \
 	  "requests of memory more, in the whole run") \
-	F(S, REAL, seconds, known && !x->untimed ? x->cost.seconds : NAN, NULL, \
+	F(S, REAL, seconds, \
+	  known && !x->untimed && (!x->tried || span > 0) ? x->cost.seconds : NAN, NULL, \
 	  "more modelled time of the whole run: a roofline of the card's bandwidth and " \
 	  "tensor cores, and 25 GB/s over PCIe") \
 	P(S, TEXT, time_text, NULL, "modelled time", \
@@ -174,6 +175,20 @@ static void say_edited(const struct frag_advising *v, struct frag_answer *a)
 	frag_answer_conclude(a, "%s%s", text, edit || *then ? then : "nothing helps more than 1 %");
 }
 
+const char *frag_advising_unknown(const struct frag_advising *v, size_t *untried)
+{
+	const size_t len = strlen(FRAG_TRIAL_UNTRIED);
+	const char *why = NULL;
+
+	*untried = 0;
+	for (size_t i = 0; i < v->count; i++)
+		if (!strncmp(v->list[i].left_out, FRAG_TRIAL_UNTRIED, len)) {
+			why = v->list[i].left_out + len;
+			++*untried;
+		}
+	return v->edited || v->members_count || v->fits || v->interrupted ? NULL : why;
+}
+
 static void say_best(const struct frag_advising *v, struct frag_answer *a)
 {
 	const struct frag_advice_peaks *p = best_peaks(v);
@@ -181,7 +196,8 @@ static void say_best(const struct frag_advising *v, struct frag_answer *a)
 	const uint64_t spare = frag_advice_above(frag_advising_room(v, false), need);
 	const struct frag_gpu *card = frag_catalog_pick(&v->catalog, need, &v->headroom);
 	const char *setting = need < p->reserved ? " with expandable segments" : "",
-		   *names = names_of(v, a), *label = v->card.label;
+		   *names = names_of(v, a), *label = v->card.label, *why;
+	size_t untried;
 
 	if (v->named && v->fits && !v->members_count)
 		frag_answer_conclude(a, "fits %s unchanged%s, with %s to spare", label, setting,
@@ -208,6 +224,11 @@ static void say_best(const struct frag_advising *v, struct frag_answer *a)
 			card ? card->label : "");
 	else if (v->edited)
 		say_edited(v, a);
+	else if ((why = frag_advising_unknown(v, &untried)))
+		frag_answer_conclude(a,
+				     "%zu of %zu changes could not be tried (%s), so whether "
+				     "anything helps is unknown",
+				     untried, v->count, why);
 	else
 		frag_answer_conclude(a, v->interrupted ? "interrupted before the best was known"
 						       : "nothing helps more than 1 %%");

@@ -105,7 +105,7 @@ static int take_peaks(const struct frag_advising *a, const struct frag_trace *tr
 		t->peaks.expandable =
 			FRAG_MAX(t->peaks.expandable, expandable.m.peak_reserved_bytes);
 		t->calls += plain.m.allocs_count;
-		if (dev->events_count)
+		if (dev->events_count && trace->devs_count == 1) /* else ranks wait in host time */
 			t->span_ns = FRAG_MAX(t->span_ns,
 					      dev->events[dev->events_count - 1].time_us * 1000);
 	}

@@ -55,6 +55,7 @@ static const struct frag_arg options[] = {
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	struct options *o = values;
+	size_t untried;
 	const struct frag_gpu *gpu = frag_gpu_find(cli->gpu_ ? cli->gpu_ : "h200");
 	FRAG_AUTO(frag_answer_release) struct frag_answer answer = { 0 };
 	FRAG_AUTO(frag_advising_release)
@@ -86,7 +87,9 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 		frag_cli_note(cli, "interrupted: %zu of %zu changes were tried", a.tried, a.count);
 	if (a.interrupted)
 		return frag_code_exit(FRAG_EINTR);
-	return cli->program && a.named && !a.fits ? FRAG_EXIT_CONDITION : FRAG_EXIT_DONE;
+	return cli->program && a.named && !a.fits    ? FRAG_EXIT_CONDITION
+	       : frag_advising_unknown(&a, &untried) ? FRAG_EXIT_UNKNOWN
+						     : FRAG_EXIT_DONE;
 }
 
 const struct frag_cmd frag_cmd_advise = {

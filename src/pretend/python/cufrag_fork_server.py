@@ -43,7 +43,7 @@ import types
 import cufrag_protocol as protocol
 
 OF_A_RANK = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR",
-             "MASTER_PORT", "CUDA_VISIBLE_DEVICES"}
+             "MASTER_PORT", "PET_MASTER_PORT", "CUDA_VISIBLE_DEVICES"}
 OF_A_RUN = OF_A_RANK | protocol.OF_A_RUN | {
     "TMPDIR", "WANDB_DIR", "COMET_OFFLINE_DIRECTORY", "MLFLOW_TRACKING_URI", "_"}
 UNFIT = 9

@@ -52,8 +52,13 @@ void frag_pretend_put_rank(const struct pretend_job *j, unsigned rank)
 	frag_launch_put_number("GROUP_RANK", rank / j->gpus);
 	setenv(CUFRAG_PRETEND_LAUNCHED, "1", 1);
 	setenv("MASTER_ADDR", "127.0.0.1", 0);
-	if (!getenv("MASTER_PORT")) /* a port of its own: other jobs on this machine may use the default */
-		frag_launch_put_number("MASTER_PORT", frag_launch_free_port() ?: 29500u);
+}
+
+/* A port of its own for a run: others at the same moment may use the default. */
+static void put_port(const char *name)
+{
+	if (!getenv(name))
+		frag_launch_put_number(name, frag_launch_free_port() ?: 29500u);
 }
 
 void frag_pretend_environment(const struct frag_launch *l, const struct frag_inject_files *files,
@@ -62,6 +67,8 @@ void frag_pretend_environment(const struct frag_launch *l, const struct frag_inj
 	FRAG_AUTO_FREE char *programs = frag_path_join(files->folder, "bin");
 
 	put_card(l, asked, needed);
+	put_port("MASTER_PORT");
+	put_port("PET_MASTER_PORT"); /* of torchrun */
 	if (programs)
 		frag_launch_prepend("PATH", programs);
 	setenv(CUFRAG_PRETEND_CACHE, files->cache, 1);

@@ -4,7 +4,7 @@ for n in 1 2 3 4 6 8; do printf 'alloc,1,%d\nfree,1\n' $((n << 30)) > $n.csv; do
 printf 'alloc,1,1048576\nrefused,2,8589934592\nfree,1\n' > died.csv
 cat > program << 'END'
 total=${CUFRAG_PRETEND#total=} total=${total%%;*}
-echo "${CUFRAG_CHANGES-as it is} $((total >> 30)) GiB" >> "$LOG"
+echo "${CUFRAG_CHANGES-as it is} $((total >> 30)) GiB" >> "$LOG"; echo "$PET_MASTER_PORT" >> ports
 t=8 steps=6 status=0
 case ${CUFRAG_CHANGES-} in
 parts) t=6 ;; parts=4) t=4 ;; parts=5) t=3 ;; parts=6) t=2 ;; parts=8) t=2 ;; parts=*) t=1 ;;
@@ -38,6 +38,8 @@ PARTS=1 advise --gpu h200 --capacity 2G --context 0 --margin 0 --changes parts,n
 PARTS=1 advise --changes parts=5 -- sh program | grep parts
 echo "== no card is named"; advise --changes half,states --brief -- sh program
 echo "== other ends"; advise --changes nothing --brief -- sh program
+[ $(sort -u ports | wc -l) -gt 9 ]; echo "ports of their own: $?"; : > ports
+PET_MASTER_PORT=7 advise --changes nothing,broken --brief -- sh program; sort -u ports
 advise -- sh -c 'exit 7'; cat err
 advise -- no-such-program; cat err
 advise --time 1 -- sleep 100; cat err
