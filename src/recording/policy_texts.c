@@ -58,13 +58,21 @@ static int add_all(struct frag_policy_texts *p, struct frag_err *err)
 	return 0;
 }
 
+/* One of a list: n characters. */
+static int add_one(struct frag_policy_texts *p, const char *from, size_t n, struct frag_err *err)
+{
+	FRAG_AUTO_FREE char *text = strndup(from, n);
+
+	FRAG_CHECK_ALLOC(text, "list of policies", err);
+	return strcmp(text, "all") ? frag_policy_texts_add(p, text, err) : add_all(p, err);
+}
+
 int frag_policy_texts_list(void *texts, const char *list, struct frag_err *err)
 {
 	struct frag_policy_texts *p = texts;
 
 	while (*list) {
 		size_t n = strcspn(list, ";"), from = strspn(list, " \t"), to = n;
-		FRAG_AUTO_FREE char *text = NULL;
 
 		while (to > from && (list[to - 1] == ' ' || list[to - 1] == '\t'))
 			to--;
@@ -73,10 +81,7 @@ int frag_policy_texts_list(void *texts, const char *list, struct frag_err *err)
 					 "empty policy in the list '%.100s'; policies are "
 					 "separated by ';'",
 					 list);
-		text = strndup(list + from, to - from);
-		FRAG_CHECK_ALLOC(text, "list of policies", err);
-		FRAG_TRY(strcmp(text, "all") ? frag_policy_texts_add(p, text, err)
-					     : add_all(p, err));
+		FRAG_TRY(add_one(p, list + from, to - from, err));
 		list += n + (list[n] == ';');
 	}
 	return 0;

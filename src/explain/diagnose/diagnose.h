@@ -161,6 +161,7 @@ struct frag_memlog {
 	const char *format; /* constant text */
 	struct frag_memlog_series *list;
 	size_t count, cap;
+	double first_time; /* of the first sample, in seconds; NaN: none yet */
 };
 
 /* 1; 0: the file does not begin like one of these. Errors: FRAG_EINPUT with the line. */

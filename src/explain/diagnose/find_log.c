@@ -180,7 +180,7 @@ static bool tell_spike(const struct frag_memlog *log, const struct frag_memlog_s
 static int judge(const struct frag_memlog *log, const struct frag_memlog_series *s,
 		 struct frag_findings *out, struct frag_err *err)
 {
-	struct frag_climb climb;
+	struct frag_climb climb = { 0 };
 	double low[PARTS];
 	size_t from, to, half, n;
 	bool climbs = false;

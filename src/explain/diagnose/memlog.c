@@ -42,7 +42,6 @@ struct reader {
 	struct frag_memlog *log;
 	struct layout lay;
 	double time, sweep;	      /* of the table; of the first row of a sweep */
-	double first_time;	      /* of the first sample */
 	unsigned long card;	      /* within a sweep */
 	char label[FRAG_MEMLOG_NAME]; /* of the table's card */
 	bool unread;		      /* the first line is a row */
@@ -306,11 +305,11 @@ static int add_value(struct reader *r, char *name, double time, double bytes, do
 		return 0;
 	if (isnan(time))
 		time = (double)s->seen;
-	if (isnan(r->first_time))
-		r->first_time = time;
+	if (isnan(r->log->first_time))
+		r->log->first_time = time;
 	if (total > 0)
 		s->total = total;
-	return add_sample(s, time - r->first_time, bytes, err);
+	return add_sample(s, time - r->log->first_time, bytes, err);
 }
 
 /* "memory in use of GPU 0 (NVIDIA A100)", "used_mib of 77", "memory.used [MiB], card 2" */
@@ -472,11 +471,11 @@ static int begin(struct reader *r, const char *path, struct frag_err *err)
 
 int frag_memlog_read(const char *path, struct frag_memlog *out, struct frag_err *err)
 {
-	struct reader r = { .log = out, .first_time = NAN, .label = FRAG_MEMLOG_IN_USE "GPU 0" };
+	struct reader r = { .log = out, .label = FRAG_MEMLOG_IN_USE "GPU 0" };
 	struct stat st;
 	int rc;
 
-	*out = (struct frag_memlog){ 0 };
+	*out = (struct frag_memlog){ .first_time = NAN };
 	/* what is read of a pipe is gone */
 	if (!strcmp(path, "-") || (!stat(path, &st) && S_ISFIFO(st.st_mode)))
 		return 0;

@@ -107,7 +107,8 @@ static void hold(struct frag_kvcache *k, bool agree)
 /* The log's figures are rounded. */
 static void check(struct frag_kvcache *k, uint64_t blocks)
 {
-	double here = (double)(k->tokens / k->block);
+	uint64_t whole = k->tokens / k->block;
+	double here = (double)whole;
 
 	if (fabs((double)blocks - here) > 1 + here / 33)
 		k->otherwise = blocks;

@@ -112,10 +112,10 @@ static uint64_t bytes_of(const struct model *m, enum kind kind)
 
 	if (number(m, "kv_lora_rank")) /* MLA: the same on each card */
 		return (number(m, "kv_lora_rank") + number(m, "qk_rope_head_dim")) * m->element;
-	if (kind == FULL) {
-		head = number(m, "global_head_dim") ?: head;
-		heads = number(m, "num_global_key_value_heads") ?: heads;
-	}
+	if (kind == FULL && number(m, "global_head_dim"))
+		head = number(m, "global_head_dim");
+	if (kind == FULL && number(m, "num_global_key_value_heads"))
+		heads = number(m, "num_global_key_value_heads");
 	return FRAG_MAX(heads / m->cards, 1ull) * m->element *
 	       (head + (number(m, "v_head_dim") ?: head));
 }

@@ -133,15 +133,18 @@ static void put_refused(FILE *to, const struct frag_torch_parts *p, const char *
 			uint32_t ordinal)
 {
 	char path[4400];
-	FRAG_AUTO_FILE FILE *f = NULL;
 	unsigned long long bytes;
 	int count, most_pid;
+	FILE *f;
 
 	snprintf(path, sizeof(path), "%s/refused.%ld.%u", folder, pid, ordinal);
 	f = fopen(path, "r");
-	if (f && fscanf(f, "%llu %d %d", &bytes, &count, &most_pid) == 3)
+	if (!f)
+		return;
+	if (fscanf(f, "%llu %d %d", &bytes, &count, &most_pid) == 3)
 		fprintf(to, "neighbours %d %llu %d %d\n", device_of(p, pid, ordinal), bytes, count,
 			device_of(p, most_pid, ordinal));
+	fclose(f);
 }
 
 /* The most that processes held together on one card, with their contexts, and how many. */
