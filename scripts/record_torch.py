@@ -82,7 +82,7 @@ class Recorder:
         torch.cuda._lazy_call(self.start)
 
     def note_calls(self):
-        """The file holds neither the memory limit nor calls of empty_cache, and a replay needs them."""
+        """The file has neither the memory limit nor calls of empty_cache; a replay needs them."""
         binding = getattr(self.torch, "_C", None)
 
         def hook(name, instead):
@@ -103,26 +103,30 @@ class Recorder:
         """By device: entries of CALLS so far, and bytes that were returned to the driver."""
         if not self.torch.cuda.is_initialized():
             return []
-        all_stats = [self.torch._C._cuda_memoryStats(d) for d in range(self.torch.cuda.device_count())]
-        return [(s["allocation"]["all"]["allocated"] + s["allocation"]["all"]["freed"] + s["num_ooms"],
-                 s["reserved_bytes"]["all"]["freed"]) for s in all_stats]
+        devices = range(self.torch.cuda.device_count())
+        all_stats = [self.torch._C._cuda_memoryStats(d) for d in devices]
+        served = [s["allocation"]["all"] for s in all_stats]
+        return [(n["allocated"] + n["freed"] + s["num_ooms"], s["reserved_bytes"]["all"]["freed"])
+                for s, n in zip(all_stats, served)]
 
     def empty_cache(self, original, *given, **named):
         before, now = self.counts(), time.time_ns() // 1000
         done = original(*given, **named)
         for device, (old, new) in enumerate(zip(before, self.counts())):
-            entry = {"action": "empty_cache", "addr": 0, "size": new[1] - old[1], "stream": 0, "time_us": now}
+            entry = {"action": "empty_cache", "addr": 0, "size": new[1] - old[1], "stream": 0,
+                     "time_us": now}
             self.emptied.setdefault(device, []).append((old[0], entry))
         return done
 
     def with_emptied(self, trace, emptied, at):
-        """The entries, the first after `at` of CALLS, with each call of empty_cache before what it returned."""
+        """The entries, the first after `at` of CALLS, with empty_cache before what it returned."""
         left = 0  # bytes that the last one returned
         emptied = [e for e in emptied if e[0] >= at]
         for entry in trace:
             call, release = entry["action"] in CALLS, entry["action"] in RELEASES
             left = 0 if call else left
-            while emptied and left <= 0 and emptied[0][0] <= at and (call or release or not emptied[0][1]["size"]):
+            while emptied and left <= 0 and emptied[0][0] <= at and (
+                    call or release or not emptied[0][1]["size"]):
                 left = emptied[0][1]["size"]
                 yield emptied.pop(0)[1]
             left -= entry["size"] if release else 0

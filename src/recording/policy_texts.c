@@ -61,9 +61,11 @@ static int add_all(struct frag_policy_texts *p, struct frag_err *err)
 /* One of a list: n characters. */
 static int add_one(struct frag_policy_texts *p, const char *from, size_t n, struct frag_err *err)
 {
-	FRAG_AUTO_FREE char *text = strndup(from, n);
+	FRAG_AUTO_FREE char *text = frag_host_alloc(n + 1);
 
 	FRAG_CHECK_ALLOC(text, "list of policies", err);
+	memcpy(text, from, n);
+	text[n] = '\0';
 	return strcmp(text, "all") ? frag_policy_texts_add(p, text, err) : add_all(p, err);
 }
 
