@@ -62,9 +62,9 @@ int frag_store_count(struct frag_store *s, struct frag_store_counts *out, struct
 	uint64_t *const to[] = { &out->traces,	     &out->items,   &out->completed,
 				 &out->unreproduced, &out->refused, &out->failed };
 
-	FRAG_TRY(frag_db_prepare(s, sql, FRAG_EOUTPUT, &q, err));
+	FRAG_TRY(frag_db_prepare(s, sql, FRAG_EINPUT, &q, err));
 	if (sqlite3_step(q) != SQLITE_ROW)
-		return frag_db_fail(s, FRAG_EOUTPUT, err);
+		return frag_db_fail(s, FRAG_EINPUT, err);
 	for (int i = 0; i < (int)FRAG_ARRAY_LEN(to); i++)
 		*to[i] = (uint64_t)sqlite3_column_int64(q, i);
 	return 0;
