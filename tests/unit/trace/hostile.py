@@ -103,7 +103,7 @@ def test_bombs(driver):
                                                 for d in range(400)])):
         signed(driver, data)
         assert len(data) < 100000 and "decompression limit" in said(driver, "read")
-        status, words = run("advise")
+        status, words = run("explain")
         assert status == 3 and "--unpack-max" in words, (status, words)
     signed(driver, file(1, 0, head(frames=many), frames, device(0, 0, 0)))
     assert "decompression limit" not in said(driver, "read")
