@@ -61,11 +61,10 @@ static int add_all(struct frag_policy_texts *p, struct frag_err *err)
 /* One of a list: n characters. */
 static int add_one(struct frag_policy_texts *p, const char *from, size_t n, struct frag_err *err)
 {
-	FRAG_AUTO_FREE char *text = frag_host_alloc(n + 1);
+	FRAG_AUTO_FREE char *text = frag_host_calloc(n + 1, 1);
 
 	FRAG_CHECK_ALLOC(text, "list of policies", err);
 	memcpy(text, from, n);
-	text[n] = '\0';
 	return strcmp(text, "all") ? frag_policy_texts_add(p, text, err) : add_all(p, err);
 }
 
@@ -80,8 +79,7 @@ int frag_policy_texts_list(void *texts, const char *list, struct frag_err *err)
 			to--;
 		if (from >= to)
 			return frag_fail(err, FRAG_EUSAGE,
-					 "empty policy in the list '%.100s'; policies are "
-					 "separated by ';'",
+					 "empty policy in the list '%.100s' (separated by ';')",
 					 list);
 		FRAG_TRY(add_one(p, list + from, to - from, err));
 		list += n + (list[n] == ';');
