@@ -13,8 +13,8 @@
  * Time is the recorded time since the trace began, Size what was requested, Stream
  * the index of the stream. Without a file the events are only counted.
  *
- * The file is complete or absent (base/outfile.h). A failed write is the error of the call. Devices but the first have a file of
- * their own, with their number before the ending: run.csv, run.1.csv.
+ * The file is complete or absent (base/outfile.h). A failed write is the error of the call. Devices
+ * but the first have a file of their own, with their number before the ending: run.csv, run.1.csv.
  */
 #include <frag/policy.h>
 

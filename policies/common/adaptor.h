@@ -3,8 +3,8 @@
  * What policies around another policy share: they hold it and pass on every call that is not
  * their own. Handles are those of the inner policy.
  *
- * They put the struct first in their own state, so that the functions below fit into their
- * table. A hook that the inner policy lacks, or any hook where there is no inner policy, does nothing.
+ * They put the struct first in their own state, so that the functions below fit into their table. A
+ * hook that the inner policy lacks, or any hook where there is no inner policy, does nothing.
  * `restore` is not passed on: a history that began late is replayed from its initial blocks.
  *
  * Ownership: the adaptor owns the inner policy until frag_adaptor_destroy.

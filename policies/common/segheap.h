@@ -243,8 +243,8 @@ void frag_heap_op_usage(void *self, struct frag_usage *out);
 void frag_heap_usage(const struct frag_heap *h, uint64_t largest_free_bytes,
 		     struct frag_usage *out);
 /*
- * For `check`: as many pieces are free as are `indexed` or left, and each is in the policy's index, as
- * index(ctx, p) says, unless that is NULL. FRAG_ECHECK and a text.
+ * For `check`: as many pieces are free as are `indexed` or left, and each is in the policy's index,
+ * as index(ctx, p) says, unless that is NULL. FRAG_ECHECK and a text.
  */
 int frag_heap_check(const struct frag_heap *h, size_t indexed,
 		    bool (*index)(void *ctx, const struct frag_piece *p), void *ctx,

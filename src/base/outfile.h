@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Output files, complete or absent: written to a file with a temporary name beside the target, which
- * is then renamed. "-" is standard output and is written directly.
+ * Output files, complete or absent: written to a file with a temporary name beside the target,
+ * which is then renamed. "-" is standard output and is written directly.
  *
  * 	FRAG_TRY(frag_outfile_open(&out, path, err));
  * 	fprintf(out.to, …);             errors of the stream are seen by commit

@@ -77,9 +77,9 @@ void frag_cli_help(const struct frag_cmd *cmd, bool all, FILE *to);
 void frag_cli_help_every(FILE *to);
 /* A manual page in roff: of a command, or of the program (NULL). */
 void frag_help_man(const struct frag_cmd *cmd, FILE *to);
-/* Completion of the whole program: functions of shells, and what they ask for: one in a line, behind a
- * tab what it is. Commands (cmd NULL), values of the option `before`, options where `typed` begins
- * one, or operands; nothing: files. */
+/* Completion of the whole program: functions of shells, and what they ask for: one in a line,
+ * behind a tab what it is. Commands (cmd NULL), values of the option `before`, options where
+ * `typed` begins one, or operands; nothing: files. */
 extern const char frag_help_bash[], frag_help_zsh[], frag_help_fish[];
 void frag_help_words(const struct frag_cmd *cmd, const char *before, const char *typed, FILE *to);
 /* Before anything runs. Errors: FRAG_EUSAGE if a file to be written is one that is read, is a

@@ -8,8 +8,8 @@
  * times; what a card holds is a curve, and a unit fits where the sum of curves stays below its
  * room. Every unit brings a context of its own; units of one job never share a card.
  *
- * Curves are added up by spans of time of one length, and hold in a span their most there: no sum is
- * too small.
+ * Curves are added up by spans of time of one length, and hold in a span their most there: no sum
+ * is too small.
  */
 #include "fleet.h"
 

@@ -108,8 +108,9 @@ int frag_sweep_find_shard(struct frag_sweep *s, struct frag_err *err)
 
 /*
  * ---- a rank of an mpirun sweeps its share, as a shard of an array job, and rank 0 merges them
- * (sweep_run.c). MPI itself is behind a shared object beside the program (cufrag_mpi.so, ranks_mpi.c),
- * opened only by a process that mpirun or srun has started: nothing else of cufrag needs an MPI. ----
+ * (sweep_run.c). MPI itself is behind a shared object beside the program (cufrag_mpi.so,
+ * ranks_mpi.c), opened only by a process that mpirun or srun has started: nothing else of cufrag
+ * needs an MPI. ----
  */
 
 #define MODULE "cufrag_mpi.so"

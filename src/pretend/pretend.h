@@ -87,9 +87,9 @@ int frag_program_record(const struct frag_program *p, struct frag_trace **out, i
 /* Takes "{NAME}=" off the front of an option's text and returns what follows it; NULL if it does
  * not begin so. name[FRAG_VARY_NAME]: with its braces. */
 const char *frag_vary_name(const char *text, char *name);
-/* Records the program with n in place of the name, which is in its command line. *refused: requests that the card had no memory
- * for, also those that the program caught. *status: of the program; not 0 only where memory was
- * refused. Errors: FRAG_EINPUT if it failed for another reason. */
+/* Records the program with n in place of the name, which is in its command line. *refused: requests
+ * that the card had no memory for, also those that the program caught. *status: of the program; not
+ * 0 only where memory was refused. Errors: FRAG_EINPUT if it failed for another reason. */
 int frag_program_vary(const struct frag_program *p, const char *name, uint64_t n,
 		      struct frag_trace **out, int *status, uint64_t *refused,
 		      struct frag_err *err);

@@ -2,8 +2,9 @@
 /*
  * What every reader promises: whatever the bytes, a trace or an error with a sentence; then nothing
  * was left behind, also when host memory is short. The tests are filled from the registry. A reader
- * has a small file of its format, tests/conformance/samples/NAME; without one they are skipped. That of nsys is what
- * `nsys export --type sqlite` made of a run with --cuda-memory-usage=true, cut to the tables around memory.
+ * has a small file of its format, tests/conformance/samples/NAME; without one they are skipped.
+ * That of nsys is what `nsys export --type sqlite` made of a run with --cuda-memory-usage=true, cut
+ * to the tables around memory.
  */
 #include <frag/trace.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The simulated card, driven by tests/unit/device/card.py: a call a line. The answer is "=", the result
- * and what came of it: an address, a number, or a message. "look", "used" and "resident" give numbers.
+ * The simulated card, driven by tests/unit/device/card.py: a call a line. The answer is "=", the
+ * result and what came of it: an address, a number, or a message. "look", "used" and "resident"
+ * give numbers.
  */
 #include "test.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One policy on a simulated card, driven by tests/drivers/rules.py. After each call rig.h checks every
- * promise; a broken one ends the program with a message. The answer is "=", the result, and its message
- * or fields; before it stand what the device was asked ("c"), what the journal was told ("j") and which
- * segments are new ("t").
+ * One policy on a simulated card, driven by tests/drivers/rules.py. After each call rig.h checks
+ * every promise; a broken one ends the program with a message. The answer is "=", the result, and
+ * its message or fields; before it stand what the device was asked ("c"), what the journal was told
+ * ("j") and which segments are new ("t").
  */
 #include "test.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Readers and writers of traces, driven by the programs in tests/unit/trace: each call is about the file "input" here.
- * What was read is printed (trace_text.h) before "=", the result, its exit status and
- * place, and the message.
+ * Readers and writers of traces, driven by the programs in tests/unit/trace: each call is about the
+ * file "input" here. What was read is printed (trace_text.h) before "=", the result, its exit
+ * status and place, and the message.
  */
 #include "test.h"
 
@@ -274,8 +274,8 @@ static int read_trace(void)
 	return bytes_count < 100000 ? round_trip() : 0;
 }
 
-/* RELEASE LIMIT [known]: what is settled of device 0, and the device then. A replay of an identical recording that
- * begins as it began reserves as much as it did. */
+/* RELEASE LIMIT [known]: what is settled of device 0, and the device then. A replay of an identical
+ * recording that begins as it began reserves as much as it did. */
 static int verify(void)
 {
 	const struct frag_sim_config card = { .context_bytes = UINT64_MAX };

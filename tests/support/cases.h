@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What cases are made of. A file NAME.cases holds cases as text, read and run by tests/support/cases.py:
+ * What cases are made of. A file NAME.cases holds cases as text, read and run by
+ * tests/support/cases.py:
  *
  *	# notes
  *	== name of the case
  *	its body
  *
- * The body holds inputs and outputs. It is written again with the answers of the program, and the case
- * has passed if that is the same text. CASES_REWRITE=1 in the environment puts the new text into the
- * file instead: look at the difference before you commit it.
+ * The body holds inputs and outputs. It is written again with the answers of the program, and the
+ * case has passed if that is the same text. CASES_REWRITE=1 in the environment puts the new text
+ * into the file instead: look at the difference before you commit it.
  */
 #ifndef TESTS_SUPPORT_CASES_H
 #define TESTS_SUPPORT_CASES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that Python drives by lines (tests/drivers): each line of the standard input is a call, with
- * tabs between its words, and each is answered by lines of which the last begins with "=".
+ * A program that Python drives by lines (tests/drivers): each line of the standard input is a call,
+ * with tabs between its words, and each is answered by lines of which the last begins with "=".
  */
 #ifndef TESTS_SUPPORT_LINES_H
 #define TESTS_SUPPORT_LINES_H

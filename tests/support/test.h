@@ -8,8 +8,8 @@
  *	}
  *	CASES_IN_LINES("tests/unit/…/x.cases", answer)	a file of cases, see cases.h
  *
- * They run in the order of the file; test.c has the main function. With the name of a file of cases it
- * answers those instead. A program with needs of its own has its own main function.
+ * They run in the order of the file; test.c has the main function. With the name of a file of cases
+ * it answers those instead. A program with needs of its own has its own main function.
  */
 #ifndef TESTS_SUPPORT_TEST_H
 #define TESTS_SUPPORT_TEST_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Completion for bash, zsh and fish: their functions ask `cufrag help --format words` what may stand
- * at a place of the command line. What a value may be comes from its name in the tables.
+ * Completion for bash, zsh and fish: their functions ask `cufrag help --format words` what may
+ * stand at a place of the command line. What a value may be comes from its name in the tables.
  */
 #include "cli/common.h"
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver's operations (device/driver) as measurements want them: within the part of the card that is used, on
- * streams that are made at first use.
+ * The driver's operations (device/driver) as measurements want them: within the part of the card
+ * that is used, on streams that are made at first use.
  *
- * Streams. Stream 0 of a trace is the default stream of CUDA; the others do not synchronise with it (like PyTorch's).
+ * Streams. Stream 0 of a trace is the default stream of CUDA; the others do not synchronise with it
+ * (like PyTorch's).
  *
- * Contents: memory of a pool belongs to its stream from the malloc to the free, so work on contents follows the
- * stream, and a free on the stream follows the work.
+ * Contents: memory of a pool belongs to its stream from the malloc to the free, so work on contents
+ * follows the stream, and a free on the stream follows the work.
  */
 #include "cuda_internal.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A card by the CUDA driver, for policies in a running PyTorch (src/inject/live) and as the base of the card of
- * measurements (src/device/cuda), which puts what it checks and measures around these operations. No header of CUDA is
- * needed to build it.
+ * A card by the CUDA driver, for policies in a running PyTorch (src/inject/live) and as the base of
+ * the card of measurements (src/device/cuda), which puts what it checks and measures around these
+ * operations. No header of CUDA is needed to build it.
  *
  * - Streams are handles by index. Of a running program: 0 is the default stream, the others in the order of first use.
  * - Every call makes the card's primary context current and restores the thread's, and is allowed while a stream of

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The CUDA driver: a table of functions, found in libcuda.so.1 at run time. No header of CUDA is needed to build this; types and numbers are those of the driver's
- * ABI since CUDA 11.
+ * The CUDA driver: a table of functions, found in libcuda.so.1 at run time. No header of CUDA is
+ * needed to build this; types and numbers are those of the driver's ABI since CUDA 11.
  *
- * A running PyTorch may have any version of the runtime, or a copy of its own. Its streams and primary
- * contexts are the driver's.
+ * A running PyTorch may have any version of the runtime, or a copy of its own. Its streams and
+ * primary contexts are the driver's.
  */
 #ifndef FRAG_DEVICE_CU_TABLE_H
 #define FRAG_DEVICE_CU_TABLE_H

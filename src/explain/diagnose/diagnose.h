@@ -135,9 +135,10 @@ void frag_find_imbalance(const struct frag_checked_device *devices, size_t n,
 			 struct frag_findings *out);
 
 /*
- * Logs of memory in use, for people without a recording: of nvidia-smi in all its shapes, and any CSV whose
- * header names a time and columns of bytes. Memory is bounded: a series beyond FRAG_MEMLOG_SAMPLES keeps every
- * second sample, then every fourth, and so on; the maximum is never lost.
+ * Logs of memory in use, for people without a recording: of nvidia-smi in all its shapes, and any
+ * CSV whose header names a time and columns of bytes. Memory is bounded: a series beyond
+ * FRAG_MEMLOG_SAMPLES keeps every second sample, then every fourth, and so on; the maximum is never
+ * lost.
  *
  * Ownership: a log owns its series.
  */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Growth inside a phase: up to the moment of most live memory, passes of a loop follow each other
- * and each leaves about as much behind. With marked steps, the step (or what follows the last) needs
- * more than the others and the loop is not one over layers, which the others run through as well.
- * Without, stacks tell that it is not. A phase in which all that is requested stays is loading, if
- * no step came before.
+ * and each leaves about as much behind. With marked steps, the step (or what follows the last)
+ * needs more than the others and the loop is not one over layers, which the others run through as
+ * well. Without, stacks tell that it is not. A phase in which all that is requested stays is
+ * loading, if no step came before.
  */
 #include "diagnose.h"
 

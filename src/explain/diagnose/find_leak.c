@@ -68,8 +68,8 @@ int frag_climbs(const double *kept, size_t n, double least_bytes, struct frag_cl
 }
 
 /*
- * The step from which it grows at its later pace; 0: it does so throughout, that is, the slope times
- * the steps is what was gained.
+ * The step from which it grows at its later pace; 0: it does so throughout, that is, the slope
+ * times the steps is what was gained.
  */
 static size_t begins(const struct frag_history *h, size_t skip, const struct frag_climb *climb)
 {

@@ -2,8 +2,8 @@
 /*
  * Logs: the memory that a card or process uses over time. That is what the allocator reserved, so a
  * leak shows only after the cache is used up, and growing fragmentation looks the same; the text
- * says so. It is looked for after the program first uses half of its peak, and goes back from there as
- * far as nothing rises much faster: what came before is its start.
+ * says so. It is looked for after the program first uses half of its peak, and goes back from there
+ * as far as nothing rises much faster: what came before is its start.
  */
 #include "diagnose.h"
 
@@ -64,8 +64,8 @@ static double foot(const struct frag_memlog_series *s, size_t at, size_t saw)
 	return y;
 }
 
-/* Where the growth that was found from `half` on, at a pace of so many bytes a sample, began: behind
- * what rises much faster, the loading. */
+/* Where the growth that was found from `half` on, at a pace of so many bytes a sample, began:
+ * behind what rises much faster, the loading. */
 static size_t beginning(const struct frag_memlog_series *s, size_t from, size_t half, size_t to,
 			double pace)
 {

@@ -176,8 +176,8 @@ struct site { /* its sums are [from, to) */
 	uint64_t most;
 };
 
-/* The next largest behind `last`; of equal ones the first comes first. holder: one of the entries of
- * the site that comes before all others. False: no more of them has anything. */
+/* The next largest behind `last`; of equal ones the first comes first. holder: one of the entries
+ * of the site that comes before all others. False: no more of them has anything. */
 static bool next_site(const struct sums *sums, enum what what, size_t holder,
 		      const struct site *last, struct site *out)
 {

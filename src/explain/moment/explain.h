@@ -15,10 +15,11 @@
 #include "explain/case.h"
 
 /*
- * What blocks are for, judged by how they behave over the steps (history.h). Of the rules below that hold the first decides in the order
- * permanent or optimizer, kept, gradient-like, carried over, temporary, activation. If steps are not marked, activation is "within a
- * step", and optimizer and gradient-like do not occur. The confidence of a block's kind is the part of all blocks of its stack (without
- * stacks: of its size) that behaved the same.
+ * What blocks are for, judged by how they behave over the steps (history.h). Of the rules below
+ * that hold the first decides in the order permanent or optimizer, kept, gradient-like, carried
+ * over, temporary, activation. If steps are not marked, activation is "within a step", and
+ * optimizer and gradient-like do not occur. The confidence of a block's kind is the part of all
+ * blocks of its stack (without stacks: of its size) that behaved the same.
  */
 /* temporary: or freed after 8 requests at most, or allocated and freed within an optimizer step */
 #define FRAG_KIND_LIST(X) \

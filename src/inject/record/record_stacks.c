@@ -81,8 +81,8 @@ static enum kind look_up(void *frame, const char **path)
 		       : KIND_OTHER;
 }
 
-/* The library that asked for itself, its path while it is loaded; NULL: the program or its framework
- * did. frames: innermost first. Not under the lock. */
+/* The library that asked for itself, its path while it is loaded; NULL: the program or its
+ * framework did. frames: innermost first. Not under the lock. */
 static const char *origin_library(void *const *frames, int count)
 {
 	enum kind kind = KIND_PASSED;

@@ -3,11 +3,11 @@
  * The cache over time; the model is in kvcache.h.
  *
  * Blocks go out as vLLM's V1 engine (0.22) hands them out: those that were never taken first, then
- * those that were given back longest ago; of a request that ends the last first. With a prefix, full
- * blocks stay cached until they are taken again: another request with the same tokens, or the same
- * one after a preemption, finds them. Its hit is the longest for which each group has all blocks
- * that the next token sees: of a window the last ones. A block that was computed twice is cached
- * twice, found is the first of them.
+ * those that were given back longest ago; of a request that ends the last first. With a prefix,
+ * full blocks stay cached until they are taken again: another request with the same tokens, or the
+ * same one after a preemption, finds them. Its hit is the longest for which each group has all
+ * blocks that the next token sees: of a window the last ones. A block that was computed twice is
+ * cached twice, found is the first of them.
  *
  * The first that runs goes on in every step (a request that the whole cache does not hold is left
  * out) and is never preempted, so there are at most as many steps as tokens.

@@ -111,8 +111,8 @@ int frag_kvcache_layers(void *cache, const char *text, struct frag_err *err);
 int frag_kvcache_model(struct frag_kvcache *k, const char *text, struct frag_err *err);
 /* Before all that follow: takes what the engine printed for what was not given, and finds `held`. */
 void frag_kvcache_take(struct frag_kvcache *k, const struct frag_engine_log *said);
-/* Blocks of a request of its own with `slots` tokens, in a group and in all. step: of tokens, for the
- * most on the way there; 0: at once. */
+/* Blocks of a request of its own with `slots` tokens, in a group and in all. step: of tokens, for
+ * the most on the way there; 0: at once. */
 uint64_t frag_kvcache_group_needs(const struct frag_kvcache *k, const struct frag_kvcache_group *g,
 				  uint64_t slots, uint64_t step);
 uint64_t frag_kvcache_needs(const struct frag_kvcache *k, uint64_t slots, uint64_t step);

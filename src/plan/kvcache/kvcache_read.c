@@ -166,9 +166,10 @@ int frag_kvcache_read(struct frag_kvcache *k, const char *path, struct frag_err 
 
 /*
  * ---- requests at random, by published means of their lengths. The paper on vLLM (Kwon et al., SOSP
- * 2023, figure 11) gives those of ShareGPT and Alpaca with histograms that fall from short to long, but
- * no numbers of these; so lengths are exponential, and times between arrivals, too (the paper's arrivals
- * are Poisson's). As in vLLM's benchmark, longer ones than LONGEST in all are drawn again. ----
+ * 2023, figure 11) gives those of ShareGPT and Alpaca with histograms that fall from short to long,
+ * but no numbers of these; so lengths are exponential, and times between arrivals, too (the paper's
+ * arrivals are Poisson's). As in vLLM's benchmark, longer ones than LONGEST in all are drawn again.
+ * ----
  */
 
 #define LONGEST 2048

@@ -40,8 +40,8 @@ int frag_placer_put(struct frag_placer *p, uint32_t i, enum frag_gap_rule rule,
 /* The largest offset + size. */
 uint64_t frag_place_height(const struct frag_buffers *b, const uint64_t *offsets);
 
-/* All buffers in the given order: out[count], their numbers. random: a state, with which they are put
- * into an order nearby; NULL = none. Errors: FRAG_ENOMEM. */
+/* All buffers in the given order: out[count], their numbers. random: a state, with which they are
+ * put into an order nearby; NULL = none. Errors: FRAG_ENOMEM. */
 int frag_place_order(const struct frag_buffers *b, enum frag_order order, uint64_t *random,
 		     uint32_t *out, struct frag_err *err);
 

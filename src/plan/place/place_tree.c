@@ -7,10 +7,10 @@
  * lowest possible offset.
  *
  * Take a section with the lowest floor of all, of equals the one with the least to waste. In every
- * solution, either one of the items whose ground it is lies on this floor, or nothing does, and then
- * the floor may rise to the lowest offset left. These are the branches; no solution is in two of
- * them. A branch ends where what is left of a section does not fit between its lowest ground and the
- * ceiling.
+ * solution, either one of the items whose ground it is lies on this floor, or nothing does, and
+ * then the floor may rise to the lowest offset left. These are the branches; no solution is in two
+ * of them. A branch ends where what is left of a section does not fit between its lowest ground and
+ * the ceiling.
  *
  * Three ideas are MiniMalloc's (google/minimalloc, src/solver.cc; not its code): lower items are
  * placed first, a section with too much waste ends a branch, and the static orders.

@@ -3,8 +3,8 @@
  * Processes of a run that use the same card share its memory. Each writes what it holds into a file
  * of the card, in the folder of recordings, and locks its place there as long as it lives. The file
  * "shared" gets a line whenever several hold more than before: the bytes, and how many hold them.
- * When one of them is refused memory, "refused.PID.ORDINAL" says the same of the others, and the PID
- * of the one that holds most.
+ * When one of them is refused memory, "refused.PID.ORDINAL" says the same of the others, and the
+ * PID of the one that holds most.
  */
 #include "card.h"
 #include "protocol_list.inc"

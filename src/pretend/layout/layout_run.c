@@ -29,8 +29,8 @@
 #define TRIES 4u     /* confirmations that may fail, for each card and number of ranks */
 
 /*
- * The first layout starts Python itself; the modules that it had imported are then loaded once, in a
- * server from which processes of later layouts are forked (start/child.h), if a fork of that
+ * The first layout starts Python itself; the modules that it had imported are then loaded once, in
+ * a server from which processes of later layouts are forked (start/child.h), if a fork of that
  * known layout gives the same result.
  */
 enum way {

@@ -2,10 +2,10 @@
 /*
  * Memory of a card for one NCCL group within a machine, computed as in NCCL's sources (2.21 to
  * 2.28: channel.cc, transport/p2p.cc, net.cc, nvls.cc, graph/connect.cc). With cuMemCreate (the
- * default since 2.19), each small table takes 2 MiB, three for each channel, and a ring is connected
- * at the first collective. With NCCL_CUMEM_ENABLE=0, tables are tiny, but rings, trees, multicast
- * and network buffers are made with the group. Connections for send and receive are made when first
- * used, on all their channels.
+ * default since 2.19), each small table takes 2 MiB, three for each channel, and a ring is
+ * connected at the first collective. With NCCL_CUMEM_ENABLE=0, tables are tiny, but rings, trees,
+ * multicast and network buffers are made with the group. Connections for send and receive are made
+ * when first used, on all their channels.
  *
  * Equal to all figures of results/layout/beside.csv and beside_ranks.csv (H100), of NVIDIA/nccl
  * issues 964 (A100) and 2363, and of a public log of eight H100. Not modelled: groups across

@@ -207,8 +207,8 @@ static int receive(struct comm *c, enum talk_call call, void *to, uint64_t bytes
 	return nccl_begin(a, stream);
 }
 
-/* The data for a part without a message: this rank gives it to the peer, or the peer, which plays that
- * rank, sends it in another part. NULL: none. */
+/* The data for a part without a message: this rank gives it to the peer, or the peer, which plays
+ * that rank, sends it in another part. NULL: none. */
 static const void *given_for(const struct part *wanted)
 {
 	for (size_t i = 0; i < group.count; i++) {
@@ -221,8 +221,8 @@ static const void *given_for(const struct part *wanted)
 	return NULL;
 }
 
-/* Receives of a group end together. Without messages, a gather or exchange made of single calls returns
- * what the collective would: this rank's data. */
+/* Receives of a group end together. Without messages, a gather or exchange made of single calls
+ * returns what the collective would: this rank's data. */
 static int end_group(void)
 {
 	uint64_t ns = 0, bytes = 0;

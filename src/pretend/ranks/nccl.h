@@ -25,8 +25,8 @@ struct comm {
 	unsigned char *met; /* bit set of connections to and from each rank; NULL: none */
 };
 
-/* Memory besides NCCL's code, and addresses, of a group with this process as `rank`: when it is made,
- * when its ring is connected, and for the connection to one of its ranks (beside_nccl.c). */
+/* Memory besides NCCL's code, and addresses, of a group with this process as `rank`: when it is
+ * made, when its ring is connected, and for the connection to one of its ranks (beside_nccl.c). */
 void nccl_hold_group(struct pretend_held *held, int ranks, int rank);
 void nccl_hold_ring(struct pretend_held *held, int ranks);
 void nccl_hold_way(struct pretend_held *held, int ranks, bool receives);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PyTorch's symmetric memory: each rank of a group maps the buffers of all (card_vmm.c), and PyTorch's
- * own kernels wait for the other ranks and read their buffers. Kernels do not run here, so this
- * does their waiting and adding with messages, as for NCCL's calls. It recognizes kernels by name
- * and parameters, which are the same since PyTorch 2.5:
+ * PyTorch's symmetric memory: each rank of a group maps the buffers of all (card_vmm.c), and
+ * PyTorch's own kernels wait for the other ranks and read their buffers. Kernels do not run here,
+ * so this does their waiting and adding with messages, as for NCCL's calls. It recognizes kernels
+ * by name and parameters, which are the same since PyTorch 2.5:
  *
  *	barrier_kernel		pads, channel, rank, ranks
  *	put_signal_kernel	pads, to whom, channel, rank, ranks

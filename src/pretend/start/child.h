@@ -36,8 +36,9 @@ bool frag_child_ended(struct frag_child *c, int *state);
  *	ask	the socket of the server
  *	read	files that the server read
  *
- * The first run has CUFRAG_PRETEND_MODULES in its environment, FOLDER/modules; then the server begins, and every other run has
- * CUFRAG_PRETEND_FORKS, FOLDER/ask. What the server cannot fork is started anew, with the same result.
+ * The first run has CUFRAG_PRETEND_MODULES in its environment, FOLDER/modules; then the server
+ * begins, and every other run has CUFRAG_PRETEND_FORKS, FOLDER/ask. What the server cannot fork is
+ * started anew, with the same result.
  *
  * Starts the server, if a Python was described: its process, 0 = none. It ends with this one.
  */

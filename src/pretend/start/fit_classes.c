@@ -52,8 +52,8 @@ static int record(const struct frag_fit_classes *c, size_t i, struct frag_err *e
 	return frag_launch_interrupted() ? FRAG_EINTR : frag_trace_write_cft(trace, path, err);
 }
 
-/* Records all from i on, each worker every `workers`th, in processes of their own; failures leave no
- * file. The program's output was shown before. */
+/* Records all from i on, each worker every `workers`th, in processes of their own; failures leave
+ * no file. The program's output was shown before. */
 static void record_from(const struct frag_fit_classes *c, size_t i, size_t workers)
 {
 	FRAG_AUTO(frag_progress_end) struct frag_progress progress = { 0 };

@@ -181,8 +181,8 @@ static void put_trackers(const char *temp)
 		setenv(folders[i], temp, 0);
 }
 
-/* The policy's own file, the one it is renamed from, and those of other cards begin alike: up to the
- * name's last dot (policies/adapt_log.c). */
+/* The policy's own file, the one it is renamed from, and those of other cards begin alike: up to
+ * the name's last dot (policies/adapt_log.c). */
 static void exempt_own(const char *file, char *list, size_t cap)
 {
 	const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cache of recordings; see pretend_internal.h. The lists of files come from the user's programs, so they are
- * parsed as untrusted input. */
+/* Cache of recordings; see pretend_internal.h. The lists of files come from the user's programs, so
+ * they are parsed as untrusted input. */
 #include "pretend_internal.h"
 
 #include <fcntl.h>

@@ -32,8 +32,9 @@ static bool is_name(const char *text)
 }
 
 /*
- * What many processes wrote, each line once: "hook TEXT", one that is missing; "note TEXT"; a name of a call that got an error;
- * "card N", one that the program chose and that is not there. Returns how many hooks and calls are missing.
+ * What many processes wrote, each line once: "hook TEXT", one that is missing; "note TEXT"; a name
+ * of a call that got an error; "card N", one that the program chose and that is not there. Returns
+ * how many hooks and calls are missing.
  */
 unsigned frag_pretend_note_hooks(const struct frag_launch *l, const char *folder)
 {
@@ -148,8 +149,8 @@ static int run_all(struct pretend_job *j, char **program, struct frag_trace **ou
  *
  *	again VALUES PEAK PEAK2 REQUESTS REQUESTS2
  *
- * PEAK is the largest peak of live bytes of any device, REQUESTS the requests of all. One other run is no bound: it shows that
- * something depends on values, or that nothing did this time.
+ * PEAK is the largest peak of live bytes of any device, REQUESTS the requests of all. One other run
+ * is no bound: it shows that something depends on values, or that nothing did this time.
  */
 static int add_line(struct frag_trace *trace, const char *values,
 		    const struct frag_pretend_need *first, const struct frag_pretend_need *second,

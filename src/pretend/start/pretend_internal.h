@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One run on the pretended card: its environment (pretend_environment.c), its ranks (pretend_ranks.c), their roles (roles.c),
- * recordings of earlier calls (kept.c), and the whole.
+ * One run on the pretended card: its environment (pretend_environment.c), its ranks
+ * (pretend_ranks.c), their roles (roles.c), recordings of earlier calls (kept.c), and the whole.
  */
 #ifndef FRAG_LAUNCH_PRETEND_INTERNAL_H
 #define FRAG_LAUNCH_PRETEND_INTERNAL_H

@@ -17,8 +17,8 @@ int frag_pretend_record(const struct frag_launch *l, const struct frag_pretend *
 int frag_pretend_run_into(const struct frag_launch *l, const struct frag_pretend *o, char **program,
 			  const char *folder, int *status, struct frag_err *err);
 
-/* Says which hooks did not find what they need and which calls of CUDA are missing, by what processes wrote into `folder`.
- * Returns how many. */
+/* Says which hooks did not find what they need and which calls of CUDA are missing, by what
+ * processes wrote into `folder`. Returns how many. */
 unsigned frag_pretend_note_hooks(const struct frag_launch *l, const char *folder);
 
 /* What a trace needs: the largest peak of live bytes of any device, in units of 512, as PyTorch

@@ -244,8 +244,8 @@ static bool touches(const struct awaited *a, const void *p, uint64_t bytes)
 	return found;
 }
 
-/* What to wait for: a transfer that begins, by its number, unless its senders wait for this process;
- * else to the end for those that touch the bytes, or (p NULL) for all. */
+/* What to wait for: a transfer that begins, by its number, unless its senders wait for this
+ * process; else to the end for those that touch the bytes, or (p NULL) for all. */
 struct goal {
 	uint64_t number;
 	const void *p;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Transfers from other ranks: of a part from each, or of the values that a reduction combines. And the
- * scalar clock of a job: a message carries the time at which its sender began; a transfer ends a while
- * after the last sender has begun.
+ * Transfers from other ranks: of a part from each, or of the values that a reduction combines. And
+ * the scalar clock of a job: a message carries the time at which its sender began; a transfer ends
+ * a while after the last sender has begun.
  *
  *	struct awaited *a = await_new(comm->talk, call, parts);		fill a->parts, a->result …
  *	await_begin(a, stream);
  *
- * The ranks run in lockstep: await_begin blocks until all senders have begun, then delivers the data
- * and advances the stream's clock. So all times are known, and do not depend on the speed of
- * processes. Only where a sender waits for this process (NCCL's calls do not block, so a program may
- * receive first and send later) or makes no progress is the transfer late: it ends on the clock as if
- * the senders had begun with this rank, and the host waits when it needs the data.
+ * The ranks run in lockstep: await_begin blocks until all senders have begun, then delivers the
+ * data and advances the stream's clock. So all times are known, and do not depend on the speed of
+ * processes. Only where a sender waits for this process (NCCL's calls do not block, so a program
+ * may receive first and send later) or makes no progress is the transfer late: it ends on the clock
+ * as if the senders had begun with this rank, and the host waits when it needs the data.
  *
  * Invariant: transfers from one rank in one communicator complete in the order in which they began.
  */

@@ -3,8 +3,8 @@
  * Messages between ranks: the members of a communicator are processes of this machine, and messages
  * of each pair of ranks arrive in order. Sending never waits; receiving may.
  *
- * Between two ranks lies a file in the folder $CUFRAG_PRETEND_TALK; one appends, the other reads and
- * punches out what it has read, so only unread messages take room.
+ * Between two ranks lies a file in the folder $CUFRAG_PRETEND_TALK; one appends, the other reads
+ * and punches out what it has read, so only unread messages take room.
  */
 #ifndef FRAG_PRETEND_TALK_H
 #define FRAG_PRETEND_TALK_H

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For the tests of record: with -DLIBRARY a libcuda.so.1 of a few calls, which loads what CUDA_INJECTION64_PATH
- * names as the driver does; without it a program that asks for memory through it. Its first word is the way:
- * linked (by name), dlsym, proc (as the runtime does: dlopen, then cuGetProcAddress for all), next (is RTLD_NEXT
- * still what it was); or what it does that recorders do not expect (odd).
+ * For the tests of record: with -DLIBRARY a libcuda.so.1 of a few calls, which loads what
+ * CUDA_INJECTION64_PATH names as the driver does; without it a program that asks for memory through
+ * it. Its first word is the way: linked (by name), dlsym, proc (as the runtime does: dlopen, then
+ * cuGetProcAddress for all), next (is RTLD_NEXT still what it was); or what it does that recorders
+ * do not expect (odd).
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

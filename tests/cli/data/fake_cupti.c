@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For the recorder's test: with -DLIBRARY a libcupti that knows some calls, without it a program that loads
- * what CUDA_INJECTION64_PATH names, as the driver does, and makes calls of a program up.
+ * For the recorder's test: with -DLIBRARY a libcupti that knows some calls, without it a program
+ * that loads what CUDA_INJECTION64_PATH names, as the driver does, and makes calls of a program up.
  */
 #include <dlfcn.h>
 #include <stdint.h>

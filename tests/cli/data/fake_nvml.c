@@ -105,8 +105,8 @@ int nvmlDeviceGetMemoryInfo_v2(void *card, struct memory_v2 *out)
 }
 #endif
 
-/* dies: the second process is there for the first two looks; self: the process of FAKE_PID; these: those of FAKE_PIDS,
- * "pid:GiB pid:GiB" */
+/* dies: the second process is there for the first two looks; self: the process of FAKE_PID; these:
+ * those of FAKE_PIDS, "pid:GiB pid:GiB" */
 int nvmlDeviceGetComputeRunningProcesses_v3(void *card, unsigned *count, struct process *list)
 {
 	const char *pid = getenv("FAKE_PID");

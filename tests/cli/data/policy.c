@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A policy in a shared object: one cudaMalloc per request, rounded up. Its third allocation, and its frees, do what LIE in
- * the environment says. While it begins with round=2K, or at allocation number INTERRUPT_AT, it is as if Ctrl-C were pressed
- * (INTERRUPT_WITH: another signal, by its number); it goes on.
+ * A policy in a shared object: one cudaMalloc per request, rounded up. Its third allocation, and
+ * its frees, do what LIE in the environment says. While it begins with round=2K, or at allocation
+ * number INTERRUPT_AT, it is as if Ctrl-C were pressed (INTERRUPT_WITH: another signal, by its
+ * number); it goes on.
  */
 #include <signal.h>
 #include <stdlib.h>

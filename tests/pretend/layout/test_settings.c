@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values set in JSON and YAML. Conditions: what they mean, and where they are wrong; too deep and too long ones:
- * tests/cli/cases/layout_hostile.sh. */
+/* Values set in JSON and YAML. Conditions: what they mean, and where they are wrong; too deep and
+ * too long ones: tests/cli/cases/layout_hostile.sh. */
 #include "test.h"
 
 #include "pretend/layout/config.h"

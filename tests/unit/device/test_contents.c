@@ -127,8 +127,8 @@ TEST(sound)
 	assert_int_equal(frag_contents_finish(c, &test_err), 0);
 }
 
-/* A block that lies over another; the bytes of an earlier one come back, as when pages are exchanged
- * under a live one; what no fill wrote. */
+/* A block that lies over another; the bytes of an earlier one come back, as when pages are
+ * exchanged under a live one; what no fill wrote. */
 TEST(faults)
 {
 	static const char *const says[] = {

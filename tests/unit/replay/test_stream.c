@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Traces in pieces: memory short in a replay from a file, batches read ahead by a thread. What they hold: tests/cli
- * stream_same, stream_damaged, stream_refused. */
+/* Traces in pieces: memory short in a replay from a file, batches read ahead by a thread. What they
+ * hold: tests/cli stream_same, stream_damaged, stream_refused. */
 #include "test.h"
 
 #include <frag/trace.h>

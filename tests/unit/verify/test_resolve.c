@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What it costs to find what a recording leaves open. What is found: resolve.cases (tests/unit/trace/raw.py); more
- * limits: tests/golden/run.py, tests/cli limit_given. */
+/* What it costs to find what a recording leaves open. What is found: resolve.cases
+ * (tests/unit/trace/raw.py); more limits: tests/golden/run.py, tests/cli limit_given. */
 #include "test.h"
 
 #include <frag/replay.h>
