@@ -96,14 +96,12 @@ static int check_operands(const struct frag_cli *cli, struct frag_err *err)
 	return 0;
 }
 
-/* The text of an error and a log are explained by summary, whichever of the two was typed. */
 static int run_summary(struct frag_cli *cli, int rc)
 {
 	struct frag_err err;
 	int other;
 
-	if (rc != FRAG_EFORMAT ||
-	    (strcmp(cli->cmd->name, "explain") && strcmp(cli->cmd->name, "info")))
+	if (rc != FRAG_EFORMAT || !cli->cmd->texts)
 		return rc;
 	cli->cmd = frag_commands_find("summary");
 	other = cli->cmd->run(cli, NULL, &err);

@@ -66,6 +66,7 @@ struct frag_cmd {
 	const char *about;    /* what it does, some sentences */
 	const char *examples; /* two or more lines, each a command */
 	unsigned shared;      /* FRAG_CLI_… */
+	bool texts; /* the text of an error, a log: summary answers, whichever was typed */
 	/* what --json writes; a command with an answer has --json and --csv (common.h) */
 	const struct frag_shape *answer;
 	const struct frag_arg *const

@@ -159,6 +159,7 @@ const struct frag_cmd frag_cmd_explain = {
 		    "  cufrag explain run.pickle --at peak --policy "
 		    "pytorch:expandable_segments:True\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_PAGE,
+	.texts = true,
 	.answer = &frag_moment_shape,
 	FRAG_CMD_OPTIONS(struct options, options),
 	.init = init,

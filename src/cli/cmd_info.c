@@ -63,5 +63,6 @@ const struct frag_cmd frag_cmd_info = {
 		    "  xz -dc snapshot.pickle.xz | cufrag info - --json -\n",
 	.answer = &frag_infos_shape,
 	.shared = FRAG_CLI_PAGE,
+	.texts = true,
 	.run = run,
 };

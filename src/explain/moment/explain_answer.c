@@ -215,13 +215,14 @@ static void add_other_peak(const struct frag_explained *x, struct frag_text *t)
 			       FRAG_BYTES(e->bytes));
 	else if (m->peak_reserved_free_bytes && e->kind == FRAG_EV_ALLOC &&
 		 10 * m->peak_reserved_live_bytes < 9 * m->allocated_bytes)
-		frag_text_addf(t,
-			       e->bytes <= FRAG_MIB && !strncmp(frag_policy_spec_echo(x->in.spec),
-								"pytorch", 7)
-				       ? ": a request for %s found no room in the pool of those up "
-					 "to 1 MiB (%s was free in all)"
-				       : ": a request for %s found no room in the %s that was free",
-			       FRAG_BYTES(e->bytes), FRAG_BYTES(m->peak_reserved_free_bytes));
+		frag_text_addf(
+			t,
+			e->bytes <= FRAG_MIB &&
+					!strcmp(frag_policy_spec_ops(x->in.spec)->name, "pytorch")
+				? ": a request for %s found no room in the pool of those up "
+				  "to 1 MiB (%s was free in all)"
+				: ": a request for %s found no room in the %s that was free",
+			FRAG_BYTES(e->bytes), FRAG_BYTES(m->peak_reserved_free_bytes));
 }
 
 /* The largest holders of reserved memory. */

@@ -123,10 +123,9 @@ static json_t *read_facts(const struct frag_advising *a, unsigned n)
 	frag_trials_path(a, n, "", folder, sizeof(folder));
 	dir = opendir(folder);
 	while (dir && (entry = readdir(dir))) {
-		size_t len = strlen(entry->d_name);
 		json_t *facts;
 
-		if (len < 7 || strcmp(entry->d_name + len - 7, ".advise") != 0)
+		if (!frag_ends_with(entry->d_name, ".advise"))
 			continue;
 		snprintf(path, sizeof(path), "%s/%.255s", folder, entry->d_name);
 		facts = json_load_file(path, 0, NULL);
