@@ -14,6 +14,7 @@
 
 #define PARTS 32u
 #define SAMPLES_MIN 12u
+#define IDLE_PART 0.05 /* of the most: no program runs */
 #define FULL_PART 0.97
 #define PACE_MOST 0x1p50 /* bytes a second: faster than any card */
 #define CLIMB_PART 0.02	 /* of the largest value */
@@ -22,21 +23,27 @@
 #define SPIKE_PART 0.25	 /* of the most: at least; of the time: at most */
 #define DATE_LEAST 1e8	 /* seconds since 1970; less is a time of day or of the run */
 #define DATE_MOST 1e11
-#define HOURS_FROM 7200 /* seconds; below, they are the unit */
-#define SAW_MOST 64u	/* samples between two low points */
+#define SAW_MOST 64u /* samples between two low points */
 
-/* Samples after the program has begun, and before it ends. */
-static void running(const struct frag_memlog_series *s, size_t *from, size_t *to)
+/* Samples between which a program runs; from `half` on it has used half of its most. */
+struct run {
+	size_t from, half, to;
+	double most;
+};
+
+/* The last one before r->to; false: there is none. */
+static bool run_before(const struct frag_memlog_series *s, struct run *r)
 {
-	double low = 0.05 * s->most;
-	size_t first = 0, last = s->count;
+	const double low = IDLE_PART * s->most;
 
-	while (first < last && s->list[first].bytes <= low)
-		first++;
-	while (last > first && s->list[last - 1].bytes <= low)
-		last--;
-	*from = first;
-	*to = last;
+	while (r->to && s->list[r->to - 1].bytes <= low)
+		r->to--;
+	r->most = 0;
+	for (r->from = r->to; r->from && s->list[r->from - 1].bytes > low; r->from--)
+		r->most = FRAG_MAX(r->most, s->list[r->from - 1].bytes);
+	for (r->half = r->from; r->half < r->to && s->list[r->half].bytes < 0.5 * r->most;)
+		r->half++;
+	return r->to;
 }
 
 /* The least of each of at most PARTS equal parts. Returns their number. */
@@ -64,19 +71,18 @@ static double foot(const struct frag_memlog_series *s, size_t at, size_t saw)
 	return y;
 }
 
-/* Where the growth that was found from `half` on, at a pace of so many bytes a sample, began:
- * behind what rises much faster, the loading. */
-static size_t beginning(const struct frag_memlog_series *s, size_t from, size_t half, size_t to,
-			double pace)
+/* Where the growth that was found, at a pace of so many bytes a sample, began: behind what rises
+ * much faster, the loading. */
+static size_t beginning(const struct frag_memlog_series *s, const struct run *r, double pace)
 {
-	const size_t n = to - half, saw = FRAG_MAX(FRAG_MIN(n / PARTS, SAW_MOST), 1u);
-	size_t at = half + n / 2;
+	const size_t n = r->to - r->half, saw = FRAG_MAX(FRAG_MIN(n / PARTS, SAW_MOST), 1u);
+	size_t at = r->half + n / 2;
 
 	for (size_t hop = n / 8; hop; hop /= 2)
-		while (at >= from + hop &&
+		while (at >= r->from + hop &&
 		       foot(s, at, saw) - foot(s, at - hop, saw) <= FAST * pace * (double)hop)
 			at -= hop;
-	while (at < half && foot(s, at + saw, saw) > LOADS * foot(s, at, saw))
+	while (at < r->half && foot(s, at + saw, saw) > LOADS * foot(s, at, saw))
 		at++;
 	return at;
 }
@@ -89,28 +95,53 @@ static const char *whose(const struct frag_memlog_series *s)
 	return s->name + (strncmp(s->name, FRAG_MEMLOG_IN_USE, n) ? 0 : n);
 }
 
-/* climb: from `half` on. */
-static void tell_leak(const struct frag_memlog_series *s, size_t from, size_t half, size_t to,
-		      const struct frag_climb *climb, struct frag_findings *out)
+static const char *lasting(struct frag_answer *a, double seconds)
+{
+	return seconds >= 172800 ? frag_answer_print(a, "%.1f days", seconds / 86400)
+	       : seconds >= 7200 ? frag_answer_print(a, "%.1f hours", seconds / 3600)
+	       : seconds >= 120	 ? frag_answer_print(a, "%.0f minutes", seconds / 60)
+				 : frag_answer_print(a, "%.0f s", seconds);
+}
+
+/* The time of a sample as the log has it: a date, or seconds. */
+static const char *clock_of(const struct frag_memlog *log, double time, struct frag_answer *a)
+{
+	const double since = log->first_time + time;
+	const time_t at = since > DATE_LEAST && since < DATE_MOST ? (time_t)since : 0;
+	char text[32];
+	struct tm tm;
+
+	if (!at || !gmtime_r(&at, &tm) || !strftime(text, sizeof(text), "%F %T", &tm))
+		return frag_answer_print(a, "%.0f s", since);
+	return frag_answer_print(a, "%s", text);
+}
+
+/* last: it ends with the log. */
+static void tell_leak(const struct frag_memlog *log, const struct frag_memlog_series *s,
+		      struct run r, bool last, const struct frag_climb *climb,
+		      struct frag_findings *out)
 {
 	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_LEAK, whose(s));
-	double seconds = s->list[to - 1].time - s->list[half].time, low[PARTS], grown, pace;
-	const double took = s->list[to - 1].time - s->list[from].time;
-	const size_t parts = floors(s->list + from, to - from, low);
+	const size_t from = beginning(s, &r, climb->grown / (double)(r.to - r.half));
+	const double since = s->list[from].time, until = s->list[r.to - 1].time,
+		     seconds = until - s->list[r.half].time;
+	double low[PARTS], grown, pace;
+	const size_t parts = floors(s->list + from, r.to - from, low);
 
 	grown = (low[parts - 1] - low[0]) * (double)parts / (double)(parts - 1);
 	pace = seconds > 0 ? FRAG_MIN(climb->grown / seconds, PACE_MOST) : 0;
-	frag_finding_say(f,
-			 "%s keeps growing: by %s in %s, lately %s per minute "
-			 "(Mann-Kendall z = %.1f)",
-			 s->name, FRAG_BYTES((uint64_t)grown),
-			 took >= HOURS_FROM
-				 ? frag_answer_print(out->texts, "%.1f hours", took / 3600)
-				 : frag_answer_print(out->texts, "%.0f s", took),
+	frag_finding_say(f, "%s %s: by %s in %s, lately %s per minute (Mann-Kendall z = %.1f)",
+			 s->name, last ? "keeps growing" : "kept growing until it fell",
+			 FRAG_BYTES((uint64_t)grown), lasting(out->texts, until - since),
 			 FRAG_BYTES((uint64_t)(pace * 60)), climb->z);
-	if (s->total > s->most && pace > 0)
-		frag_finding_say(f, "; the card is full in %.0f minutes",
-				 (s->total - s->most) / pace / 60);
+	if (last && s->total > r.most && pace > 0)
+		frag_finding_say(f, "; the card is full in %s",
+				 lasting(out->texts, (s->total - r.most) / pace));
+	r.to = r.from;
+	if (!last || run_before(s, &r))
+		frag_finding_say(f, "; this is one of several runs, from %s to %s",
+				 clock_of(log, since, out->texts),
+				 clock_of(log, until, out->texts));
 	frag_finding_say(f, ". A log shows what the allocator reserved: a leak, or growing "
 			    "fragmentation; a recording tells which");
 	frag_finding_number(f, "bytes_per_s", pace);
@@ -134,19 +165,6 @@ static void tell_steady(const struct frag_memlog_series *s, size_t n, struct fra
 				    "without need: record the program to see");
 	frag_finding_number(f, "most_bytes", s->most);
 	frag_finding_number(f, "samples_count", (double)n);
-}
-
-/* The time of a sample as the log has it: a date, or seconds. */
-static const char *clock_of(const struct frag_memlog *log, double time, struct frag_answer *a)
-{
-	const double since = log->first_time + time;
-	const time_t at = since > DATE_LEAST && since < DATE_MOST ? (time_t)since : 0;
-	char text[32];
-	struct tm tm;
-
-	if (!at || !gmtime_r(&at, &tm) || !strftime(text, sizeof(text), "%F %T", &tm))
-		return frag_answer_print(a, "%.0f s", since);
-	return frag_answer_print(a, "%s", text);
 }
 
 /* Rises once, far and not for long, from what it stands at half of the time. */
@@ -181,22 +199,26 @@ static int judge(const struct frag_memlog *log, const struct frag_memlog_series 
 		 struct frag_findings *out, struct frag_err *err)
 {
 	struct frag_climb climb = { 0 };
+	struct run r = { .to = s->count };
 	double low[PARTS];
-	size_t from, to, half, n;
+	size_t all = 0, end = 0, from = 0;
 	bool climbs = false;
 
-	running(s, &from, &to);
-	for (half = from; half < to && s->list[half].bytes < 0.5 * s->most; half++)
-		;
-	n = to - half;
-	if (n >= SAMPLES_MIN)
-		FRAG_TRY(frag_climbs(low, floors(s->list + half, n, low), CLIMB_PART * s->most,
-				     &climb, &climbs, err));
-	if (climbs)
-		tell_leak(s, beginning(s, from, half, to, climb.grown / (double)n), half, to,
-			  &climb, out);
-	else if (n < SAMPLES_MIN || !tell_spike(log, s, from, to, out))
-		tell_steady(s, n, out);
+	for (; run_before(s, &r); r.to = from = r.from) {
+		const size_t n = r.to - r.half;
+
+		if (n >= SAMPLES_MIN)
+			FRAG_TRY(frag_climbs(low, floors(s->list + r.half, n, low),
+					     CLIMB_PART * s->most, &climb, &climbs, err));
+		if (climbs) {
+			tell_leak(log, s, r, !end, &climb, out);
+			return 0;
+		}
+		end = end ?: r.to;
+		all += n;
+	}
+	if (all < SAMPLES_MIN || !tell_spike(log, s, from, end, out))
+		tell_steady(s, all, out);
 	return 0;
 }
 

@@ -25,11 +25,14 @@
 /* Keys from the best on. */
 enum role { OTHER, TIME, DATE, BYTES, TOTAL, PID, CARD, UUID, BUS, CARD_NAME };
 
+struct reader;
+
 struct layout {
 	const char *format;
-	bool smi, table;  /* nvidia-smi wrote it; its table for people */
-	const char *part; /* see frag_log_cut; blanks: dmon */
-	bool keyed;	  /* a column tells one card or process from another */
+	int (*take)(struct reader *r, struct frag_err *err); /* a line */
+	bool smi;					     /* nvidia-smi wrote it */
+	const char *part;				     /* see frag_log_cut; blanks: dmon */
+	bool keyed; /* a column tells one card or process from another */
 	enum role roles[COLUMNS_MAX];
 	double units[COLUMNS_MAX]; /* of BYTES and TOTAL where the value says none */
 	char names[COLUMNS_MAX][48];
@@ -45,6 +48,7 @@ struct reader {
 	unsigned long card;	      /* within a sweep */
 	char label[FRAG_MEMLOG_NAME]; /* of the table's card */
 	bool unread;		      /* the first line is a row */
+	double total;		      /* in -q, of the card; NAN: this is about another memory */
 };
 
 /* What a row says: its memory, and of whom. */
@@ -377,6 +381,28 @@ static int take_line(struct reader *r, struct frag_err *err)
 	return 0;
 }
 
+/* A line of nvidia-smi -q: a head, or "name : value". */
+static int take_query(struct reader *r, struct frag_err *err)
+{
+	const char *text = r->lines.text + strspn(r->lines.text, " "), *at = strstr(text, " : ");
+	const double bytes = bytes_of(at ? at + 3 : "", 1048576);
+	struct tm tm = { 0 };
+	char name[FRAG_MEMLOG_NAME];
+
+	if (at && strptime(at + 3, "%a %b %d %T %Y", &tm))
+		r->time = (double)timegm(&tm);
+	if (!at && !strncmp(text, "GPU ", 4))
+		snprintf(r->label, sizeof(r->label), FRAG_MEMLOG_IN_USE "%.40s", text);
+	if (!at)
+		r->total = strncmp(text, "FB Memory", 9) ? NAN : 0;
+	else if (!strncmp(text, "Total", 5) && !isnan(r->total))
+		r->total = bytes;
+	if (!at || strncmp(text, "Used ", 5) || isnan(r->total + bytes))
+		return 0;
+	memcpy(name, r->label, sizeof(name));
+	return add_value(r, name, r->time, bytes, r->total, err);
+}
+
 /* A row of the table for people; see docs of nvidia-smi. */
 static int take_row(struct reader *r, struct frag_err *err)
 {
@@ -423,8 +449,8 @@ static int read_lines(struct reader *r, struct frag_err *err)
 	while ((rc = frag_log_next_line(&r->lines, LINE_MAX_BYTES, err)) == 1) {
 		struct layout again;
 
-		if (r->lay.table) {
-			FRAG_TRY(take_row(r, err));
+		if (r->lay.take) {
+			FRAG_TRY(r->lay.take(r, err));
 			continue;
 		}
 		if (r->lines.text[0] == '#') /* dmon repeats its head */
@@ -460,7 +486,10 @@ static int begin(struct reader *r, const char *path, struct frag_err *err)
 		rc = frag_log_next_line(&r->lines, LINE_MAX_BYTES, err);
 	if (rc != 1)
 		return FRAG_MIN(rc, 0);
-	r->lay = (struct layout){ .format = "nvidia-smi's table", .table = true };
+	r->lay = (struct layout){ .format = "nvidia-smi -q", .take = take_query };
+	if (strstr(r->lines.text, "=NVSMI LOG="))
+		return 1;
+	r->lay = (struct layout){ .format = "nvidia-smi's table", .take = take_row };
 	if (!strncmp(r->lines.text, "| NVIDIA-SMI ", 13))
 		return 1;
 	if (read_header(&r->lay, r->lines.text))

@@ -22,6 +22,15 @@ rows table.txt '' 'Sat Apr 25 16:00:00 2026
 | N/A   34C    P0  60W /  400W |  @MMiB /  40960MiB |  55%  Default |' '|   1  NVIDIA A100  On  |   00000000:00:05.0 Off |  0 |
 | N/A   34C    P0  60W /  400W |   900MiB /  40960MiB |  0%  Default |
 |    0   N/A  N/A      1234      C   python3    3900MiB |'
+rows query.txt '' '=====NVSMI LOG=====
+GPU 00000000:01:00.0
+    FB Memory Usage
+        Total    : 40960 MiB
+        Used     : @M MiB
+    BAR1 Memory Usage
+        Used     : 4 MiB' 'GPU 00000000:02:00.0
+    FB Memory Usage
+        Used     : 900 MiB'
 rows few.csv 'timestamp, index, memory.used [MiB]' '@T1, 0, @M MiB' '' && head -6 few.csv > short.csv && say short.csv
 rows nounits.csv 'timestamp, memory.used [MiB]' '@T1, 4711' ''
 # dmon repeats its head; a card without a value is no series
@@ -38,3 +47,13 @@ awk 'BEGIN { print "timestamp, index, memory.used [MiB]"
 	for (i = 0; i < 480; i++) printf "2026/11/30 %02d:%02d:00.000, 0, %d MiB\n", i / 60, i % 60, (300 <= i && i < 340 ? 20690 : 11470) }' > night.csv
 "$CUFRAG" night.csv | head -1
 head -341 night.csv > rise.csv && "$CUFRAG" rise.csv | head -1
+# two runs, idle between them: each grows, and the last one counts; a card that fills up in days
+runs() { # FILE PACE LENGTHS: in MiB and minutes
+	awk -v pace="$2" -v lengths="$3" 'BEGIN { print "timestamp, memory.used [MiB], memory.total [MiB]"; n = split(lengths, l, " ")
+		for (k = 1; k <= n; k++) for (i = 0; i < l[k] + 5 * (k < n); i++) printf "2026/11/30 %02d:%02d:00.000, %d MiB, 40960 MiB\n",
+			t / 60, t++ % 60, i < l[k] ? 8000 + pace * i : 5 }' > "$1" && "$CUFRAG" "$1" | sed -n '1s/. A log.*//p'
+}
+runs equal.csv 100 '120 120'
+runs shorter.csv 100 '240 40'
+runs died.csv 100 '240 5'
+runs slow.csv 1 480
