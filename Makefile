@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # cufrag. `make help` lists the targets and variables.
 #
-# Builds what is in the folders: sources by wildcard, registries (policies, readers, commands, charts, kernels) generated
-# from file names. Everything generated is under build/; only `docs`, `plots`, `bench`, `baseline` and `demo` write
-# elsewhere, and say where.
+# Builds what is in the folders: sources by wildcard, registries (policies, readers, commands,
+# charts, kernels) generated from file names. Everything generated is under build/; only `docs`,
+# `plots`, `bench`, `baseline` and `demo` write elsewhere, and say where.
 
 BUILD   ?= release
 CUDA    ?= auto
@@ -52,9 +52,10 @@ CFLAGS_release := -O3 -g -DNDEBUG -fno-tree-slp-vectorize -fstack-protector-stro
 CFLAGS_debug   := -O0 -g3
 CFLAGS_asan    := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 CFLAGS_tsan    := -O1 -g1 -fsanitize=thread
-# unlike gcc, clang 14 has no macro for it. The sanitizer of addresses reports what is read through NULL, too; to look at
-# each pointer before, and whether it is aligned, takes half of the time of compiling: where bytes from outside are read,
-# which is also what fuzzers follow, alignment is looked at. `make asan` looks at both everywhere.
+# unlike gcc, clang 14 has no macro for it. The sanitizer of addresses reports what is read through
+# NULL, too; to look at each pointer before, and whether it is aligned, takes half of the time of
+# compiling: where bytes from outside are read, which is also what fuzzers follow, alignment is
+# looked at. `make asan` looks at both everywhere.
 CFLAGS_fuzz    := $(CFLAGS_asan) -fno-sanitize=null,alignment -D__SANITIZE_ADDRESS__
 OUTSIDE        := base device explain fleet recording replay trace
 # The optimiser takes half of the time of compiling for a sanitizer: what computes little goes without.
@@ -172,8 +173,8 @@ MPICC ?= $(shell command -v mpicc 2>/dev/null)
 MPI_LACKS  := $(if $(MPICC),$(call lacks,mpi.h,$(MPICC),sweep: $(MPICC) finds no mpi.h$(comma) mpirun is left out (libopenmpi-dev).))
 MPI_MODULE := $(if $(and $(MPICC),$(if $(MPI_LACKS),,yes),$(wildcard src/fleet/ranks_mpi.c)),$(B)/cufrag_mpi.so)
 
-# The shared libraries, which record, run and start load into other programs. Those cannot load a sanitizer: where BUILD
-# has one, they are those of the release build in PLAIN.
+# The shared libraries, which record, run and start load into other programs. Those cannot load a
+# sanitizer: where BUILD has one, they are those of the release build in PLAIN.
 PLAIN    ?= build/release
 PLAIN_CC ?= $(if $(shell command -v gcc),gcc,$(CC))
 SO       := $(if $(filter asan tsan fuzz,$(BUILD)),$(PLAIN),$(OUT))
@@ -364,8 +365,7 @@ $(B)/cufrag_mpi.so: src/fleet/ranks_mpi.c src/fleet/ranks.h $(B)/flags
 	$(Q)$(MPICC) $(CPPFLAGS) -std=c17 $(WARN) $(CFLAGS_$(BUILD)) -fPIC -shared -o $@ $<
 
 # Kernels: kernels/NAME.cu -> a fat binary inside the program, from frag_fatbin_NAME up to
-# frag_fatbin_NAME_end; gen/kernel_list.inc has FRAG_ENTRY(NAME) for each. The link stays
-# plain C.
+# frag_fatbin_NAME_end; gen/kernel_list.inc has FRAG_ENTRY(NAME) for each. The link stays plain C.
 $(B)/kernels/%.fatbin: kernels/%.cu $(B)/flags
 	$(call say,NVCC,$<)
 	$(Q)mkdir -p $(@D)
@@ -388,8 +388,8 @@ $(B)/tests/%: $(B)/obj/tests/%.o $(SUPPORT_OBJ) $(B)/libcufrag.a
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(SUPPORT_OBJ) $(B)/libcufrag.a $(LDLIBS) -lcmocka
 
-# A fuzz target is one function; libFuzzer drives it in BUILD=fuzz, else replay_main.c feeds it the files named on its
-# command line.
+# A fuzz target is one function; libFuzzer drives it in BUILD=fuzz, else replay_main.c feeds it the
+# files named on its command line.
 $(FUZZ_BIN): $(patsubst %.c,$(B)/obj/%.o,$(FUZZ_SRC)) $(B)/libcufrag.a
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)

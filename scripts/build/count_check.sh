@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Has something become slower? Instructions of fixed runs (tests/counts/runs) under callgrind, against
-# those in tests/counts/expected.csv:
+# Has something become slower? Instructions of fixed runs (tests/counts/runs) under callgrind,
+# against those in tests/counts/expected.csv:
 #	count_check.sh [--update] BUILD_FOLDER [RUN...]
-# A run fails if the whole of it takes TOLERANCE percent (3) more instructions, or one of its functions
-# that matters (2 % of the run) does and the others do not make up for half of that; the
+# A run fails if the whole of it takes TOLERANCE percent (3) more instructions, or one of its
+# functions that matters (2 % of the run) does and the others do not make up for half of that; the
 # functions that grew are named with what they had and have. --update writes the rows of this compiler anew.
 #
 # Instructions of our own code only, less those of an empty run: neither start-up nor libc is

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Writes the reference pages, which are not kept in git, to build/docs: cli.md (help of every command), json.md (fields of
-# every document), policies.md (options of every policy), variables.md (of the environment). Renews the generated parts of
-# README.md, docs/metrics.md and docs/policies.md, between marks.
+# Writes the reference pages, which are not kept in git, to build/docs: cli.md (help of every
+# command), json.md (fields of every document), policies.md (options of every policy), variables.md
+# (of the environment). Renews the generated parts of README.md, docs/metrics.md and
+# docs/policies.md, between marks.
 #	docs.sh PROGRAM			write
 #	docs.sh --check PROGRAM		compare the parts only; exit status 1 and a hint if one is out of date
 set -euo pipefail
@@ -71,8 +72,8 @@ for p in json.load(sys.stdin)["policies"]:
     print("| `%s` | %s | %s | %s |" % (p["name"], p["summary"], p["source"], needs))'
 }
 
-# The verdict, the first table with its answer, and where the report is; "..." stands for the rest. The commit is left out
-# of the version.
+# The verdict, the first table with its answer, and where the report is; "..." stands for the rest.
+# The commit is left out of the version.
 # shellcheck disable=SC2016
 demo_block() {
 	echo '```text'

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs every fuzz target of a BUILD=fuzz folder for some seconds, as many at a time as there are processors, starting
-# from the corpus in git, and .cft from their grammar:
+# Runs every fuzz target of a BUILD=fuzz folder for some seconds, as many at a time as there are
+# processors, starting from the corpus in git, and .cft from their grammar:
 #	fuzz.sh BUILD_FOLDER [SECONDS]
-# New inputs stay in BUILD_FOLDER/corpus/NAME; one that crashes is copied to BUILD_FOLDER/crash-… and named. The exit
-# status is 1 if anything crashed, leaked or hung.
+# New inputs stay in BUILD_FOLDER/corpus/NAME; one that crashes is copied to BUILD_FOLDER/crash-…
+# and named. The exit status is 1 if anything crashed, leaked or hung.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 
 b=${1:?usage: fuzz.sh BUILD_FOLDER [SECONDS]}
 seconds=${2:-20}
-# AddressSanitizer keeps freed memory back, 256 MiB of it unless told, and libFuzzer's limit counts that too: with so
-# much of it a target that holds 125 MiB reached 512 now and then.
+# AddressSanitizer keeps freed memory back, 256 MiB of it unless told, and libFuzzer's limit counts
+# that too: with so much of it a target that holds 125 MiB reached 512 now and then.
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}quarantine_size_mb=64
 
 fuzz() {

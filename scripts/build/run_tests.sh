@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs the tests that `make` has built, and counts them:
 #	run_tests.sh [--quick|--sanitize|--threads|--gpu] [--only NAME] BUILD_FOLDER
-# Kinds of test: cmocka programs (tests/{unit,conformance,golden,gpu}), files of cases that those answer,
-# Python over a program of tests/drivers (rules of policies, tests/{unit/*,pretend/card}/*.py), scripts (tests/NAME/run.*, whose
-# last line is their count) and fuzz targets, run over their corpus.
+# Kinds of test: cmocka programs (tests/{unit,conformance,golden,gpu}), files of cases that those
+# answer, Python over a program of tests/drivers (rules of policies,
+# tests/{unit/*,pretend/card}/*.py), scripts (tests/NAME/run.*, whose last line is their count) and
+# fuzz targets, run over their corpus.
 #
 # --quick     leaves out what needs big recordings, a browser or seconds of a processor
 #             (FRAG_TEST_QUICK=1 in the environment)

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # A wheel of src/inject/python with the programs of `make wheel-programs`: wheel.sh BUILD VERSION
-# Its tag is the oldest glibc that has what the programs ask for. Libraries of others are inside the program; their
-# licences go with it. Exits with 77 where Python cannot build wheels here, and says what is missing.
+# Its tag is the oldest glibc that has what the programs ask for. Libraries of others are inside the
+# program; their licences go with it. Exits with 77 where Python cannot build wheels here, and says
+# what is missing.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$1 version=$2 programs=$1/glibc-2.28

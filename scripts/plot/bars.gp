@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A bar of bytes in each row (third column), and a part of it (fourth), darker. EXTRA: what the axis shows, what the
-# whole bar is, and what its part is, separated by '|'.
+# A bar of bytes in each row (third column), and a part of it (fourth), darker. EXTRA: what the axis
+# shows, what the whole bar is, and what its part is, separated by '|'.
 load ARG0[1:strlen(ARG0)-strlen("bars.gp")]."style.gp"
 eval arguments
 eval read_names

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The paged cache of a serving engine over time: above how full it is, below how many requests run and wait.
-# CSV: kvcache.csv.
+# The paged cache of a serving engine over time: above how full it is, below how many requests run
+# and wait. CSV: kvcache.csv.
 load ARG0[1:strlen(ARG0)-strlen("kvcache.gp")]."style.gp"
 eval arguments
 PANEL = 190

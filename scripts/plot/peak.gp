@@ -60,8 +60,8 @@ begins(x, w) = behind(behind(x, w, has_card ? card / S : 0), w, has_room ? room 
 do for [i = 0:COUNT - 1] {
 	set label i + 301 figure(i + 1) at first begins(ends(PEAK[i + 1]) + (DONE[i + 1] ? 6 : 13) * one_px, 8 * strlen(figure(i + 1)) * one_px), first -i left tc rgb INK
 }
-# lines across the bars, each with its name on a row above; from the right, and names to the left where there is
-# room, so that no line goes through the name of another
+# lines across the bars, each with its name on a row above; from the right, and names to the left
+# where there is room, so that no line goes through the name of another
 array V[4] = [bound, place, has_card ? card : 0, has_room ? room : 0]
 array TEXT[4] = [bound_title, "offline placement ".amount(place, S), card_name.": ".amount(card, S), "limit of this replay ".amount(room, S)]
 array WIDTH[4] = [2, 2, 2.5, 3]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Peak memory of a program by its batch size or a length (EXTRA: what it is called): a curve for each
-# policy, filled marks where it was recorded, and what a card has room for. CSV: scale.csv.
+# Peak memory of a program by its batch size or a length (EXTRA: what it is called): a curve for
+# each policy, filled marks where it was recorded, and what a card has room for. CSV: scale.csv.
 load ARG0[1:strlen(ARG0)-strlen("scale.gp")]."style.gp"
 eval arguments
 eval read_names

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# Bytes by call site over time. EXTRA: lines (over the run), steps; or stack|UNIT|X|MOMENT|LIMIT|LINES|OTHER|LIVE|REFUSED: areas stacked
-# over time in s or events, a moment at X with its name, a limit in bytes (0: none), how many of the last sites are
-# lines, not areas (reserved memory), another moment at OTHER (below 0: none), and where a request was refused the bytes
-# live there and its own.
-# CSV: number of the site, its name, x (event, part of the run, or step), time_s, bytes, and upto_bytes:
-# its bytes and those of all sites below it. All rows of a site together.
+# Bytes by call site over time. EXTRA: lines (over the run), steps; or
+# stack|UNIT|X|MOMENT|LIMIT|LINES|OTHER|LIVE|REFUSED: areas stacked over time in s or events, a
+# moment at X with its name, a limit in bytes (0: none), how many of the last sites are lines, not
+# areas (reserved memory), another moment at OTHER (below 0: none), and where a request was refused
+# the bytes live there and its own.
+# CSV: number of the site, its name, x (event, part of the run, or step), time_s, bytes, and
+# upto_bytes: its bytes and those of all sites below it. All rows of a site together.
 load ARG0[1:strlen(ARG0)-strlen("sites.gp")]."style.gp"
 eval arguments
 

@@ -10,8 +10,8 @@
 #
 #	gnuplot -c scripts/plot/NAME.gp CSV OUTPUT svg|png|pdf TITLE SUBTITLE EXTRA
 #
-# by cufrag, which knows EXTRA. For a paper, copy this folder to DIR/plot, change FONT, SHEET and HEADED below, and run
-# cufrag with FRAG_SHARE=DIR: all charts of --out are drawn that way.
+# by cufrag, which knows EXTRA. For a paper, copy this folder to DIR/plot, change FONT, SHEET and
+# HEADED below, and run cufrag with FRAG_SHARE=DIR: all charts of --out are drawn that way.
 #
 # Statistics, limits and rows of curves are computed in C: as columns of the CSV, or as assignments in EXTRA
 # (src/answer/draw/plot_values.h), which a script runs with `eval EXTRA`. What is here to draw with:
@@ -74,8 +74,8 @@ set datafile columnheaders
 set encoding utf8
 set micro
 
-# Sets the terminal for a sheet of w x h pixels and W, H, and FOOT, where the sheet ends (use: eval open(h)).
-# Font sizes in scripts are pixels of the sheet: SVG takes them as they are, PNG is drawn
+# Sets the terminal for a sheet of w x h pixels and W, H, and FOOT, where the sheet ends (use: eval
+# open(h)). Font sizes in scripts are pixels of the sheet: SVG takes them as they are, PNG is drawn
 # 1.75 times as large with 0.75 point to the pixel, PDF has 110 pixels to the inch.
 FONT = "sans-serif"
 SHEET = 560	# pixels; 110 to the inch of a PDF, so 380 is a column of a paper

@@ -16,15 +16,17 @@
 # In a .glob file, and in lines begun with ">~" or "!~", a line "..." stands for any lines; the others are
 # shell patterns.
 #
-# sh runs each case in an empty folder of its own, with CUFRAG (the program), TRACES (the bundled traces), DATA
-# (tests/cli/data), ROOT (of the tree), SHARED (the big recordings, which may be absent), cc (the compiler) and a cache of
-# its own. In a row `cufrag` is the program, and no variable needs quotes. A case that exits with 77 is skipped; its
-# standard error says why; so is one with a line "# needs: TOOL..." where one of these (cc: a compiler) is missing, and
-# one that uses the pretended card where the program is built without it (PRETEND=0). One that takes longer than
-# CASE_TIMEOUT seconds (300, at night 1200) is ended with all that it started, and has failed. With
-# FRAG_TEST_QUICK and no CASE, those in tests/cli/slow and those that need big recordings (NAME_shared) are skipped.
-# --rewrite takes exit status, files and exact output from what came out (patterns and "-> " stay as they are).
-# The last line is "N passed, N failed, N skipped".
+# sh runs each case in an empty folder of its own, with CUFRAG (the program), TRACES (the bundled
+# traces), DATA (tests/cli/data), ROOT (of the tree), SHARED (the big recordings, which may be
+# absent), cc (the compiler) and a cache of its own. In a row `cufrag` is the program, and no
+# variable needs quotes. A case that exits with 77 is skipped; its standard error says why; so is
+# one with a line "# needs: TOOL..." where one of these (cc: a compiler) is missing, and
+# one that uses the pretended card where the program is built without it (PRETEND=0). One that takes
+# longer than CASE_TIMEOUT seconds (300, at night 1200) is ended with all that it started, and has
+# failed. With FRAG_TEST_QUICK and no CASE, those in tests/cli/slow and those that need big
+# recordings (NAME_shared) are skipped. --rewrite takes exit status, files and exact output from
+# what came out (patterns and "-> " stay as they are). The last line is "N passed, N failed, N
+# skipped".
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 export LC_ALL=C.UTF-8 TERM=dumb

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # The JSON of every command against the schema that the command prints of it, which is also json.md of `make docs`:
 #	run.sh PROGRAM [COMMAND]
-# Each line of tests/json/commands is a case; every number in a conclusion, and in the title of a chart of the page, is
-# one of the JSON beside it (documents.py; with FRAG_TEST_QUICK, pages are left out); a command with
-# JSON that is missing from all of them is a failure.
+# Each line of tests/json/commands is a case; every number in a conclusion, and in the title of a
+# chart of the page, is one of the JSON beside it (documents.py; with FRAG_TEST_QUICK, pages are
+# left out); a command with JSON that is missing from all of them is a failure.
 set -uo pipefail
 shopt -s nullglob
 here=$(cd "$(dirname "$0")" && pwd)

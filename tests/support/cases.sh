@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # The functions test_… of a script as tests: source it, define them, and end with
 #	run_cases [NAME]	all, or those whose names begin so behind test_
-# Each runs in an empty folder of its own below $scratch; it fails by its status, with `strict=1` by that of any command. $SKIP
-# as its status, which `needs` ends it with where a tool is missing, is that it was skipped. The last line is "N passed, N failed,
-# N skipped".
+# Each runs in an empty folder of its own below $scratch; it fails by its status, with `strict=1` by
+# that of any command. $SKIP as its status, which `needs` ends it with where a tool is missing, is
+# that it was skipped. The last line is "N passed, N failed, N skipped".
 SKIP=77
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

@@ -1,6 +1,6 @@
 # A training whose savings are computed by hand: four blocks, which save 100 MiB each and give 10,
-# three steps, Adam with two states of 20 MiB for each of four weights, the largest gradient of 20 MiB
-# on top. Then recordings of anything.
+# three steps, Adam with two states of 20 MiB for each of four weights, the largest gradient of 20
+# MiB on top. Then recordings of anything.
 frames() {
 	awk -v OFS='\t' 'BEGIN { n = split("train.py <module> model.py forward torch/nn/modules/module.py _call_impl block.py forward block.py " \
 			"forward torch/optim/adam.py _multi_tensor_adam torch/nn/functional.py cross_entropy " \

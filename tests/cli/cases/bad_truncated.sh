@@ -1,5 +1,5 @@
-# cut at many places: always exit status 3, one line, nothing written, and of a .cft no output but info's (at all places:
-# tests/unit/trace/histories.py)
+# cut at many places: always exit status 3, one line, nothing written, and of a .cft no output but
+# info's (at all places: tests/unit/trace/histories.py)
 "$CUFRAG" import "$DATA/seeddemo.pickle.xz" -o whole.cft > /dev/null && xz -dc "$DATA/seeddemo.pickle.xz" > whole.pickle || exit
 try() {
 	"$CUFRAG" "$@" > out 2> message

@@ -1,5 +1,5 @@
-# Explanations add up for every policy, at the peak and at parts of the events: call sites to the live and non-releasable bytes, kinds
-# to the live bytes.
+# Explanations add up for every policy, at the peak and at parts of the events: call sites to the
+# live and non-releasable bytes, kinds to the live bytes.
 python3 - <<'END'
 import json, os, subprocess
 def ask(*words):

@@ -1,5 +1,6 @@
-# a program is recorded for each compute capability among the cards, where memory ends it once more with enough of it, and at
-# last on the card that is advised. Here a shell that leaves a recording stands for PyTorch; on Turing it needs 16 GiB.
+# a program is recorded for each compute capability among the cards, where memory ends it once more
+# with enough of it, and at last on the card that is advised. Here a shell that leaves a recording
+# stands for PyTorch; on Turing it needs 16 GiB.
 printf 'alloc,1,17179869184\nfree,1\n' > large.csv && printf 'alloc,1,1048576\nrefused,2,17179869184\nfree,1\n' > died.csv
 printf 'alloc,1,8589934592\nfree,1\n' > small.csv
 printf 'alloc,1,85899345920\nfree,1\n' > huge.csv && printf 'alloc,1,1048576\nrefused,2,85899345920\nfree,1\n' > huge.died.csv

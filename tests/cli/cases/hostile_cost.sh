@@ -1,5 +1,5 @@
-# no command takes much more than reading such a file is worth: many streams, many frames of one long name
-# what is allowed: 256 MiB above the files, and five times what a busy machine takes
+# no command takes much more than reading such a file is worth: many streams, many frames of one
+# long name what is allowed: 256 MiB above the files, and five times what a busy machine takes
 # needs: python3 gnuplot
 [ -n "$FRAG_TEST_NIGHTLY" ] || formats='--formats svg'
 mib=268 seconds=10

@@ -1,5 +1,5 @@
-# Ctrl-C, TERM and HUP end a run: what finished is complete, what is missing is said. The signal comes from a policy, at
-# its tenth allocation or as it begins, so the outcome is always the same.
+# Ctrl-C, TERM and HUP end a run: what finished is complete, what is missing is said. The signal
+# comes from a policy, at its tenth allocation or as it begins, so the outcome is always the same.
 # needs: cc gnuplot
 . "$DATA/made.sh"
 policy stop.so

@@ -1,5 +1,5 @@
-# 500 requests, as vLLM 0.22.1's own scheduler treats them: blocks in use, requests that run and that
-# wait in all steps together; groups of layers, prompts in parts, drafts, a shared prefix that
+# 500 requests, as vLLM 0.22.1's own scheduler treats them: blocks in use, requests that run and
+# that wait in all steps together; groups of layers, prompts in parts, drafts, a shared prefix that
 # is evicted under pressure
 awk 'function next_() { return x = x * 16807 % 2147483647 }
 	BEGIN { for (x = 1; i < 500; i++) print int(i / 4) "," 280 + next_() % 320 "," 1 + next_() % 70 }' > r.csv

@@ -1,5 +1,5 @@
-# layouts of a command: bisection along what rises, several cards, reasons other than memory told apart, a time limit, presets,
-# conditions; a shell that leaves a recording stands for PyTorch
+# layouts of a command: bisection along what rises, several cards, reasons other than memory told
+# apart, a time limit, presets, conditions; a shell that leaves a recording stands for PyTorch
 . "$DATA/made.sh"
 cat > program << 'END'
 mb=$1 ac=$2

@@ -1,5 +1,5 @@
-# A leak that begins late is counted from there. One that filled the card is the reason of a refusal, though the last holes would
-# have held the request.
+# A leak that begins late is counted from there. One that filled the card is the reason of a
+# refusal, though the last holes would have held the request.
 passes() { # first step that leaks, steps, bytes left by each
 	echo alloc,1,268435456
 	awk -v from="$1" -v n="$2" -v left="$3" 'BEGIN {

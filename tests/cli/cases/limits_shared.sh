@@ -1,5 +1,5 @@
-# recordings under a limit, with garbage collection, or that began late, without --limit: identical by inference, or what differs
-# is said; tests/agree compares the commands
+# recordings under a limit, with garbage collection, or that began late, without --limit: identical
+# by inference, or what differs is said; tests/agree compares the commands
 # needs: python3
 [ -f "$SHARED/torch/oomcap.default.pickle.xz" ] || { echo "no shared traces" >&2; exit 77; }
 for t in gnn.gc gnn.late gnn.split128 gnn.bigseg moe.pow2list oomcap.default oomcap.expandable varlen.gc varlen.split128; do

@@ -1,5 +1,5 @@
-# whatever is streamed, the results are those of the trace in memory; with one thread and with two, in turn (every night:
-# with both)
+# whatever is streamed, the results are those of the trace in memory; with one thread and with two,
+# in turn (every night: with both)
 threads=1
 same() {
 	name=$1

@@ -1,5 +1,5 @@
-# The same command with one thread and with several writes the same bytes. Under ThreadSanitizer (make tsan) a race ends the
-# program with a status of its own.
+# The same command with one thread and with several writes the same bytes. Under ThreadSanitizer
+# (make tsan) a race ends the program with a status of its own.
 export TSAN_OPTIONS="${TSAN_OPTIONS:-halt_on_error=1}"
 numbers='1 5'
 grep -q __tsan_init "$CUFRAG" && numbers=5 # which looks for races

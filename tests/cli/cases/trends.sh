@@ -1,5 +1,6 @@
-# Trends by hand (Mann-Kendall of 12 rising values: S = 66, variance 12 * 11 * 29 / 18; of pairs of equal ones S = 60, and ties take
-# 6 * 2 * 9 of 12 * 11 * 29), and what is a leak: stairs and noise that rise; not what fills up, is full or falls back.
+# Trends by hand (Mann-Kendall of 12 rising values: S = 66, variance 12 * 11 * 29 / 18; of pairs of
+# equal ones S = 60, and ties take 6 * 2 * 9 of 12 * 11 * 29), and what is a leak: stairs and noise
+# that rise; not what fills up, is full or falls back.
 series() { # NAME COUNT VALUE, of i
 	awk "BEGIN { print \"time_s,used_bytes\"; for (i = 0; i < $2; i++) print i \",\" int(1e8 * ($3)) }" > "$1.csv"
 	echo "$1: $("$CUFRAG" diagnose "$1.csv" --json - | sed -n '1,/"verdict"/s/ *"verdict": "\(.*\)",/\1/p; s/,$//; s/ *"mann_kendall_z": / z /p' | tr -d '\n')"

@@ -1,5 +1,6 @@
-# on a terminal of 60, 80 or 100 columns no table is wider, whatever the command: what is left out or cut is said.
-# Sentences are broken by the terminal; a label may stand before one. So where a line is too wide nothing stands in columns.
+# on a terminal of 60, 80 or 100 columns no table is wider, whatever the command: what is left out
+# or cut is said. Sentences are broken by the terminal; a label may stand before one. So where a
+# line is too wide nothing stands in columns.
 T=$TRACES D=$DATA/scale
 "$CUFRAG" sweep "$T/leak.frames.cft" "$T/modelpar.default.cft" -o results.sqlite > /dev/null || exit
 fits() {

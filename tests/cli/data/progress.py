@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# Runs a command with a terminal as standard error and prints which lines of progress it showed, without
-# figures, each once, in order: progress.py COMMAND...
+# Runs a command with a terminal as standard error and prints which lines of progress it showed,
+# without figures, each once, in order: progress.py COMMAND...
 import os
 import pty
 import re
