@@ -30,7 +30,7 @@
 	F(S, TEXT, line, worst->line, NULL, "the line of the program to blame") \
 	F(S, TEXT, next, \
 	  device ? frag_answer_print(a, "cufrag %s %s", next_commands[worst->kind], files) \
-		 : "cufrag record --torch -o run.cft -- python train.py", \
+		 : (worst->next ?: "cufrag record --torch -o run.cft -- python train.py"), \
 	  NULL, "the command that says more") \
 	F(S, OBJECT, ended_out_of_memory, f->ended_out_of_memory, NULL, \
 	  "the first recording that did, so its need is unknown; null: none", \

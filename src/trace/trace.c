@@ -83,6 +83,12 @@ static const struct {
 	{ 0, "\x89HDF", "a model; record a run of the program that loads it" },
 	{ 8, "{\"", "a model; record a run of the program that loads it" }, /* safetensors */
 	{ 1, "ELF", "a program; 'cufrag record -- PROGRAM' records it" },
+	{ ANYWHERE, "\"segment_type\"",
+	  "PyTorch's snapshot as JSON; it is read as a pickle, which this writes: python -c "
+	  "\"import "
+	  "json, pickle; pickle.dump(json.load(open('FILE')), open('run.pickle', 'wb'))\"" },
+	{ ANYWHERE, "CUDA memory summary, device",
+	  "PyTorch's memory summary: cufrag summary FILE" },
 	{ 0, "[[", "a memory timeline: cufrag summary FILE" },
 	{ ANYWHERE, "ut of memory", "a text with an out-of-memory error: cufrag summary FILE" },
 	{ ANYWHERE, "OutOfMemoryError", "a text with an out-of-memory error: cufrag summary FILE" },

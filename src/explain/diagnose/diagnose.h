@@ -62,6 +62,7 @@ struct frag_finding {
 	struct frag_answer *texts; /* owns them */
 	struct frag_text words;	   /* of `text`, until it is finished */
 	const char *line;	   /* to blame, or NULL */
+	const char *next;	   /* command that goes on; NULL: by its kind */
 	struct frag_number list[FRAG_FINDING_NUMBERS];
 };
 
@@ -172,8 +173,8 @@ int frag_diagnose_log(const struct frag_memlog *log, struct frag_findings *out,
 		      struct frag_err *err);
 /* PyTorch's export_memory_timeline, likewise: 1; 0: the file is not one; or an error. */
 int frag_diagnose_timeline(const char *path, struct frag_findings *out, struct frag_err *err);
-/* The text of an out-of-memory error, for people that have nothing else. 1; 0: there is none in it;
- * or an error of reading. */
+/* The text of an out-of-memory error or a memory summary, for people that have nothing else. 1; 0:
+ * there is none in it; or an error of reading. */
 int frag_diagnose_text(const char *path, struct frag_findings *out, struct frag_err *err);
 
 /*

@@ -2,7 +2,8 @@
 /*
  * The text of an out-of-memory error, alone or in a log: PyTorch's of all releases, those of the
  * BFC allocators (TensorFlow, JAX, ONNX Runtime) with their dumps, and the failed starts of vLLM
- * and SGLang. Of several in a file, the first one counts that has figures.
+ * and SGLang. Of several in a file, the first one counts that has figures. Beside it, or alone,
+ * torch.cuda.memory_summary(): the last of each device.
  */
 #include "diagnose.h"
 
@@ -25,6 +26,8 @@
 #define LIMIT_FULL 0.9	  /* of one's own: more pieces would not help for long */
 #define OTHERS_MANY 0.25  /* of the card: what else is on it is the reason */
 #define PROCESSES_MOST 8u
+#define DEVICES_MOST 64u
+#define LOST_PART 0.1 /* of the most reserved */
 
 enum producer { NONE, TORCH, BFC, ENGINE, DRIVER };
 
@@ -42,7 +45,15 @@ struct error {
 	enum producer who; /* NONE: no such error so far */
 	double asked, total, available, allocated, unallocated, pools, reserved, allowed, process;
 	double others, context, largest_free, temporary, longest; /* 0: the text does not say */
+	struct summary {
+		double now[3], most[3]; /* of metrics[] */
+		unsigned long ooms, retries;
+		bool there;
+	} summaries[DEVICES_MOST], *summary; /* the one that is read */
 };
+
+static const char *const metrics[] = { "| Allocated memory |", "| GPU reserved memory |",
+				       "| Non-releasable memory |" };
 
 #define AT(member) offsetof(struct error, member)
 
@@ -264,6 +275,30 @@ static void take_frame(struct error *e, const char *text)
 	e->line = line;
 }
 
+/* A line of memory_summary(): "| Allocated memory | 1200 MiB | 1800 MiB | …": now, at most. */
+static void take_summary(struct error *e, const char *text)
+{
+	const char *head = strstr(text, "CUDA memory summary, device ID "), *at;
+	unsigned long device = head ? strtoul(head + 31, NULL, 10) : DEVICES_MOST;
+
+	if (device < DEVICES_MOST) {
+		e->summary = &e->summaries[device];
+		*e->summary = (struct summary){ .there = true };
+	}
+	if (!e->summary)
+		return;
+	if ((at = strstr(text, "CUDA OOMs:")))
+		sscanf(at, "CUDA OOMs: %lu | cudaMalloc retries: %lu", &e->summary->ooms,
+		       &e->summary->retries);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(metrics); i++)
+		if ((at = strstr(text, metrics[i]))) {
+			at += strlen(metrics[i]) + 1;
+			e->summary->now[i] = bytes_at(at);
+			at += strcspn(at, "|");
+			e->summary->most[i] = bytes_at(at + strspn(at, "| "));
+		}
+}
+
 static int take_line(struct error *e, const char *text, size_t n, struct frag_err *err)
 {
 	const bool vague = !e->who || e->who == DRIVER;
@@ -303,6 +338,7 @@ static int read_text(struct frag_input *in, struct error *e, struct frag_err *er
 		if (c >= 0 && c != '\n' && c != '\r' && n + 1 < sizeof(text))
 			continue;
 		text[n] = '\0';
+		take_summary(e, text);
 		FRAG_TRY(take_line(e, text, n, err));
 		n = 0;
 	}
@@ -457,11 +493,11 @@ static void say_torch(const struct error *e, struct frag_finding *f)
 	if (pieces)
 		frag_finding_say(
 			f,
-			". What lies unallocated, with what is free, would hold it, but is in "
-			"pieces beside live blocks: "
-			"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (from PyTorch "
+			". What lies unallocated%s would hold it, but is in pieces beside live "
+			"blocks: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (from PyTorch "
 			"2.1 on, unless it is set) joins them, and leaves at most %s for what "
 			"comes later",
+			e->unallocated < e->asked ? ", with what is free," : "",
 			SIZE((e->allowed > 0 ? FRAG_MAX(e->allowed - e->allocated, e->asked)
 					     : e->unallocated + e->available) -
 			     e->asked));
@@ -479,27 +515,49 @@ static void say_torch(const struct error *e, struct frag_finding *f)
 #define SESSIONS ", a larger gpu_mem_limit, fewer sessions on the card"
 #define ARENA "arena_extend_strategy=kSameAsRequested"
 #define POOL "cupy.get_default_memory_pool().free_all_blocks()"
-/* By what their texts say: remedies of fragmentation, and of a need. */
-static const struct remedies {
-	const char *mark, *pieces, *needed;
+#define RECORD "cufrag record --frames -o run.cft -- "
+#define NO_POOL "cufrag record --no-pool -o run.cft -- python train.py"
+#define CUPY RECORD "python train.py # with cupy.cuda.set_allocator(None) in it"
+#define SERVE "cufrag layout --serve --requests 1 --tokens 8192 -- "
+#define SGLANG SERVE "python -m sglang.launch_server --model-path MODEL"
+/* By what their texts say: remedies of fragmentation, and of a need; the command that goes on. */
+static const struct framework {
+	const char *mark, *pieces, *needed, *next; /* pieces: NULL: no BFC */
 } frameworks[] = {
-	{ "cupy", POOL, POOL ", smaller arrays" },
-	{ "allocated so far", POOL, POOL ", smaller arrays" },
-	{ "onnxruntime", ARENA, "a smaller batch or shape, " ARENA SESSIONS },
-	{ "requested buffer", ARENA, "a smaller batch or shape" SESSIONS },
-	{ "tensor", "TF_GPU_ALLOCATOR=cuda_malloc_async", "a smaller batch" },
+	{ "out of memory. Try to", NULL, NULL, SGLANG },
+	{ "mem-fraction", NULL, NULL, SGLANG },
+	{ "utilization", NULL, NULL, SERVE "vllm serve MODEL" },
+	{ "ggml", NULL, NULL, RECORD "./llama-server -m MODEL.gguf" },
+	{ "RMM", NULL, NULL,
+	  "cufrag explain rmm.csv # which rmm.enable_logging(log_file_name=\"rmm.csv\") writes" },
+	{ "addle", NULL, NULL, RECORD "python train.py" },
+	{ "cupy", POOL, POOL ", smaller arrays", CUPY },
+	{ "allocated so far", POOL, POOL ", smaller arrays", CUPY },
+	{ "onnxruntime", ARENA, "a smaller batch or shape, " ARENA SESSIONS,
+	  RECORD "python infer.py" },
+	{ "requested buffer", ARENA, "a smaller batch or shape" SESSIONS,
+	  RECORD "python infer.py" },
+	{ "tensor", "TF_GPU_ALLOCATOR=cuda_malloc_async", "a smaller batch", NO_POOL },
 	{ "",
 	  "TF_GPU_ALLOCATOR=cuda_malloc_async, or XLA_PYTHON_CLIENT_ALLOCATOR=platform (slower)",
 	  "a smaller batch, jax.checkpoint, donated arguments, or a larger part of the card "
-	  "(XLA_PYTHON_CLIENT_MEM_FRACTION)" },
+	  "(XLA_PYTHON_CLIENT_MEM_FRACTION)",
+	  NO_POOL },
 };
+
+static const struct framework *framework_of(const struct error *e)
+{
+	const struct framework *r = frameworks;
+
+	while (!strstr(e->text, r->mark) || (e->who == BFC && !r->pieces))
+		r++;
+	return r;
+}
 
 static void say_bfc(const struct error *e, struct frag_finding *f)
 {
-	const struct remedies *r = frameworks;
+	const struct framework *r = framework_of(e);
 
-	while (!strstr(e->text, r->mark))
-		r++;
 	if (f->kind == FRAG_FOUND_OOM_FRAGMENTATION)
 		frag_finding_say(f, ". Enough is free, but in pieces%s: %s",
 				 e->largest_free > 0 ? frag_answer_print(f->texts, " of at most %s",
@@ -562,12 +620,40 @@ static void tell(struct error *e, const char *about, struct frag_findings *out)
 	else
 		frag_finding_say(f, ". The text has no figures of the card: nvidia-smi tells what "
 				    "else holds it, a recording what this program holds");
+	if (e->who == BFC || (e->who != TORCH && *framework_of(e)->mark))
+		f->next = framework_of(e)->next;
 	if (e->line)
 		f->line = frag_answer_print(out->texts, "%s:%lu %s", e->file, e->line, e->function);
 	frag_findings_note(out,
 			   "%s: from the text of the error alone; a recording tells who holds "
 			   "the memory",
 			   about);
+}
+
+static void tell_summary(const struct summary *m, size_t device, struct frag_findings *out)
+{
+	struct frag_finding *f = frag_findings_add(
+		out, FRAG_FOUND_UNDECIDED, frag_answer_print(out->texts, "device %zu", device));
+	const double lost = m->most[1] - m->most[0];
+
+	frag_finding_say(f,
+			 "PyTorch's memory summary of device %zu: %s is allocated of %s reserved, "
+			 "at "
+			 "their peaks %s and %s; %s is free but not releasable",
+			 device, SIZE(m->now[0]), SIZE(m->now[1]), SIZE(m->most[0]),
+			 SIZE(m->most[1]), SIZE(m->now[2]));
+	if (m->retries || m->ooms)
+		frag_finding_say(f,
+				 ". cudaMalloc failed %lu times, so that cached memory was given "
+				 "back; %lu requests were refused",
+				 m->retries, m->ooms);
+	if (lost > LOST_PART * m->most[1])
+		frag_finding_say(f,
+				 ". The peaks differ by %s (%.0f %%): cached, or in pieces; a "
+				 "recording tells which setting saves it",
+				 SIZE(lost), 100 * lost / m->most[1]);
+	frag_finding_number(f, "peak_allocated_bytes", m->most[0]);
+	frag_finding_number(f, "peak_reserved_bytes", m->most[1]);
 }
 
 int frag_diagnose_text(const char *path, struct frag_findings *out, struct frag_err *err)
@@ -579,6 +665,9 @@ int frag_diagnose_text(const char *path, struct frag_findings *out, struct frag_
 
 	if (!rc && e.who)
 		tell(&e, slash ? slash + 1 : path, out);
+	for (size_t i = 0; i < DEVICES_MOST && !rc; i++)
+		if (e.summaries[i].there)
+			tell_summary(&e.summaries[i], i, out);
 	frag_host_free(e.text);
-	return rc ?: e.who != NONE;
+	return rc ?: e.who || e.summary;
 }

@@ -1,7 +1,7 @@
 # The text of an out-of-memory error alone, as people paste it: the verdict and what would help follow from its figures.
 while IFS= read -r text; do
 	printf '%s\n' "$text" > text.log
-	"$CUFRAG" summary text.log 2>&1 | sed -n '1s/^answer: //p'
+	"$CUFRAG" summary text.log 2>&1 | sed -n '1s/^answer: //p;/record --torch/!s/^next:/  &/p'
 done <<'E'
 RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 11.17 GiB total capacity; 10.63 GiB already allocated; 4.19 MiB free; 233.00 MiB cached)
 Traceback (most recent call last): File "/home/u/train.py", line 10, in step y = f(x) File "/usr/lib/python3.8/site-packages/torch/nn/functional.py", line 1847, in linear return torch._C._nn.linear(input, weight, bias) RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 1; 23.70 GiB total capacity; 12.40 GiB already allocated; 1.10 GiB free; 21.60 GiB reserved in total by PyTorch) If reserved memory is >> allocated memory try setting max_split_size_mb to avoid fragmentation.
@@ -57,3 +57,10 @@ InUse:                  3328599654
 W $W:276] Ran out of memory trying to allocate 592.00MiB.  See logs for memory state.
 E
 "$CUFRAG" summary dump.log | head -1
+# memory_summary(), the last of each device; cut, of a device that cannot be, of bytes that cannot be
+printf '%s\n' '| PyTorch CUDA memory summary, device ID 1 |' '|   CUDA OOMs: 2   |  cudaMalloc retries: 3  |' '| Allocated memory  |   1200 MiB |   1800 MiB | 1 |' \
+	'| GPU reserved memory   |   1802 MB |   2802 MB |' '| Non-releasable memory |   2044 KiB | 3 MiB |' > sum.txt
+sed 's/ID 1/ID 0/;s/Usage/&/;s/1200 MiB.*/9e99 EiB |/' sum.txt | cat - sum.txt > two.txt
+sed 's/ID 1/ID 99999999999999999999/' sum.txt > far.txt
+for f in sum two far; do "$CUFRAG" $f.txt 2>&1; done
+echo '{"segments": [{"device": 0, "segment_type": "large"}]}' > s.json && "$CUFRAG" fit s.json 2>&1
