@@ -54,7 +54,9 @@ static int judge(const struct options *o, const struct frag_side *x, const struc
 {
 	const bool share = o->most_ratio >= 0, size = o->most_bytes != UINT64_MAX;
 	const bool ended = y->ended_above_bytes != UINT64_MAX;
-	const bool unknown = x->ended_above_bytes != UINT64_MAX;
+	const bool unknown = x->ended_above_bytes != UINT64_MAX || !x->peak_reserved_bytes ||
+			     (x->devices_count != y->devices_count &&
+			      FRAG_MAX(x->devices_count, y->devices_count) != UINT64_MAX);
 	struct frag_text t = { 0 };
 	bool fails;
 
@@ -178,7 +180,8 @@ const struct frag_cmd frag_cmd_diff = {
 		 "by name, steps by number. One recording and --torch RELEASE: the same requests "
 		 "under the rules of another release of PyTorch. With --fail-on-growth it is a "
 		 "memory regression test for CI: it exits with 1 if memory grew by more, or if "
-		 "AFTER ended out of memory; with 6 if it cannot tell, because BEFORE did.",
+		 "AFTER ended out of memory; with 6 if it cannot tell, because BEFORE did or has "
+		 "another number of ranks.",
 	.examples = "  cufrag diff before.pickle after.pickle\n"
 		    "  cufrag diff run.pickle --torch 2.15\n"
 		    "  cufrag diff main.json branch.pickle --fail-on-growth 5%\n",
