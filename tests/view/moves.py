@@ -130,11 +130,14 @@ def check_moves(browser, page, events, html, name):
     check(name + ": the wheel zooms", browser.run(f"{VIEW}.ui.x1 - {VIEW}.ui.x0") < before / 8)
     browser.ask("Input.dispatchKeyEvent", type="keyDown", key="p", text="p")
     check(f"{name}: a key before the focus", browser.run(f"{VIEW}.ui.at === {page.head['lanes'][0]['peak_event']}"))
-    browser.run(f"document.querySelector('#live canvas[tabindex]').focus(), {VIEW}.goTo(0), 1")
-    for key, what in (("0", f"{VIEW}.ui.x0 === 0 && {VIEW}.ui.x1 === {len(events)}"), ("+", f"{VIEW}.ui.x1 - {VIEW}.ui.x0 < {len(events)}"),
-                      ("p", f"{VIEW}.ui.at === {page.head['lanes'][0]['peak_event']}"), ("[", f"{VIEW}.ui.at === {page.head['lanes'][0]['peak_event'] - 1}"), ("0", f"{VIEW}.ui.x0 === 0")):
-        browser.ask("Input.dispatchKeyEvent", type="keyDown", key=key, text=key)
-        check(f"{name}: key {key}", browser.run(what))
+    peak = page.head["lanes"][0]["peak_event"]
+    for focus in ("button", "canvas[tabindex]"):
+        browser.run(f"document.querySelector('#live {focus}').focus(), {VIEW}.goTo(0), 1")
+        for key, what in (("0", f"x0 === 0 && {VIEW}.ui.x1 === {len(events)}"),
+                          ("+", f"x1 - {VIEW}.ui.x0 < {len(events)}"),
+                          ("p", f"at === {peak}"), ("[", f"at === {peak - 1}"), ("0", "x0 === 0")):
+            browser.ask("Input.dispatchKeyEvent", type="keyDown", key=key, text=key)
+            check(f"{name}: key {key} on {focus}", browser.run(f"{VIEW}.ui.{what}"))
     browser.mouse("mousePressed", x + 74 + (width - 80) * 0.25, y + 100, button="left", clickCount=1)
     browser.mouse("mouseMoved", x + 74 + (width - 80) * 0.5, y + 100, button="left", buttons=1)
     browser.mouse("mouseReleased", x + 74 + (width - 80) * 0.5, y + 100, button="left", clickCount=1)

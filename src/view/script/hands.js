@@ -95,12 +95,12 @@ const KEYS = {
 	n: () => nextMark(1), b: () => nextMark(-1), Escape: () => { ui.sel = null; ui.pinned = false; }, s: () => { ui.sel = ui.sel ? [Math.min(ui.sel[0], ui.at), Math.max(ui.sel[0], ui.at)] : [ui.at, ui.at + 1]; },
 	m: () => { ui.mark = ui.at; ui.other = 'mark'; },
 };
-/* What keys do on a canvas, and on the document where nothing has the focus: there some scroll. */
+/* What keys do on a canvas, and elsewhere, but where one types or chooses: there some scroll. */
 function onKeys(canvas, keys)
 {
 	canvas.addEventListener('keydown', e => {
 		if (e.ctrlKey || e.metaKey || e.altKey || !keys[e.key] ||
-			(canvas === document && (e.target !== document.body || /^(Home|End|Page)/.test(e.key))))
+			(canvas === document && (/canvas|input|select/i.test(e.target.nodeName) || /^(Home|End|Page)/.test(e.key))))
 			return;
 		e.preventDefault();
 		keys[e.key]();
