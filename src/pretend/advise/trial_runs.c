@@ -2,6 +2,7 @@
 /* Runs of a program with changes, as "checkpoint+fused", each in a child, several at a time. */
 #include "trial.h"
 
+#include <ctype.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,34 @@ struct run {
 	struct frag_advice *x; /* NULL: none of the list */
 };
 
+/* Several trials run at a time, so a port that the launcher was given is another one in each. */
+static void put_port(char **word)
+{
+	static const char *const names[] = { "--master-port",	    "--master_port",
+					     "--main-process-port", "--main_process_port",
+					     "--rdzv-endpoint",	    "--rdzv_endpoint" };
+	const unsigned port = frag_launch_free_port();
+
+	for (bool follows = false; port && *word; word++) {
+		const size_t n = strcspn(*word, "=");
+		const bool has_value = follows || (*word)[n];
+		char *at = strrchr(*word, ':') ?: strchr(*word, '='), *text = NULL;
+		size_t i = 0;
+
+		while (i < FRAG_ARRAY_LEN(names) && (strncmp(*word, names[i], n) || names[i][n]))
+			i++;
+		at = at ? at + 1 : *word;
+		if (has_value && (follows || i < FRAG_ARRAY_LEN(names)) &&
+		    isdigit((unsigned char)*at))
+			text = frag_host_alloc(strlen(*word) + 8);
+		follows = i < FRAG_ARRAY_LEN(names) && !has_value;
+		if (!text)
+			continue;
+		sprintf(text, "%.*s%u", (int)(at - *word), *word, port);
+		*word = text;
+	}
+}
+
 /* In the child, which ends with the program's status. */
 static void __attribute__((noreturn))
 work(const struct frag_advising *a, const char *folder, const char *changes)
@@ -33,6 +62,7 @@ work(const struct frag_advising *a, const char *folder, const char *changes)
 
 	dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
 	launch.stdout_to_stderr = false;
+	put_port(a->program.words);
 	setenv(CUFRAG_CHANGES, changes, 1);
 	frag_launch_put_path(CUFRAG_PRETEND_FORKS, a->trials.folder, "ask");
 	if (frag_pretend_run_into(&launch, a->pretend, a->program.words, folder, &status, &err)) {

@@ -4,7 +4,7 @@ for n in 1 2 3 4 6 8; do printf 'alloc,1,%d\nfree,1\n' $((n << 30)) > $n.csv; do
 printf 'alloc,1,1048576\nrefused,2,8589934592\nfree,1\n' > died.csv
 cat > program << 'END'
 total=${CUFRAG_PRETEND#total=} total=${total%%;*}
-echo "${CUFRAG_CHANGES-as it is} $((total >> 30)) GiB" >> "$LOG"; echo "$PET_MASTER_PORT" >> ports
+echo "${CUFRAG_CHANGES-as it is} $((total >> 30)) GiB" >> "$LOG"; echo "$PET_MASTER_PORT" >> ports; echo "$*" >> words
 t=8 steps=6 status=0
 case ${CUFRAG_CHANGES-} in
 parts) t=6 ;; parts=4) t=4 ;; parts=5) t=3 ;; parts=6) t=2 ;; parts=8) t=2 ;; parts=*) t=1 ;;
@@ -40,6 +40,8 @@ echo "== no card is named"; advise --changes half,states --brief -- sh program
 echo "== other ends"; advise --changes nothing --brief -- sh program
 [ $(sort -u ports | wc -l) -gt 9 ]; echo "ports of their own: $?"; : > ports
 PET_MASTER_PORT=7 advise --changes nothing,broken --brief -- sh program; sort -u ports
+: > words; advise --changes nothing,half --brief -- sh program --master-port 29555 x:29555 --rdzv_endpoint=h:29555 > out
+[ $(sort -u words | wc -l) -eq 3 ]; echo "ports that are given, too: $?"; sed 's/29555$/N/;s/[1-9][0-9]*$/N/;s/-port [0-9]*/-port N/' words | sort -u
 advise -- sh -c 'exit 7'; cat err
 advise -- no-such-program; cat err
 advise --time 1 -- sleep 100; cat err
