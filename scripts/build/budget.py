@@ -10,9 +10,9 @@ tables  bytes of data files in src, policies, scripts and tests
 longest function in lines, by language (universal-ctags for C and C++); twins: source files with a name that another has
 options rows in the manual pages of all commands; program, wheel: bytes of the files that were given
 
---count prints the table (`make lines`). Otherwise each row of budget.txt is checked: NAME LIMIT; the exit status is 1 if one is
-exceeded. A budget rises only in a commit of its own that names the user who gets something for it.
-"""
+--count prints the table (`make lines`). Otherwise each row of budget.txt is checked: NAME LIMIT;
+the exit status is 1 if one is exceeded. A budget rises only in a commit of its own that names the
+user who gets something for it."""
 import argparse
 import ast
 import collections

@@ -4,9 +4,9 @@
 
 Paths of the repository (in documents, and in comments of code), links and their anchors, sections
 (`docs/x.md, "Section"`), and, with PROGRAM, commands and options of cufrag in documents. A word in
-capitals in a path stands for anything: src/cli/cmd_NAME.c. And variables: every CUFRAG_* name has a row in
-src/pretend/protocol.def, which names the folders of src, and scripts, in which code has it, comments apart. Exit
-status 1 if one is missing."""
+capitals in a path stands for anything: src/cli/cmd_NAME.c. And variables: every CUFRAG_* name has a
+row in src/pretend/protocol.def, which names the folders of src, and scripts, in which code has it,
+comments apart. Exit status 1 if one is missing."""
 import fnmatch
 import os
 import re

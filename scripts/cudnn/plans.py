@@ -8,14 +8,14 @@ docs/new-cudnn.md says how to make the file and the tables from it. It has a lin
 
     CARD,WITHOUT,KNOBS,PROPOSED,...
 
-* PROPOSED: the first plan of each kind that cuDNN proposes without a card: KIND:ENGINE:BYTES (of a stream-K kernel, without partial
-  sums). KIND: bit 0 for tensor cores, bit 4 for not deterministic.
+* PROPOSED: the first plan of each kind that cuDNN proposes without a card: KIND:ENGINE:BYTES (of a
+  stream-K kernel, without partial sums). KIND: bit 0 for tensor cores, bit 4 for not deterministic.
 * KNOBS: of the first of these, in order of their numbers, 0 to the last that it has; "-" where it has none of that number.
 * CARD: ENGINE:BYTES of the card's first plan; WITHOUT: of its first one without tensor cores, in single precision. "=": as the first
   proposed plan (of those without tensor cores).
 
-An empty line: cuDNN has no plan for the question. The first line has the release, the card, the seed, and a checksum of the questions.
-"""
+An empty line: cuDNN has no plan for the question. The first line has the release, the card, the
+seed, and a checksum of the questions."""
 import ctypes
 import glob
 import importlib.util

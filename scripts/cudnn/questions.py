@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convolutions to ask a card's cuDNN about, drawn from a seed: the same ones on every machine.
 
-First come the layers that most nets of nets.csv have. Of the others, 37 % are layers of these nets with other batches and picture sizes,
-and 15 % are of families that they lack (optical flow, sound, volumes, ...). The remaining 48 % are what is hardest to tell, for the trees
-to grow from: points, mostly with channels last, and square filters of any width, which transforms may take.
-"""
+First come the layers that most nets of nets.csv have. Of the others, 37 % are layers of these nets
+with other batches and picture sizes, and 15 % are of families that they lack (optical flow, sound,
+volumes, ...). The remaining 48 % are what is hardest to tell, for the trees to grow from: points,
+mostly with channels last, and square filters of any width, which transforms may take."""
 import math
 import os
 import zlib

@@ -12,8 +12,9 @@
 #	  profile      the same with that profile: does it hold?
 #	  policies     what policies take per operation
 #	  sanitizer    compute-sanitizer memcheck on a short trace
-# DEVICE=sim is a dry run without a card. TRACES: files (default: the bundled ones); ROUNDS (5): replays of each pair in
-# step sim. A step that fails is told and the others go on; the exit status is 1 then. summary.csv has a row for each.
+# DEVICE=sim is a dry run without a card. TRACES: files (default: the bundled ones); ROUNDS (5):
+# replays of each pair in step sim. A step that fails is told and the others go on; the exit status
+# is 1 then. summary.csv has a row for each.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 export LC_ALL=C NO_COLOR=1

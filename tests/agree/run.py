@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """run.py PROGRAM [TRACE...]: do the commands agree about what completes?
 
-Each recording (six bundled ones; every night, all of them) is replayed under each policy and limits around its peak;
-what `replay` says is compared with what compare, explain, diagnose and tune say of the same replay, and on cards of a list
-with what fit and fleet say. Sixty recordings go through every command once: peak, limit, verdict, line and remedy are one,
-and printed as a table. Prints every disagreement; the last line is "N passed, N failed, N skipped"."""
+Each recording (six bundled ones; every night, all of them) is replayed under each policy and limits
+around its peak; what `replay` says is compared with what compare, explain, diagnose and tune say of
+the same replay, and on cards of a list with what fit and fleet say. Sixty recordings go through
+every command once: peak, limit, verdict, line and remedy are one, and printed as a table. Prints
+every disagreement; the last line is "N passed, N failed, N skipped"."""
 import glob
 import json
 import os
@@ -141,8 +142,8 @@ ROWS = []  # name, peak, limit, verdict, line, remedy
 
 
 def peaks_agree(said, peaks, trace):
-    """The recorded peak is that of the recorder where its figures lie beside the file, and the same in all commands
-    (in advise without any change, which takes a tenth of the time)."""
+    """The recorded peak is that of the recorder where its figures lie beside the file, and the same
+    in all commands (in advise without any change, which takes a tenth of the time)."""
     beside, explain, truth = trace.replace(".pickle.xz", ".json"), said["explain"], max(peaks)
     if beside != trace and not said["info"]["devices"][0]["initial_blocks_count"] and len(peaks) == 1:
         with open(beside, encoding="utf-8") as file:

@@ -279,8 +279,8 @@ def what_if(pair):
 
 
 def known_requests():
-    """Who served what is known from the program that was recorded, of a MemPool that was gone at the
-    end, too; a profile's blocks were counted by another program."""
+    """Who served what is known from the program that was recorded, of a MemPool that was gone at
+    the end, too; a profile's blocks were counted by another program."""
     rows = csv.DictReader(io.StringIO(run("export", SHARED + "/torch/mempool.default.pickle.xz", "--to",
                                           "csv", "--quiet").stdout))
     pools = Counter(row["pool"] for row in rows if row["action"] == "alloc")

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Whole replays on card 0:
 #	run.sh PROGRAM
-# Every policy that can run on its own with contents verified, on a short trace with several streams and one with a
-# private pool; the device calls of those that do not look at the time are those on the simulated card (`lab`, beside
-# the program); what verify says of differences. Skipped without a card. Last line: "N passed, N failed, N skipped".
+# Every policy that can run on its own with contents verified, on a short trace with several streams
+# and one with a private pool; the device calls of those that do not look at the time are those on
+# the simulated card (`lab`, beside the program); what verify says of differences. Skipped without a
+# card. Last line: "N passed, N failed, N skipped".
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 program=$(realpath "${1:?usage: run.sh PROGRAM}")

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""documents.py FOLDER/answer.json...: the JSON of a command; beside it its schema, schema.json: as much of JSON schema
-as `cufrag help COMMAND --format schema` writes. There, and in FOLDER/page/**/results.json, every number in a conclusion
-("answers") or in the title of a chart is a number of the JSON beside it, as it is printed: "9.65 GiB" a field *_bytes,
-"33 %" a ratio, "45.2 ms" a time, "12" any number or the length of a list; and with other numbers in the document, each
-sentence that has one must be found. Prints the folders in which that is not so, with what is wrong. The status is how
-many they are."""
+"""documents.py FOLDER/answer.json...: the JSON of a command; beside it its schema, schema.json: as
+much of JSON schema as `cufrag help COMMAND --format schema` writes. There, and in
+FOLDER/page/**/results.json, every number in a conclusion ("answers") or in the title of a chart is
+a number of the JSON beside it, as it is printed: "9.65 GiB" a field *_bytes, "33 %" a ratio, "45.2
+ms" a time, "12" any number or the length of a list; and with other numbers in the document, each
+sentence that has one must be found. Prints the folders in which that is not so, with what is wrong.
+The status is how many they are."""
 import json
 import pathlib
 import re

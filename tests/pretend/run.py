@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small programs with the real PyTorch on the pretended card: run.py [--fetch] PROGRAM [BEGINNING OF CASES...]
 
-PyTorch lies in a folder of its own, $TORCH_ENV (build/torch-env), into which --fetch puts it (1 to 2 GB).
-Without that folder everything is skipped. The last line is "N passed, N failed, N skipped".
+PyTorch lies in a folder of its own, $TORCH_ENV (build/torch-env), into which --fetch puts it (1 to
+2 GB). Without that folder everything is skipped. The last line is "N passed, N failed, N skipped".
 
 A case is a file in cases/: the program that is recorded, with comments that say what to do with it. It is
 copied into an empty folder, beside support/, and there its comments are followed in their order:
@@ -103,9 +103,9 @@ class Case:
             getattr(self, kind)(*[text] if text else [], *numbered)
 
     def run(self, line, status=0, seconds=1500, **variables):
-        """Words of a command of cufrag, behind NAME=VALUE for its environment. record, run, layout, advise,
-        and what has a `--`, get --no-gpu, --keep-writes (unless --writes-max is there: a case reads what it
-        wrote) and this program, whose arguments stand behind `--`. Behind `---`
+        """Words of a command of cufrag, behind NAME=VALUE for its environment. record, run, layout,
+        advise, and what has a `--`, get --no-gpu, --keep-writes (unless --writes-max is there: a
+        case reads what it wrote) and this program, whose arguments stand behind `--`. Behind `---`
         stands a whole command, in which CASE is this program.
         """
         words, env = shlex.split(self.filled(line)), dict(os.environ, **variables)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python package without PyTorch and without a card: what it makes of what the library says.
 
-python3 test_package.py ROOT; the library is a stand-in written here, the structs are held against live.h.
-"""
+python3 test_package.py ROOT; the library is a stand-in written here, the structs are held against
+live.h."""
 import ctypes
 import os
 import shutil

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recordings as arrays (cufrag.open): test_recording.py ROOT PROGRAM, with a Python that has NumPy.
 
-Every figure is held against what the commands print. pandas, matplotlib and mypy are tested where they are.
-"""
+Every figure is held against what the commands print. pandas, matplotlib and mypy are tested where
+they are."""
 import csv
 import gc
 import html.parser

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pages in a real browser, headless Chromium: run.py PROGRAM
 
-Charts keep every peak (peaks.py). Pages of one trace, of one that runs out of memory, of two devices, of several traces, and of other
-commands are opened at several widths, dark, and as printed: the first page in all ways, the others in two (every night: in all).
-PROBE looks for what sticks out, labels that leave their chart, and text that is hard to see; the browser says which scripts failed.
-Links must lead to files. Skipped without Chromium or gnuplot. Last line: "N passed, N failed, N skipped".
-"""
+Charts keep every peak (peaks.py). Pages of one trace, of one that runs out of memory, of two
+devices, of several traces, and of other commands are opened at several widths, dark, and as
+printed: the first page in all ways, the others in two (every night: in all). PROBE looks for what
+sticks out, labels that leave their chart, and text that is hard to see; the browser says which
+scripts failed. Links must lead to files. Skipped without Chromium or gnuplot. Last line: "N passed,
+N failed, N skipped"."""
 import glob
 import html
 import os

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Is what a page holds what the replay did?
 
-The data of a page are read by page.py and compared, event by event, with `export --to csv`: address and the four series; each
-bucket with the extremes of its events; the peak with `replay --json`. Under two policies, so that shared requests are read,
-too. And what was requested is added up again from the rows alone, without the engine.
+The data of a page are read by page.py and compared, event by event, with `export --to csv`: address
+and the four series; each bucket with the extremes of its events; the peak with `replay --json`.
+Under two policies, so that shared requests are read, too. And what was requested is added up again
+from the rows alone, without the engine.
 """
 import collections
 import csv

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page in a browser.
 
-Opens pages of `cufrag view` in headless Chromium and uses them with mouse and keys: pixel columns, blocks, stacks, ends of blocks
-and sums over a selection are compared with what page.py reads from the same file. Names that are HTML stay text.
-"""
+Opens pages of `cufrag view` in headless Chromium and uses them with mouse and keys: pixel columns,
+blocks, stacks, ends of blocks and sums over a selection are compared with what page.py reads from
+the same file. Names that are HTML stay text."""
 import csv
 import http.client
 import os

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `cufrag view` writes: run.py PROGRAM
 
-data.py reads pages without a browser and compares every event; moves.py uses them in headless Chromium (skipped without it, and in
-the quick tests). Last line: "N passed, N failed, N skipped".
+data.py reads pages without a browser and compares every event; moves.py uses them in headless
+Chromium (skipped without it, and in the quick tests). Last line: "N passed, N failed, N skipped".
 """
 import glob
 import os

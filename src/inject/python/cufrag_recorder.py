@@ -170,8 +170,8 @@ class Recorder:
         os.kill(os.getpid(), number)
 
     def tell_modules(self, path):
-        """Reports loaded modules of installed packages to cufrag_fork_server.py: at the program's first
-        use of a card, and at its end."""
+        """Reports loaded modules of installed packages to cufrag_fork_server.py: at the program's
+        first use of a card, and at its end."""
         names = [n for n, m in list(sys.modules.items()) if is_installed(getattr(getattr(m, "__spec__", None), "origin", None))]
         with contextlib.suppress(OSError):  # no room: the next run loads its modules itself
             with open("%s.%d" % (path, os.getpid()), "w") as f:

@@ -3,7 +3,7 @@
 
 Known is one release: that of cufrag_trees.csv (trees of decisions) and cufrag_workspaces.csv (plans
 of a card for convolutions of common nets, for which the trees are wrong). scripts/cudnn/tables.py
-makes both. """
+makes both."""
 import collections
 import math
 import os
@@ -116,8 +116,8 @@ def pairs(parts):
 
 
 def streamk(q, knobs, sms, at_once=1):
-    """Tiles of the last round, whether there are two rounds or fewer, and what decides the splits of
-    sums in the last round, which fill the card. at_once: groups whose tiles are of one round."""
+    """Tiles of the last round, whether there are two rounds or fewer, and what decides the splits
+    of sums in the last round, which fill the card. at_once: groups whose tiles are of one round."""
     (tile_m, tile_n), m, n = TILES[knobs[TILE]], knobs[CLUSTER_M], knobs[CLUSTER_N]
     (x, w, y), taps = (q.x[0], q.w[0], q.y[0]), math.prod(q.w[0][2:])
     points, filters = [t[0] * math.prod(t[2:]) for t in (x, y)], w[0] // groups_of(q)

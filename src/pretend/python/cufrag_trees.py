@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What cuDNN decides about convolutions only where a card is: trees of decisions stand for it.
 
-* cuDNN without a card leaves out plans of cuBLASLt, since that library asks the card itself. Of a convolution of one point: whether the
-  card takes such a plan ("whether"), and its bytes ("bytes").
+* cuDNN without a card leaves out plans of cuBLASLt, since that library asks the card itself. Of a
+  convolution of one point: whether the card takes such a plan ("whether"), and its bytes ("bytes").
 * Into how many parts each sum of a stream-K kernel is split in the last round of tiles ("splits").
 * Whether a card takes a convolution by transforms (cufrag_transforms.py: "transform" and "alone").
 

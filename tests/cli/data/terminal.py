@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A terminal for tests: a program runs on it, keys are typed, and what stands on its screen is read.
 
-Understands what a VT100 does (TERM=vt100), so the tests need no emulator. The program runs as a job of a shell would: in a
-process group of its own, in the foreground, so that Ctrl-Z stops it.
+Understands what a VT100 does (TERM=vt100), so the tests need no emulator. The program runs as a job
+of a shell would: in a process group of its own, in the foreground, so that Ctrl-Z stops it.
 """
 import codecs
 import fcntl

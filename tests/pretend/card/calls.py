@@ -23,8 +23,8 @@ Beside calls:
     rest MS · watchdog MS CALL  in the thread of NCCL's watchdog; with MS > 0 again, after a rest
 
 Cases of two ranks are two processes, with variables `me`, `peer` and `comm`. A line that begins
-with a rank is only for that one. `elapsed` is the ms since the case began, `give v` sends a variable to
-the other, which says `take v`, and `theirs v` opens the other's descriptor."""
+with a rank is only for that one. `elapsed` is the ms since the case began, `give v` sends a
+variable to the other, which says `take v`, and `theirs v` opens the other's descriptor."""
 import ctypes
 import os
 import re

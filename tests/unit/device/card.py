@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulated card, in TAP: card.py BUILD/tests/drivers
 
-card_*.cases call by call; what a real driver did (h200_*.inc). Random calls: tests/conformance. A line of
-a case is a call and what came of it: an address or a number, which may be a sum of names, or how it failed. Of several calls in a line ("call; call") the last one answers, and
-those before must succeed. CASES_REWRITE=1 writes the answers anew. Calls:
+card_*.cases call by call; what a real driver did (h200_*.inc). Random calls: tests/conformance. A
+line of a case is a call and what came of it: an address or a number, which may be a sum of names,
+or how it failed. Of several calls in a line ("call; call") the last one answers, and those before
+must succeed. CASES_REWRITE=1 writes the answers anew. Calls:
 
     card total=SIZE context=SIZE lag=NS idle  another card (else an H200; total: no context)
     a = malloc SIZE · free a  3 x a = malloc SIZE makes a1, a2, a3; free a* frees them

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Histories as .cft, merged, repeated, rewound, in TAP: histories.py BUILD/tests/drivers
 
-What goes into a .cft comes out: test_trace.c does that with whatever it reads. cft.cases has what is
-hostile or unsound: "device WORD VALUE" changes a number of the file, "cards TEXT" the text of the
-cards, "FIELD INDEX VALUE, …" the trace that is to be written."""
+What goes into a .cft comes out: test_trace.c does that with whatever it reads. cft.cases has what
+is hostile or unsound: "device WORD VALUE" changes a number of the file, "cards TEXT" the text of
+the cards, "FIELD INDEX VALUE, …" the trace that is to be written."""
 import glob
 import json
 import os
@@ -324,8 +324,8 @@ def state(events):
 
 
 def repeated(driver, file, recorded, times, *options, void=False):
-    """Requests are those of the recording with a stretch of them again and again; in the end the same
-    is live. void: a block that was live at both ends of the stretch may be missing later."""
+    """Requests are those of the recording with a stretch of them again and again; in the end the
+    same is live. void: a block that was live at both ends of the stretch may be missing later."""
     requests = {}
     for n in times:
         cufrag("gen", "repeat", file, "--times", n, *options, "-o", "long.cft")

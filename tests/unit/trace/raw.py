@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """From recorded entries to events, and what is settled of them, in TAP: raw.py BUILD/tests/drivers
 
-The cases have a sequence of entries a line: KIND ADDRESS BYTES, with stream=, pool= and time= where they are
-not 0, none and 100; "final ADDRESS BYTES" and behind it "block ADDRESS BYTES REQUESTED STATE" for a segment and its
-blocks at the end, "nothing left" where there are none, "mark TIME NAME" (with "end": of a step). Each becomes a
-snapshot of PyTorch, which the reader reads."""
+The cases have a sequence of entries a line: KIND ADDRESS BYTES, with stream=, pool= and time= where
+they are not 0, none and 100; "final ADDRESS BYTES" and behind it "block ADDRESS BYTES REQUESTED
+STATE" for a segment and its blocks at the end, "nothing left" where there are none, "mark TIME
+NAME" (with "end": of a step). Each becomes a snapshot of PyTorch, which the reader reads."""
 import os
 import pickle
 import re

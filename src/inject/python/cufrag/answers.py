@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Questions that PyTorch refuses under a pluggable allocator, answered from the library.
 
-torch.cuda and torch.accelerator ask torch._C; the functions there are replaced, so that memory_stats, memory_summary,
-memory_snapshot, the peaks and the observer of an out of memory work as ever, in the shapes of the release.
-Calls from C++ (NCCL's snapshot of 2.15, the checkpoints of cudagraph trees) do not come by here.
-"""
+torch.cuda and torch.accelerator ask torch._C; the functions there are replaced, so that
+memory_stats, memory_summary, memory_snapshot, the peaks and the observer of an out of memory work
+as ever, in the shapes of the release. Calls from C++ (NCCL's snapshot of 2.15, the checkpoints of
+cudagraph trees) do not come by here."""
 import ctypes
 
 from . import stats

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.cuda.memory._record_memory_history under a policy: the library keeps what happened, this the stacks of Python.
 
-The library asks for a stack at each request and free, without a lock, and keeps the number it gets; equal
-stacks have one number, so a training that repeats its steps keeps few. Frames of C++ are not among them.
-"""
+The library asks for a stack at each request and free, without a lock, and keeps the number it gets;
+equal stacks have one number, so a training that repeats its steps keeps few. Frames of C++ are not
+among them."""
 import atexit
 import ctypes
 import itertools

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A recording in Python: events, series and segments as NumPy arrays, and what cufrag's commands say of it.
 
-The program does the work, in a process of its own: a damaged file cannot end the notebook, and Ctrl-C ends the work. It
-writes an .npz (docs/understand.md), which is mapped and used where it lies: nothing is copied, and the arrays share
-its memory. The file has no name any more; it goes with the last array.
+The program does the work, in a process of its own: a damaged file cannot end the notebook, and
+Ctrl-C ends the work. It writes an .npz (docs/understand.md), which is mapped and used where it
+lies: nothing is copied, and the arrays share its memory. The file has no name any more; it goes
+with the last array.
 """
 from __future__ import annotations
 
@@ -358,7 +359,7 @@ class Recording:
 def open_recording(path: Union[str, os.PathLike[str]], policy: Optional[str] = None, **options: Option) -> Recording:
     """Opens a recording of any format that cufrag reads (cufrag list formats).
 
-    Addresses and bytes are those of a replay: of the recorded settings, or of `policy`. Further options are those of the
-    command line: limit="8G", gpu="h100", torch="2.13". Errors: Error.
+    Addresses and bytes are those of a replay: of the recorded settings, or of `policy`. Further
+    options are those of the command line: limit="8G", gpu="h100", torch="2.13". Errors: Error.
     """
     return Recording(os.path.abspath(os.fspath(path)), policy, options)

@@ -15,9 +15,9 @@ A change is a class with a docstring in any file of this folder; its name is tha
     def install(torch, seen): makes the change, by hooks; before the program uses the card.
                               seen.number is its number, or 0
 
-The last two are needed. The C side (src/pretend/advise/trial.c) sets CUFRAG_TRIALS for the run as it
-is, and CUFRAG_CHANGES, "NAME+NAME=4", for a run with changes. At the end each process writes PID.advise
-beside its recording.
+The last two are needed. The C side (src/pretend/advise/trial.c) sets CUFRAG_TRIALS for the run as
+it is, and CUFRAG_CHANGES, "NAME+NAME=4", for a run with changes. At the end each process writes
+PID.advise beside its recording.
 """
 import importlib
 import json

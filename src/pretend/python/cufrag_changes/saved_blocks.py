@@ -9,8 +9,8 @@ KEPT = ("mm", "addmm", "bmm", "baddbmm", "convolution", "_scaled_dot_product_fla
 
 
 def blocks_of(seen, sentence, of_first=False):
-    """(sentence % the blocks that repeat, a place of theirs, what becomes different). of_first: asks for
-    two steps. May raise Left."""
+    """(sentence % the blocks that repeat, a place of theirs, what becomes different). of_first:
+    asks for two steps. May raise Left."""
     calls = seen.trained()
     if not calls:
         return None
