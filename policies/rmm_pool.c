@@ -41,8 +41,7 @@ struct params {
 
 static const struct frag_opt opts[] = {
 	FRAG_OPT_BYTES("initial", struct params, initial, 0, 0, FRAG_UPSTREAM_MAX,
-		       "size of the first chunk, a multiple of 256 B; 0: the first request "
-		       "decides",
+		       "size of the first chunk, a multiple of 256 B; 0: the first request decides",
 		       .unit = ALIGNMENT, .tune = "256M,1G,2G,4G,6G,8G,12G,16G,24G,32G"),
 	FRAG_OPT_BYTES("maximum", struct params, maximum, UINT64_MAX, ALIGNMENT, UINT64_MAX,
 		       "largest size of the pool, a multiple of 256 B; max: no maximum",

@@ -85,8 +85,8 @@ static char *escaped_word(const char *s, size_t len)
 
 char *frag_shell_word(const char *s)
 {
-	static const char harmless[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				       "0123456789_-.,:/@%+=";
+	static const char harmless[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.,:/@%+=";
 	size_t len = strlen(s), quotes = 0;
 	char *word, *to;
 

@@ -49,11 +49,10 @@ const struct frag_cmd frag_cmd_bench = {
 	.summary = "what driver calls, or policies, cost on a card",
 	.group = FRAG_GROUP_MEASURE,
 	.operands = "[TRACE...]",
-	.about = "Without traces: measures how long every driver call takes, by size. "
-		 "With traces: runs only their allocs and "
-		 "frees through policies, first without cached memory, then with all of it cached, "
-		 "and reports the time per operation. Holds at most half of the free memory, 32 "
-		 "GiB, or --limit.",
+	.about = "Without traces: measures how long every driver call takes, by size. With traces: "
+		 "runs only their allocs and frees through policies, first without cached memory, "
+		 "then with all of it cached, and reports the time per operation. Holds at most "
+		 "half of the free memory, 32 GiB, or --limit.",
 	.examples =
 		"  cufrag bench --device cuda --csv calls.csv\n"
 		"  cufrag bench --device cuda --policies 'pytorch;vmm' traces/gnn.default.cft\n",

@@ -16,9 +16,8 @@ static const struct frag_arg options[] = {
 	FRAG_CLI_POLICIES("policies", struct frag_session, policies,
 			  "policies, separated by ';' (default: recorded, pytorch, "
 			  "pytorch:expandable_segments:True, pytorch:max_split_size_mb:128, "
-			  "native, buddy, "
-			  "vmm, planned; for logs of another library its allocators in place of "
-			  "pytorch); all = every one listed"),
+			  "native, buddy, vmm, planned; for logs of another library its allocators "
+			  "in place of pytorch); all = every one listed"),
 	FRAG_CLI_POLICY(struct frag_session, policies),
 	{ FRAG_ARG_WORD, "optimum", FRAG_ARG_AT(struct frag_session, optimum),
 	  .words = optimum_words, .def = "auto",

@@ -81,8 +81,7 @@ const struct frag_cmd frag_cmd_export = {
 	.about = "Writes a recording for other tools: a snapshot that PyTorch's viewer and cufrag "
 		 "open (memory_viz), a Chrome trace for ui.perfetto.dev, rows for a spreadsheet, "
 		 "time series for Prometheus, or arrays for NumPy. With --policy, it writes what "
-		 "that policy "
-		 "would have done: its segments, addresses and refusals.",
+		 "that policy would have done: its segments, addresses and refusals.",
 	.examples = "  cufrag export run.cft --to memory_viz -o run.pickle\n"
 		    "  cufrag export run.cft --to perfetto --policy tlsf -o tlsf.json\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH,

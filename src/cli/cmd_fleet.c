@@ -85,8 +85,7 @@ const struct frag_cmd frag_cmd_fleet = {
 		 "that no packing can beat; which jobs fit no card, and why. Paths that differ "
 		 "only in the number behind 'rank' are one job. --cards names your own cards with "
 		 "prices, MIG slices among them. Exits with 1 if a job fits no card or is left out "
-		 "because its recorded "
-		 "settings do not reproduce it.",
+		 "because its recorded settings do not reproduce it.",
 	.examples =
 		"  cufrag fleet results.sqlite --out plan\n"
 		"  cufrag fleet results.sqlite --cards ours.csv --share a100-80 --csv jobs.csv\n",

@@ -114,17 +114,14 @@ static const struct frag_arg options[] = {
 	  .help = "with --model: of one card, for the cache" },
 	{ FRAG_ARG_TEXT, "model", AT(model), .value = "MODEL[,tp=N][,pp=N][,fp8]",
 	  .help = "its layers, by a name as gemma-3-27b or its config.json; tp, pp: cards that "
-		  "share "
-		  "its heads, its layers; fp8: of the cache" },
+		  "share its heads, its layers; fp8: of the cache" },
 	{ FRAG_ARG_TEXT, "log", AT(log), .value = "FILE",
 	  .help = "read the size from the engine's log: 'GPU KV cache size: N tokens' of vLLM, "
 		  "'max_total_num_tokens=N' of SGLang; the smallest of several" },
 	{ FRAG_ARG_OWN, "block", AT(cache), .set = frag_kvcache_layers, .value = "N[,GROUP...]",
 	  .help = "tokens of a block (default: the log's, or 16); of a hybrid, its groups of "
 		  "layers, too: 16,full,window=1024*5 (Gemma 3 12B), 544,full,state*3 "
-		  "(Qwen3-Next); "
-		  "draft=2: "
-		  "speculative tokens" },
+		  "(Qwen3-Next); draft=2: speculative tokens" },
 	{ FRAG_ARG_UINT, "prefix", AT(cache.prefix), .value = "N", .min = 1,
 	  .max = FRAG_KVCACHE_REQUEST_MAX,
 	  .help = "first tokens that all prompts share; the engine keeps and finds full blocks" },

@@ -130,8 +130,7 @@ const struct frag_cmd frag_cmd_plan = {
 	.about =
 		"Prints the load lower bound (no allocator can reserve less) and how close offline "
 		"placements come, which know all lifetimes in advance: greedy ones, an improved "
-		"order, "
-		"and for small traces branch and bound. An independent sweep checks every "
+		"order, and for small traces branch and bound. An independent sweep checks every "
 		"placement. With -o, the first steps become a plan that policy 'planned' follows.",
 	.examples = "  cufrag plan run.pickle\n"
 		    "  cufrag plan buffers.csv --target 1048576 --time 60\n"

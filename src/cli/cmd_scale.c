@@ -216,8 +216,7 @@ const struct frag_cmd frag_cmd_scale = {
 		"Names the greatest number that --gpu takes. A program is recorded here, "
 		"and at that number once more.",
 	.examples = "  cufrag scale --at 2,4,8 b2.cft b4.cft b8.cft --to 16,32 --gpu l40s\n"
-		    "  cufrag scale --vary '{batch}=2,4,8' -- python train.py "
-		    "--batch {batch}\n"
+		    "  cufrag scale --vary '{batch}=2,4,8' -- python train.py --batch {batch}\n"
 		    "  cufrag scale --at 4,8 b4.cft b8.cft --to 24 -o b24.cft\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_PAGE,
 	.answer = &frag_scale_shape,

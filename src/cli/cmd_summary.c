@@ -176,9 +176,8 @@ const struct frag_cmd frag_cmd_summary = {
 	.group = FRAG_GROUP_UNDERSTAND,
 	.operands = "TRACE|LOG...",
 	.operands_max = 4096,
-	.about = "Tells in three sentences how much memory a recording took, what is wrong "
-		 "and at which line, and which command shows more. 'cufrag FILE' is short for "
-		 "it.",
+	.about = "Tells in three sentences how much memory a recording took, what is wrong and at "
+		 "which line, and which command shows more. 'cufrag FILE' is short for it.",
 	.examples = "  cufrag summary traces/leak.frames.cft\n"
 		    "  cufrag summary rank*.pickle --json -\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_PAGE,

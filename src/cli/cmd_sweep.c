@@ -76,8 +76,7 @@ static const struct frag_arg options[] = {
 	  .help = "a file with a trace, folder or pattern in each line; - = standard input" },
 	FRAG_CLI_POLICIES("policies", struct frag_sweep, policies,
 			  "policies separated by ';', as 'pytorch:max_split_size_mb:128; vmm' "
-			  "(default: "
-			  "recorded;caching;expandable;vmm)"),
+			  "(default: recorded;caching;expandable;vmm)"),
 	{ FRAG_ARG_OWN, "limit", .set = set_limits, .value = "LIST", .rare = true,
 	  .help = "each under these limits: sizes, fractions of the card, none" },
 	{ FRAG_ARG_OWN, "gpu", .set = set_cards, .value = "LIST",

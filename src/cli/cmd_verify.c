@@ -123,19 +123,18 @@ const struct frag_cmd frag_cmd_verify = {
 	.about =
 		"Replays a recording of PyTorch's allocator under its recorded settings and "
 		"compares every segment event, every block address, every refusal and the final "
-		"snapshot with the recording. Exits with 0 only if all are identical, else with "
-		"1. A history that began late (the ring buffer was too short, or the recorder was "
-		"switched on later) does not hold its initial state. verify infers this state "
-		"from later decisions; if they do not show enough, the verdict is undetermined "
-		"from a named event on, and the status is 1, too. PyTorch does not record a "
-		"memory limit: unless --limit gives it, verify searches for one with which the "
-		"replay is identical. With --device cuda the settings run on a card, and verify "
-		"compares what does not depend on addresses: requests served and refused, "
-		"segments by kind and size. After a difference, a simulated card replays with the "
-		"addresses of the real card and with the recorded ones; this shows whether "
-		"addresses decided it. The verdict stays different. A recording made without a GPU "
-		"is replayed on its own card unless --gpu names another. Several recordings get "
-		"one verdict.",
+		"snapshot with the recording. Exits with 0 only if all are identical, else with 1. "
+		"A history that began late (the ring buffer was too short, or the recorder was "
+		"switched on later) does not hold its initial state. verify infers this state from "
+		"later decisions; if they do not show enough, the verdict is undetermined from a "
+		"named event on, and the status is 1, too. PyTorch does not record a memory limit: "
+		"unless --limit gives it, verify searches for one with which the replay is "
+		"identical. With --device cuda the settings run on a card, and verify compares "
+		"what does not depend on addresses: requests served and refused, segments by kind "
+		"and size. After a difference, a simulated card replays with the addresses of the "
+		"real card and with the recorded ones; this shows whether addresses decided it. "
+		"The verdict stays different. A recording made without a GPU is replayed on its "
+		"own card unless --gpu names another. Several recordings get one verdict.",
 	.examples = "  cufrag verify traces/gnn.default.cft\n"
 		    "  cufrag verify oomcap.pickle.xz --limit 7.5G\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_DEVICE | FRAG_CLI_PAGE,

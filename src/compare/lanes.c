@@ -75,8 +75,7 @@ int frag_lanes_page(const struct frag_lanes *l, const struct frag_recording *in,
 
 	if (in->pipe || frag_trace_events_count(in->trace) * count > EVENTS_MAX) {
 		page->live = "<p class=\"sub\">Too long for an interactive view here: <code>cufrag "
-			     "view</code> "
-			     "shows the recording event by event.</p>\n";
+			     "view</code> shows the recording event by event.</p>\n";
 		return 0;
 	}
 	FRAG_TRY(frag_lanes_open(l, &v, err));

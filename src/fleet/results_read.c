@@ -44,8 +44,7 @@ int frag_store_csv(struct frag_store *s, const char *path, struct frag_err *err)
 	for (size_t i = 0; (c = frag_results_item_column(i)).name; i++)
 		if (strcmp(c.name, "curve") != 0)
 			frag_text_addf(&t, ", i.\"%s\"", c.name);
-	frag_text_add(&t, " FROM items i " TRACES " ORDER BY t.path, i.device, "
-			  "i.item");
+	frag_text_add(&t, " FROM items i " TRACES " ORDER BY t.path, i.device, i.item");
 	FRAG_TRY(frag_text_check(&t, err));
 	return csv_of(s, t.s, path, err);
 }
@@ -56,8 +55,7 @@ int frag_store_count(struct frag_store *s, struct frag_store_counts *out, struct
 		"SELECT (SELECT count(*) FROM traces), count(*), total(status='completed'), "
 		"total(status='" FRAG_STORE_UNREPRODUCED
 		"'), total(status='refused'), (SELECT count(*) FROM traces WHERE error IS NOT "
-		"NULL) "
-		"FROM items";
+		"NULL) FROM items";
 	FRAG_AUTO(frag_db_finalize) sqlite3_stmt *q = NULL;
 	uint64_t *const to[] = { &out->traces,	     &out->items,   &out->completed,
 				 &out->unreproduced, &out->refused, &out->failed };

@@ -195,8 +195,7 @@ const char *frag_neighbours_text(struct frag_answer *a, const struct frag_trace 
 		return frag_answer_print(a, "another process on the card held %s and its context",
 					 held);
 	return frag_answer_print(a,
-				 "device %u, another process on the card, held %s and its "
-				 "context",
+				 "device %u, another process on the card, held %s and its context",
 				 trace->devs[n->most_dev].ordinal, held);
 }
 

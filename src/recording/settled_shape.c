@@ -139,8 +139,7 @@ const char *frag_not_reproduced_text(struct frag_answer *a, uint64_t recorded_by
 	return frag_answer_print(a,
 				 "a replay of the recorded settings reserves %s, not the %s that "
 				 "were recorded, so what another setting saves is not known "
-				 "(cufrag "
-				 "verify)",
+				 "(cufrag verify)",
 				 FRAG_BYTES(replayed_bytes), FRAG_BYTES(recorded_bytes));
 }
 

@@ -21,20 +21,19 @@ const char *const frag_site_by_words[] = {
 
 /* Parts of a path that only installed code has. */
 static const char library_parts[] =
-	"site-packages/|dist-packages/|/lib/python3|/lib64/python3|importlib/|<frozen |/torch/nn/|"
-	"/torch/autograd/|/torch/optim/|/torch/utils/|/torch/distributed/|/torch/cuda/|/torch/_|"
-	"/torch/amp/|/torch/fx/|/torch/csrc/|/torchgen/|torchinductor_|/aten/src/|/c10/|/runpy.py|"
-	"multiprocessing/|/threading.py|contextlib.py|";
+	"site-packages/|dist-packages/|/lib/python3|/lib64/python3|importlib/|<frozen "
+	"|/torch/nn/|/torch/autograd/|/torch/optim/|/torch/utils/|/torch/distributed/|/torch/cuda/"
+	"|/torch/_|/torch/amp/|/torch/fx/|/torch/csrc/|/torchgen/|torchinductor_|/aten/src/|/c10/|/"
+	"runpy.py|multiprocessing/|/threading.py|contextlib.py|";
 /* Of sources that are below every program: CPython, compilers and libc; and of cufrag itself. */
 static const char machinery_parts[] = "Objects/|Python/|Modules/|Programs/|cpython|/include/|/nptl/"
 				      "|/csu/|sysdeps/|glibc|/libcufrag|";
 /* How the names of functions begin that are below every program: the unwinder, the allocator and
  * the interpreter, whose names are all that is known where PyTorch records C++, too. */
-static const char machinery_names[] = "torch::unwind|torch::CapturedTraceback|torch::gather|c10::|"
-				      "std::|at::detail::|_Py|PyObject_|"
-				      "PyEval_|PyVectorcall_|PyRun_|Py_|pymain_|cfunction_|method_"
-				      "vectorcall|run_mod|run_eval_code|"
-				      "__libc_start|_start|?\?|";
+static const char machinery_names[] =
+	"torch::unwind|torch::CapturedTraceback|torch::gather|c10::|std::|at::detail::|_Py|"
+	"PyObject_|PyEval_|PyVectorcall_|PyRun_|Py_|pymain_|cfunction_|method_vectorcall|run_mod|"
+	"run_eval_code|__libc_start|_start|?\?|";
 /* C and C++ of PyTorch and of what it stands on: how names begin; parts of files, with and without
  * debug information. */
 static const char inner_names[] = "at::|torch::|caffe2::|THP|pybind11::|";

@@ -219,10 +219,9 @@ static void add_method(const struct frag_report *r, struct frag_answer *a)
 					    r->card.name)
 			: frag_answer_print(a,
 					    "a simulated %s with %s, of which the CUDA context "
-					    "takes %s. Bytes "
-					    "are exact; driver times are modelled from "
-					    "measurements of %s%s%s, "
-					    "and host times were measured on this machine.",
+					    "takes %s. Bytes are exact; driver times are modelled "
+					    "from measurements of %s%s%s, and host times were "
+					    "measured on this machine.",
 					    r->card.name, FRAG_BYTES(r->card.total_bytes),
 					    FRAG_BYTES(r->card.context_bytes),
 					    r->cost_borrowed ? "another card (" : "a real card",
@@ -232,10 +231,9 @@ static void add_method(const struct frag_report *r, struct frag_answer *a)
 	frag_answer_heading(a, "How it was done");
 	frag_answer_say(a,
 			"Every allocation and free of the recording was replayed, in order, "
-			"through "
-			"each policy on %s A block could be reused %s. %s. 'cufrag verify' checks "
-			"event by event that the simulation equals what really happened. Every "
-			"figure names the file with its data, in the folder of this page.",
+			"through each policy on %s A block could be reused %s. %s. 'cufrag verify' "
+			"checks event by event that the simulation equals what really happened. "
+			"Every figure names the file with its data, in the folder of this page.",
 			card,
 			r->free_at_request ? "as soon as the program had freed it"
 					   : "when its recorded free had completed on all streams",

@@ -316,8 +316,7 @@ static struct frag_part *add_matrix(const struct frag_report *r, const struct fr
 		fields[k + 1] = (struct frag_field){
 			.name = x[k].policy,
 			.head = x[k].policy + (strncmp(x[k].policy, "pytorch:", 8) ? 0 : 8),
-			.help = "peak reserved with this policy; none where it "
-				"does not complete",
+			.help = "peak reserved with this policy; none where it does not complete",
 			.type = FRAG_FIELD_BYTES,
 			.offset = (k + 1) * sizeof(*cells),
 			.unit = "GiB",

@@ -136,8 +136,7 @@ int frag_sidecar_parse(const char *name, const char *text, size_t len, struct fr
 	frag_trace_take_release(trace, json_string_value(json_object_get(root, "torch")));
 	devices = json_object_get(root, "devices");
 	if (!json_is_object(root) || json_integer_value(json_object_get(root, "cufrag_meta")) != 1)
-		return bad(&s, "it has no \"cufrag_meta\": 1, so it does not describe a "
-			       "recording");
+		return bad(&s, "it has no \"cufrag_meta\": 1, so it does not describe a recording");
 	if (!json_is_array(devices))
 		return bad(&s, "\"devices\" is not a list");
 	return take_devices(&s, devices, trace);
@@ -208,9 +207,7 @@ int frag_trace_options_parse(const char *text, struct frag_trace_options *out, s
 		out->conf = at + 5;
 	else if (*at)
 		return frag_fail(err, FRAG_EUSAGE,
-				 "unknown trace option '%s'; use device=N or "
-				 "conf=SETTINGS",
-				 at);
+				 "unknown trace option '%s'; use device=N or conf=SETTINGS", at);
 	return 0;
 }
 

@@ -86,15 +86,12 @@ static void verify(struct frag_trace *t, uint32_t dev)
 /* Takes the trace, NULL: it was refused. dice: policy, limit, moment. */
 static void look(struct frag_trace *trace, unsigned dice)
 {
-	static const char *const policies[] = { "pytorch",
-						"pytorch:expandable_segments:True",
-						"vmm",
-						"buddy",
-						"caching",
-						("pytorch:max_split_size_mb:21,"
-						 "garbage_collection_threshold:0.6"),
-						"bfc",
-						"async" };
+	static const char *const policies[] = {
+		"pytorch", "pytorch:expandable_segments:True",
+		"vmm",	   "buddy",
+		"caching", ("pytorch:max_split_size_mb:21,garbage_collection_threshold:0.6"),
+		"bfc",	   "async"
+	};
 	static const uint64_t limits[] = { 0, 64 * FRAG_MIB, 100 * FRAG_MIB, FRAG_MIB << 12 };
 	uint64_t limit = limits[dice >> 3 & 3], events = 0;
 	struct frag_target target = { .card = { .context_bytes = UINT64_MAX }, .seed = 1 };

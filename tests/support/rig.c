@@ -240,8 +240,7 @@ static void content(struct rig *r, unsigned slot, enum frag_content_op op)
 		rc = frag_dev_content_fault(r->dev, false, &fault, &r->err);
 	PROMISE(r, !rc, "contents: %s", r->err.msg);
 	PROMISE(r, !fault.count,
-		"block of slot %u, life %u: foreign content at offset %llu, of slot %u, "
-		"life %u",
+		"block of slot %u, life %u: foreign content at offset %llu, of slot %u, life %u",
 		fault.id, fault.generation, (ull)(fault.offset), fault.other_id,
 		fault.other_generation);
 }

@@ -64,8 +64,7 @@ static const struct frag_arg options[] = {
 	  .def = "text",
 	  .help = "the help as text, as a manual page; the names of all commands; completion for "
 		  "bash, zsh or fish, and the words that it asks for; what the JSON of a command "
-		  "has: as JSON schema, or as tables "
-		  "of Markdown" },
+		  "has: as JSON schema, or as tables of Markdown" },
 	{ FRAG_ARG_FLAG, "all", FRAG_ARG_AT(struct options, all), .silent = true,
 	  .help = "as --help all of a command" },
 	{ 0 },

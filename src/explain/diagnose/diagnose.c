@@ -272,8 +272,7 @@ void frag_find_imbalance(const struct frag_checked_device *devices, size_t n,
 	f = frag_findings_add(out, FRAG_FOUND_IMBALANCE, "all");
 	frag_finding_say(f,
 			 "%s needs %s, %s only %s: if they are cards of one job, the fullest "
-			 "decides; move "
-			 "work to the other",
+			 "decides; move work to the other",
 			 most->name, FRAG_BYTES(most->peak_active_bytes), least->name,
 			 FRAG_BYTES(least->peak_active_bytes));
 	frag_finding_number(f, "most_bytes", (double)most->peak_active_bytes);

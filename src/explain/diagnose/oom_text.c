@@ -638,8 +638,7 @@ static void tell_summary(const struct summary *m, size_t device, struct frag_fin
 
 	frag_finding_say(f,
 			 "PyTorch's memory summary of device %zu: %s is allocated of %s reserved, "
-			 "at "
-			 "their peaks %s and %s; %s is free but not releasable",
+			 "at their peaks %s and %s; %s is free but not releasable",
 			 device, SIZE(m->now[0]), SIZE(m->now[1]), SIZE(m->most[0]),
 			 SIZE(m->most[1]), SIZE(m->now[2]));
 	if (m->retries || m->ooms)

@@ -91,8 +91,7 @@ static char *room(void)
 	fd = open(state.path, O_RDWR | O_CLOEXEC);
 	if (fd < 0 || !advance(fd)) {
 		fprintf(stderr,
-			"cufrag: cannot write the recording any longer (%s); it ends "
-			"here\n",
+			"cufrag: cannot write the recording any longer (%s); it ends here\n",
 			strerror(errno));
 		state.stopped = true;
 		frag_room_mark_cut(fd);

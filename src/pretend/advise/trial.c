@@ -259,8 +259,7 @@ static int begin(struct frag_advising *a, struct frag_err *err)
 						   a->first.status)
 				       : 0;
 	frag_launch_note(&a->trials.launch, "the unchanged program runs out of memory on this "
-					    "card; recorded with enough "
-					    "memory");
+					    "card; recorded with enough memory");
 	end_runs(a);
 	a->enlarged = true;
 	p->target.card.total_bytes = FRAG_TRIAL_LARGE;

@@ -99,17 +99,16 @@ const struct frag_cmd frag_cmd_advise = {
 	.rank = 0,
 	.operands = "TRACE",
 	.program = "[PROGRAM]",
-	.about = "Runs the unchanged program on a pretended card, then once with each change "
-		 "that applies to it (checkpointing, another optimizer, half of the batch, "
-		 "…). It makes changes in the program's process and edits no file. It lists "
-		 "what each change saves, where it goes, and what it costs, the largest "
-		 "saving first. With --gpu, it also finds changes with which the program fits "
-		 "that card, tried together. It advises a change only if the program still "
-		 "makes as many steps and updates the same weights. It marks changes that "
-		 "alter numerical results, and gives the reason for those that could not be "
-		 "tried. Exits with 1 if no change makes the program fit the card of --gpu or "
-		 "--capacity. For a trace alone, it estimates savings: it edits the lifetimes "
-		 "of the blocks and replays them.",
+	.about = "Runs the unchanged program on a pretended card, then once with each change that "
+		 "applies to it (checkpointing, another optimizer, half of the batch, …). It makes "
+		 "changes in the program's process and edits no file. It lists what each change "
+		 "saves, where it goes, and what it costs, the largest saving first. With --gpu, "
+		 "it also finds changes with which the program fits that card, tried together. It "
+		 "advises a change only if the program still makes as many steps and updates the "
+		 "same weights. It marks changes that alter numerical results, and gives the "
+		 "reason for those that could not be tried. Exits with 1 if no change makes the "
+		 "program fit the card of --gpu or --capacity. For a trace alone, it estimates "
+		 "savings: it edits the lifetimes of the blocks and replays them.",
 	.examples = "  cufrag advise -- python train.py\n"
 		    "  cufrag advise --gpu l4 -- python train.py --batch 16\n"
 		    "  cufrag advise run.pickle\n"

@@ -79,8 +79,7 @@ static const struct frag_arg options[] = {
 #include "pretend/layout/presets.def"
 	},
 	{ FRAG_ARG_TEXT, "ranks", AT(all.pretend.ranks), .value = "LIST", .def = "roles",
-	  .help = "which ranks of a job run, as 0,7; roles: one of each group of identical "
-		  "ranks" },
+	  .help = "which ranks of a job run, as 0,7; roles: one of each group of identical ranks" },
 	{ FRAG_ARG_TEXT, "price", AT(all.asked.price), .value = "LIST",
 	  .help = "price of a card for an hour, as h100=2.5,h200=3.2 (also: price_per_hour of "
 		  "--cards)" },
@@ -115,8 +114,7 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_OWN, "shard", AT(all), .set = frag_layout_shard, .value = "I/N", .rare = true,
 	  .help = "one of N array jobs, which share --keep; /N: I from SLURM_ARRAY_TASK_ID, "
 		  "JOB_COMPLETION_INDEX or the rank of mpirun or srun. all: reuse what --keep has "
-		  "of "
-		  "this command, from any machine" },
+		  "of this command, from any machine" },
 	{ FRAG_ARG_TEXT, "store", AT(all.store), .value = "FILE", .file = FRAG_ARG_WRITES,
 	  .rare = true,
 	  .help = "for fleet: the results of all recordings of --keep, in a SQLite file like "
@@ -140,21 +138,19 @@ const struct frag_cmd frag_cmd_layout = {
 	.program = "PROGRAM",
 	.about = "Runs the job's own command without a GPU, with values in place of names in "
 		 "braces, and finds the fewest cards on which it completes. For each card and "
-		 "number of ranks it names the layouts that fit, the rank that needs most, "
-		 "the kinds of its memory, and the line to paste. It records each layout once "
-		 "for each compute capability, with enough memory, and judges it as fit does; "
-		 "it also records the advised layout on the card itself. Of identical ranks "
-		 "only one runs. Along names whose values need more and more memory "
-		 "(--rising), it finds by bisection how far layouts fit; it names the layouts "
-		 "that it assumed to fit or not, and runs some of them as a check. It keeps "
-		 "recordings: the same command, or one with more values, reuses them. It "
-		 "marks layouts that fail for another reason than memory, or do not end. "
-		 "Exits with 1 if no layout fits any card.",
+		 "number of ranks it names the layouts that fit, the rank that needs most, the "
+		 "kinds of its memory, and the line to paste. It records each layout once for each "
+		 "compute capability, with enough memory, and judges it as fit does; it also "
+		 "records the advised layout on the card itself. Of identical ranks only one runs. "
+		 "Along names whose values need more and more memory (--rising), it finds by "
+		 "bisection how far layouts fit; it names the layouts that it assumed to fit or "
+		 "not, and runs some of them as a check. It keeps recordings: the same command, or "
+		 "one with more values, reuses them. It marks layouts that fail for another reason "
+		 "than memory, or do not end. Exits with 1 if no layout fits any card.",
 	.examples = "  cufrag layout --vary '{mb}=1..64' -- python train.py --batch {mb}\n"
 		    "  cufrag layout --gpu h100,b200 --world 1..8*2 -- torchrun train.py\n"
 		    "  cufrag layout --world 8 --vary '{tp}=1,2' -- torchrun x.py --tp {tp}\n"
-		    "  cufrag layout --preset megatron --world 8 --vary tp=1,2 -- torchrun "
-		    "x.py\n",
+		    "  cufrag layout --preset megatron --world 8 --vary tp=1,2 -- torchrun x.py\n",
 	.shared = FRAG_CLI_CARDS | FRAG_CLI_PAGE,
 	.answer = &frag_layouts_shape,
 	FRAG_CMD_OPTIONS(struct options, options),

@@ -130,9 +130,8 @@ int frag_held_begin(const struct frag_hold *h, const char *folder,
 	if (!frag_launch_can_preload(library))
 		return frag_fail(err, FRAG_EUSAGE,
 				 "files cannot be protected from the program, as '%s' has a blank "
-				 "or a colon in its "
-				 "name: set XDG_CACHE_HOME to another folder, or let it write "
-				 "(--keep-writes)",
+				 "or a colon in its name: set XDG_CACHE_HOME to another folder, or "
+				 "let it write (--keep-writes)",
 				 library);
 	return frag_held_make(folder, h->most_bytes, err);
 }

@@ -27,8 +27,8 @@ static int check_card(const struct frag_launch *l, struct frag_err *err)
 
 static bool is_name(const char *text)
 {
-	return *text && !text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-					   "0123456789_")];
+	return *text && !text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012"
+					   "3456789_")];
 }
 
 /*

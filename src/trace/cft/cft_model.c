@@ -317,8 +317,7 @@ int frag_sums_add(struct frag_sums *s, const struct frag_event *events, size_t c
 						 ? "more than 1 PiB is live at event %llu: no "
 						   "device has so much"
 						 : "the requests up to event %llu ask for more "
-						   "than "
-						   "4 EiB",
+						   "than 4 EiB",
 					 (unsigned long long)(first + i));
 	}
 	return 0;

@@ -53,8 +53,7 @@ __attribute__((cold)) int frag_pickle_refuse(struct frag_pickle *p, unsigned op)
 				"is plain data, and only that is read",
 				frag_input_name(p->in), known[i].name, (unsigned long long)at);
 	return frag_fail_at(p->err, FRAG_EINPUT, at,
-			    "'%s' holds the unknown pickle opcode 0x%02x "
-			    "at byte %llu",
+			    "'%s' holds the unknown pickle opcode 0x%02x at byte %llu",
 			    frag_input_name(p->in), op, (unsigned long long)at);
 }
 

@@ -133,15 +133,11 @@ TEST(faults)
 {
 	static const char *const says[] = {
 		"live blocks overlap: block 5 at 0x1000..0x1400 (event 100, freed at event 300) "
-		"has at "
-		"offset 928 the content of offset 0 of block 6 at 0x13a0..0x1440 (event 200, "
-		"live); 6 "
-		"pieces of 16 bytes are wrong",
+		"has at offset 928 the content of offset 0 of block 6 at 0x13a0..0x1440 (event "
+		"200, live); 6 pieces of 16 bytes are wrong",
 		"lost content: block 5 at 0x1000..0x1400 (event 100, freed at event 300) has at "
-		"offset 0 "
-		"the content of offset 0 of block 1 at 0x1000..0x1400 (event 10, freed at event "
-		"11); 64 "
-		"pieces of 16 bytes are wrong",
+		"offset 0 the content of offset 0 of block 1 at 0x1000..0x1400 (event 10, freed at "
+		"event 11); 64 pieces of 16 bytes are wrong",
 		"abababab abababab abababab abababab at offset 32, which no fill wrote",
 	};
 
