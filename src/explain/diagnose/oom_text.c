@@ -354,6 +354,7 @@ static int read_text(struct frag_input *in, struct error *e, struct frag_err *er
 /* ---- what follows from it -------------------------------------------------------------- */
 
 #define SIZE(v) FRAG_BYTES((uint64_t)((v) + 0.5))
+#define SAY(...) frag_finding_say(f, __VA_ARGS__)
 
 /* cudaMallocAsync: what its pool holds unused is not said. */
 static bool pools_unknown(const struct error *e)
@@ -402,7 +403,7 @@ static void derive(struct error *e)
 static void say_sizes(const struct error *e, struct frag_finding *f)
 {
 	if (!(e->asked > 0))
-		frag_finding_say(f, "a request was refused");
+		SAY("a request was refused");
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(shown); i++) {
 		double v = *(const double *)((const char *)e + shown[i].at);
 		const char *before = shown[i].before;
@@ -415,7 +416,7 @@ static void say_sizes(const struct error *e, struct frag_finding *f)
 			 (e->mixed || !(e->process > 0 || e->processes_count)))
 			before = "; the context, libraries and other processes take ";
 		if (shown[i].at == AT(available) ? e->total > 0 : v > 0)
-			frag_finding_say(f, "%s%s%s", before, SIZE(v), shown[i].after);
+			SAY("%s%s%s", before, SIZE(v), shown[i].after);
 	}
 }
 
@@ -454,17 +455,15 @@ static void say_others(const struct error *e, struct frag_finding *f)
 	const char *between = e->mixed ? ". One of " : ". Ending ";
 
 	if (!e->processes_count)
-		frag_finding_say(f, ". If other processes hold it (nvidia-smi), ending them gives "
-				    "enough");
+		SAY(". If other processes hold it (nvidia-smi), ending them gives enough");
 	for (size_t i = 0; i < e->processes_count; i++)
 		if (e->processes[i].bytes > 0) {
-			frag_finding_say(f, "%sprocess %lu (%s)", between, e->processes[i].pid,
-					 SIZE(e->processes[i].bytes));
+			SAY("%sprocess %lu (%s)", between, e->processes[i].pid,
+			    SIZE(e->processes[i].bytes));
 			between = ", ";
 		}
 	if (e->processes_count)
-		frag_finding_say(f, e->mixed ? " is this one; ending the others gives enough"
-					     : " gives enough");
+		SAY(e->mixed ? " is this one; ending the others gives enough" : " gives enough");
 }
 
 /* What would have served the request, and why. */
@@ -474,42 +473,34 @@ static void say_torch(const struct error *e, struct frag_finding *f)
 	const bool pieces = in_pieces(e);
 
 	if (e->allowed > 0 && e->available >= e->asked)
-		frag_finding_say(f,
-				 ". The limit refused it, not the card: of %s that the process may "
-				 "reserve it holds %s: raise set_per_process_memory_fraction",
-				 SIZE(e->allowed), SIZE(e->reserved));
+		SAY(". The limit refused it, not the card: of %s that the process may reserve it "
+		    "holds %s: raise set_per_process_memory_fraction",
+		    SIZE(e->allowed), SIZE(e->reserved));
 	else if (e->asked > 0 && e->available >= e->asked)
-		frag_finding_say(f, ". As much is free: either less was when it was refused, or a "
-				    "limit that the text does not name refused it");
+		SAY(". As much is free: either less was when it was refused, or a limit that the "
+		    "text does not name refused it");
 	if (pools_unknown(e))
-		frag_finding_say(f,
-				 ". The rest is held by the pool of backend:cudaMallocAsync, the "
-				 "context or other processes; the text does not say which part");
+		SAY(". The rest is held by the pool of backend:cudaMallocAsync, the context or "
+		    "other processes; the text does not say which part");
 	if (e->others >= missing && missing > 0 &&
 	    (e->process > 0 || e->processes_count || e->others > OTHERS_MANY * e->total))
 		say_others(e, f);
 	if (pools_unknown(e))
 		missing = FRAG_MAX(e->allocated + e->asked - e->total, 0);
 	if (pieces)
-		frag_finding_say(
-			f,
-			". What lies unallocated%s would hold it, but is in pieces beside live "
-			"blocks: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (from PyTorch "
-			"2.1 on, unless it is set) joins them, and leaves at most %s for what "
-			"comes later",
-			e->unallocated < e->asked ? ", with what is free," : "",
-			SIZE((e->allowed > 0 ? FRAG_MAX(e->allowed - e->allocated, e->asked)
-					     : e->unallocated + e->available) -
-			     e->asked));
+		SAY(". What lies unallocated%s would hold it, but is in pieces beside live blocks: "
+		    "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (from PyTorch 2.1 on, unless "
+		    "it is set) joins them, and leaves at most %s for what comes later",
+		    e->unallocated < e->asked ? ", with what is free," : "",
+		    SIZE((e->allowed > 0 ? FRAG_MAX(e->allowed - e->allocated, e->asked)
+					 : e->unallocated + e->available) -
+			 e->asked));
 	if (e->total > 0 && e->asked > e->total)
-		frag_finding_say(f, ". It alone exceeds the card: no setting serves it, only "
-				    "another shape");
+		SAY(". It alone exceeds the card: no setting serves it, only another shape");
 	else if (missing > 0 && e->allocated > 0 && !pieces && f->kind != FRAG_FOUND_OOM_UNCLEAR)
-		frag_finding_say(f,
-				 ". The program needs at least %s here: %s less live (a smaller "
-				 "batch, shorter sequences, checkpointing, what is kept without "
-				 "need), or a larger card",
-				 SIZE(e->allocated + e->asked), SIZE(missing));
+		SAY(". The program needs at least %s here: %s less live (a smaller batch, shorter "
+		    "sequences, checkpointing, what is kept without need), or a larger card",
+		    SIZE(e->allocated + e->asked), SIZE(missing));
 }
 
 #define SESSIONS ", a larger gpu_mem_limit, fewer sessions on the card"
@@ -559,16 +550,15 @@ static void say_bfc(const struct error *e, struct frag_finding *f)
 	const struct framework *r = framework_of(e);
 
 	if (f->kind == FRAG_FOUND_OOM_FRAGMENTATION)
-		frag_finding_say(f, ". Enough is free, but in pieces%s: %s",
-				 e->largest_free > 0 ? frag_answer_print(f->texts, " of at most %s",
-									 SIZE(e->largest_free))
-						     : "",
-				 r->pieces);
+		SAY(". Enough is free, but in pieces%s: %s",
+		    e->largest_free > 0
+			    ? frag_answer_print(f->texts, " of at most %s", SIZE(e->largest_free))
+			    : "",
+		    r->pieces);
 	else
-		frag_finding_say(f, ". What would help: %s", r->needed);
+		SAY(". What would help: %s", r->needed);
 	if (e->temporary > 0)
-		frag_finding_say(f, "; %s is temporary within one compiled function",
-				 SIZE(e->temporary));
+		SAY("; %s is temporary within one compiled function", SIZE(e->temporary));
 }
 
 static void say_engine(const struct error *e, struct frag_finding *f)
@@ -576,30 +566,25 @@ static void say_engine(const struct error *e, struct frag_finding *f)
 	const bool sglang = strstr(e->text, "mem-fraction") || strstr(e->text, "leave no GPU");
 
 	if (strstr(e->text, "Free memory on device"))
-		frag_finding_say(f,
-				 ". vLLM wants its part of the card free at its start: end what "
-				 "else runs there, or, where the model fits in it, "
-				 "--gpu-memory-utilization %.2f",
-				 e->total > 0 ? floor(100 * e->available / e->total) / 100 : 0.5);
+		SAY(". vLLM wants its part of the card free at its start: end what else runs "
+		    "there, or, where the model fits in it, --gpu-memory-utilization %.2f",
+		    e->total > 0 ? floor(100 * e->available / e->total) / 100 : 0.5);
 	else if (e->longest > 0 || strstr(e->text, "larger than"))
-		frag_finding_say(
-			f,
-			". One request of the longest length does not fit the cache%s: "
-			"--max-model-len%s, or a larger --gpu-memory-utilization",
-			e->available > 0 ? frag_answer_print(f->texts, " of %s", SIZE(e->available))
-					 : "",
-			e->longest > 0		       ? frag_answer_print(f->texts,
-									   " %.0f (%.0f with --kv-cache-dtype fp8)",
-									   e->longest, 2 * e->longest)
-			: e->asked / 2 <= e->available ? ", --kv-cache-dtype fp8"
-						       : "");
+		SAY(". One request of the longest length does not fit the cache%s: "
+		    "--max-model-len%s, or a larger --gpu-memory-utilization",
+		    e->available > 0 ? frag_answer_print(f->texts, " of %s", SIZE(e->available))
+				     : "",
+		    e->longest > 0
+			    ? frag_answer_print(f->texts, " %.0f (%.0f with --kv-cache-dtype fp8)",
+						e->longest, 2 * e->longest)
+		    : e->asked / 2 <= e->available ? ", --kv-cache-dtype fp8"
+						   : "");
 	else
-		frag_finding_say(f,
-				 ". The weights leave nothing of the engine's part of the card for "
-				 "its cache: a larger part (%s) where the card is otherwise free, "
-				 "else quantized weights or more cards (%s)",
-				 sglang ? "--mem-fraction-static" : "--gpu-memory-utilization",
-				 sglang ? "--tp" : "--tensor-parallel-size");
+		SAY(". The weights leave nothing of the engine's part of the card for its cache: a "
+		    "larger part (%s) where the card is otherwise free, else quantized weights or "
+		    "more cards (%s)",
+		    sglang ? "--mem-fraction-static" : "--gpu-memory-utilization",
+		    sglang ? "--tp" : "--tensor-parallel-size");
 }
 
 static void tell(struct error *e, const char *about, struct frag_findings *out)
@@ -610,7 +595,7 @@ static void tell(struct error *e, const char *about, struct frag_findings *out)
 	f = frag_findings_add(out, kind_of(e), about);
 	say_sizes(e, f);
 	if (e->asked > ASKED_MOST)
-		frag_finding_say(f, ". No card has that: a dimension of a tensor is wrong");
+		SAY(". No card has that: a dimension of a tensor is wrong");
 	else if (e->who == TORCH && (e->total > 0 || e->allocated > 0))
 		say_torch(e, f);
 	else if (e->who == BFC)
@@ -618,16 +603,15 @@ static void tell(struct error *e, const char *about, struct frag_findings *out)
 	else if (e->who == ENGINE)
 		say_engine(e, f);
 	else
-		frag_finding_say(f, ". The text has no figures of the card: nvidia-smi tells what "
-				    "else holds it, a recording what this program holds");
+		SAY(". The text has no figures of the card: nvidia-smi tells what else holds it, a "
+		    "recording what this program holds");
 	if (e->who == BFC || (e->who != TORCH && *framework_of(e)->mark))
 		f->next = framework_of(e)->next;
 	if (e->line)
 		f->line = frag_answer_print(out->texts, "%s:%lu %s", e->file, e->line, e->function);
-	frag_findings_note(out,
-			   "%s: from the text of the error alone; a recording tells who holds "
-			   "the memory",
-			   about);
+	frag_findings_note(
+		out, "%s: from the text of the error alone; a recording tells who holds the memory",
+		about);
 }
 
 static void tell_summary(const struct summary *m, size_t device, struct frag_findings *out)
@@ -636,21 +620,18 @@ static void tell_summary(const struct summary *m, size_t device, struct frag_fin
 		out, FRAG_FOUND_UNDECIDED, frag_answer_print(out->texts, "device %zu", device));
 	const double lost = m->most[1] - m->most[0];
 
-	frag_finding_say(f,
-			 "PyTorch's memory summary of device %zu: %s is allocated of %s reserved, "
-			 "at their peaks %s and %s; %s is free but not releasable",
-			 device, SIZE(m->now[0]), SIZE(m->now[1]), SIZE(m->most[0]),
-			 SIZE(m->most[1]), SIZE(m->now[2]));
+	SAY("PyTorch's memory summary of device %zu: %s is allocated of %s reserved, at their "
+	    "peaks %s and %s; %s is free but not releasable",
+	    device, SIZE(m->now[0]), SIZE(m->now[1]), SIZE(m->most[0]), SIZE(m->most[1]),
+	    SIZE(m->now[2]));
 	if (m->retries || m->ooms)
-		frag_finding_say(f,
-				 ". cudaMalloc failed %lu times, so that cached memory was given "
-				 "back; %lu requests were refused",
-				 m->retries, m->ooms);
+		SAY(". cudaMalloc failed %lu times, so that cached memory was given back; %lu "
+		    "requests were refused",
+		    m->retries, m->ooms);
 	if (lost > LOST_PART * m->most[1])
-		frag_finding_say(f,
-				 ". The peaks differ by %s (%.0f %%): cached, or in pieces; a "
-				 "recording tells which setting saves it",
-				 SIZE(lost), 100 * lost / m->most[1]);
+		SAY(". The peaks differ by %s (%.0f %%): cached, or in pieces; a recording tells "
+		    "which setting saves it",
+		    SIZE(lost), 100 * lost / m->most[1]);
 	frag_finding_number(f, "peak_allocated_bytes", m->most[0]);
 	frag_finding_number(f, "peak_reserved_bytes", m->most[1]);
 }
