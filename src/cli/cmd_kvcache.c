@@ -5,12 +5,15 @@
 #include "plan/kvcache/kvcache.h"
 
 #define USUAL_TOKENS 8192u /* of a request, where only a log is given */
+#define USUAL_PART 0.9	   /* of a card, for weights, activations and cache */
+#define USUAL_WORK (3 * FRAG_GIB / 2)
 
 struct options {
 	struct frag_kvcache cache;
 	const char *log, *model, *arrivals, *lengths;
-	uint64_t memory;
-	double rate;
+	const char *gpu;
+	uint64_t memory, weights;
+	double rate, window_ratio;
 	uint64_t count;
 };
 
@@ -32,10 +35,30 @@ static int check_groups(const struct options *o, const struct frag_engine_log *s
 						 ? "groups with blocks of several sizes are not "
 						   "modelled"
 						 : "vLLM caches no prefix of a model with a state");
-		else if (!k->groups[i].window && !k->block && !said->block)
+		else if (!k->groups[i].window && !k->block && !said->block && !k->state_block)
 			return frag_fail(err, FRAG_EUSAGE,
 					 "a model with a state needs --block N: the engine prints "
 					 "'Setting attention block size to N tokens'");
+	return 0;
+}
+
+/* What vLLM leaves for the cache of a card, before the engine has said it. */
+static int take_card(struct options *o, struct frag_err *err)
+{
+	const struct frag_gpu *gpu;
+	double left;
+
+	if (!o->gpu)
+		return 0;
+	FRAG_TRY(frag_gpu_named(o->gpu, &gpu, err));
+	left = USUAL_PART * (double)gpu->total_bytes - (double)(o->weights + USUAL_WORK);
+	if (!o->model || !o->weights || o->memory || left < 1)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "--gpu: %.1f of the card less weights and 1.5 GiB of activations "
+				 "is "
+				 "the cache; give --model, and --weights that leave something",
+				 USUAL_PART);
+	o->memory = (uint64_t)left;
 	return 0;
 }
 
@@ -45,6 +68,11 @@ static int set_size(struct options *o, struct frag_err *err)
 	struct frag_kvcache *k = &o->cache;
 	struct frag_engine_log said = { 0 };
 
+	FRAG_TRY(take_card(o, err));
+	if (o->window_ratio > 0 && (!o->model || !o->memory || o->arrivals || o->lengths))
+		return frag_fail(err, FRAG_EUSAGE,
+				 "--swa-full-tokens-ratio goes with --model, its memory and "
+				 "--tokens");
 	if (o->model && !o->log && !k->tokens && !o->memory)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "give --cache-memory: what vLLM's log calls 'Available KV cache "
@@ -67,6 +95,12 @@ static int set_size(struct options *o, struct frag_err *err)
 		k->request_tokens = said.hundredths ? said.request_tokens : USUAL_TOKENS;
 	if (o->memory)
 		k->tokens = o->memory / k->token_bytes;
+	if (o->window_ratio > 0) { /* as SGLang divides it */
+		said.tokens = said.full_tokens =
+			(uint64_t)((double)o->memory / ((double)k->full_bytes +
+							o->window_ratio * (double)k->window_bytes));
+		said.window_tokens = (uint64_t)((double)said.full_tokens * o->window_ratio);
+	}
 	frag_kvcache_take(k, &said);
 	if (o->log && !k->tokens)
 		return frag_fail(err, FRAG_EINPUT,
@@ -93,6 +127,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 				 "give --tokens (and --requests), or --step with --arrivals or "
 				 "--lengths and --rate, or both");
 	FRAG_TRY(set_size(o, err));
+	a.estimated = o->gpu != NULL;
 	if (o->arrivals)
 		FRAG_TRY(frag_kvcache_read(k, o->arrivals, err));
 	if (o->lengths)
@@ -101,6 +136,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	if (replays)
 		FRAG_TRY(frag_kvcache_replay(k, err));
 	FRAG_TRY(frag_kvcache_answer(k, &a, err));
+	if (o->gpu)
+		frag_answer_remark(&a, "an estimate: the engine's log has its own figure");
 	FRAG_TRY(frag_cli_show_answer(cli, &a, err));
 	return k->held < k->requests ? FRAG_EXIT_CONDITION : FRAG_EXIT_DONE;
 }
@@ -112,6 +149,16 @@ static const struct frag_arg options[] = {
 	  .max = FRAG_KVCACHE_TOKENS_MAX, .help = "size of the cache" },
 	{ FRAG_ARG_BYTES, "cache-memory", AT(memory), .value = "SIZE", .min = 1, .max = 1ull << 60,
 	  .help = "with --model: of one card, for the cache" },
+	{ FRAG_ARG_TEXT, "gpu", AT(gpu), .value = "GPU",
+	  .help = "with --model and --weights, in place of --cache-memory: 0.9 of this card less "
+		  "the weights and 1.5 GiB of activations, about what vLLM finds" },
+	{ FRAG_ARG_BYTES, "weights", AT(weights), .value = "SIZE", .min = 1, .max = 1ull << 50,
+	  .help = "with --gpu: of one card: 2 bytes x parameters, or as they are quantized" },
+	{ FRAG_ARG_REAL, "swa-full-tokens-ratio", AT(window_ratio), .value = "N", .fmin = 1e-3,
+	  .fmax = 1e3, .rare = true,
+	  .help = "with --model and its memory: two pools as SGLang makes them, tokens of a window "
+		  "to "
+		  "those of full attention" },
 	{ FRAG_ARG_TEXT, "model", AT(model), .value = "MODEL[,tp=N][,pp=N][,fp8]",
 	  .help = "its layers, by a name as gemma-3-27b or its config.json; tp, pp: cards that "
 		  "share its heads, its layers; fp8: of the cache" },

@@ -77,10 +77,12 @@ struct frag_kvcache {
 	uint64_t draft, prefix;		   /* tokens */
 	struct frag_kvcache_group groups[FRAG_KVCACHE_GROUPS];
 	size_t groups_count;
-	uint64_t full;	      /* groups that keep all tokens */
-	bool uniform;	      /* no groups were given */
-	uint64_t token_bytes; /* of a model: of a block by its tokens, on a card; 0: not known */
-	uint64_t otherwise;   /* blocks of the cache by another line of the log; 0: they agree */
+	uint64_t full; /* groups that keep all tokens */
+	bool uniform;  /* no groups were given */
+	/* of a model, on a card: of a block by its tokens; of a token in all layers of a kind; tokens
+	 * of blocks that hold a state; 0: not known */
+	uint64_t token_bytes, full_bytes, window_bytes, state_block;
+	uint64_t otherwise; /* blocks of the cache by another line of the log; 0: they agree */
 	struct frag_engine_log engine;
 	uint64_t
 		held; /* requests of that length at a time; of the engine's longest, what it says */

@@ -123,7 +123,7 @@ void frag_kvcache_take(struct frag_kvcache *k, const struct frag_engine_log *sai
 
 	k->engine = *said;
 	if (!k->block)
-		k->block = said->block ? FRAG_MIN(said->block, BLOCK_MOST) : FRAG_KVCACHE_BLOCK;
+		k->block = FRAG_MIN(said->block ?: k->state_block ?: FRAG_KVCACHE_BLOCK, BLOCK_MOST);
 	if (said->tokens)
 		k->tokens = said->blocks
 				    ? FRAG_MIN(said->blocks, FRAG_KVCACHE_TOKENS_MAX / k->block) *

@@ -16,6 +16,7 @@
 #define LAYERS_MOST 4096u
 #define CARDS_MOST 1024u
 #define FIELD_MOST (1 << 20)
+#define STATE_ALIGN 16u /* tokens: vLLM's blocks are as large as a state, in steps of these */
 #define ALNUM "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 enum kind { FULL, WINDOW, STATE, KINDS, BOTH = KINDS, NONE, UNKNOWN }; /* BOTH: full and state */
@@ -120,6 +121,35 @@ static uint64_t bytes_of(const struct model *m, enum kind kind)
 	       (head + (number(m, "v_head_dim") ?: head));
 }
 
+/* Of a request's state in a layer, on one card: of its convolution, and what it sums up. */
+static uint64_t state_bytes(const struct model *m)
+{
+	const char *type = json_string_value(field(m, "mamba_ssm_cache_dtype"))
+				   ?: field(m, "hybrid_override_pattern") ? "float32"
+									  : "";
+	uint64_t heads = number(m, "mamba_n_heads") ?: number(m, "mamba_num_heads"),
+		 groups = number(m, "mamba_n_groups") ?: number(m, "n_groups"),
+		 state = number(m, "mamba_d_state") ?: number(m, "ssm_state_size"),
+		 conv = number(m, "mamba_d_conv") ?: number(m, "conv_kernel"),
+		 inner = heads * (number(m, "mamba_d_head") ?: number(m, "mamba_head_dim"));
+
+	groups = groups % m->cards ? m->cards : groups;
+	if (number(m, "linear_num_value_heads")) {
+		heads = number(m, "linear_num_value_heads");
+		inner = heads * number(m, "linear_value_head_dim");
+		groups = number(m, "linear_num_key_heads");
+		state = number(m, "linear_key_head_dim");
+		conv = number(m, "linear_conv_kernel_dim");
+	} else if (!heads) {
+		inner = number(m, "mamba_expand") * number(m, "hidden_size");
+		groups = 0;
+	}
+	return inner && state && conv ? ((inner + 2 * groups * state) * (conv - 1) * 2 +
+					 inner * state * (strcmp(type, "float32") ? 2 : 4)) /
+						m->cards
+				      : 0;
+}
+
 static int count_layers(const struct model *m, uint64_t counts[KINDS], struct frag_err *err)
 {
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(beyond); i++)
@@ -173,6 +203,9 @@ static int group(struct frag_kvcache *k, const struct model *m, struct frag_err 
 				(struct frag_kvcache_group){ windows[kind], page / part };
 		}
 	}
+	k->state_block = STATE_ALIGN * frag_kvcache_blocks(STATE_ALIGN * page, state_bytes(m));
+	k->full_bytes = counts[FULL] * bytes[FULL] / m->stages;
+	k->window_bytes = counts[WINDOW] * bytes[WINDOW] / m->stages;
 	k->token_bytes = page * ((least + m->stages - 1) / m->stages);
 	return 0;
 }
