@@ -120,23 +120,19 @@ static int validate(const void *params, struct frag_err *err)
 	const struct params *p = params;
 
 	if (p->variant == ORT && !p->growth)
-		return frag_fail(err, FRAG_EUSAGE, "growth=false is for variant=xla only");
+		return FRAG_USAGE(err, "growth=false is for variant=xla only");
 	if (p->variant == ORT && p->gc)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "gc is for variant=xla only; ort shrinks on trim");
+		return FRAG_USAGE(err, "gc is for variant=xla only; ort shrinks on trim");
 	if (p->variant == ORT && p->fragmentation_fraction > 0)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "fragmentation-fraction is for variant=xla only; give "
-				 "max-internal");
+		return FRAG_USAGE(err, "fragmentation-fraction is for variant=xla only; give "
+				       "max-internal");
 	if (p->variant == XLA && (p->streams || p->cross_stream))
-		return frag_fail(err, FRAG_EUSAGE,
-				 "streams and cross-stream are for variant=ort only");
+		return FRAG_USAGE(err, "streams and cross-stream are for variant=ort only");
 	if (p->cross_stream && !p->streams)
-		return frag_fail(err, FRAG_EUSAGE, "cross-stream needs streams=true");
+		return FRAG_USAGE(err, "cross-stream needs streams=true");
 	if (p->variant == XLA && (p->extend != POW2 || p->initial != ORT_FIRST_STEP ||
 				  p->max_extend != ORT_LARGEST_STEP))
-		return frag_fail(err, FRAG_EUSAGE,
-				 "extend, initial and max-extend are for variant=ort only");
+		return FRAG_USAGE(err, "extend, initial and max-extend are for variant=ort only");
 	return 0;
 }
 

@@ -65,8 +65,7 @@ static int validate(const void *params, struct frag_err *err)
 	const struct params *p = params;
 
 	if (p->arena < p->min_block)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "arena is below min-block; raise arena or lower min-block");
+		return FRAG_USAGE(err, "arena is below min-block; raise arena or lower min-block");
 	return 0;
 }
 

@@ -78,9 +78,9 @@ static int validate(const void *params, struct frag_err *err)
 	const struct params *p = params;
 
 	if (p->min_bin > p->max_bin)
-		return frag_fail(err, FRAG_EUSAGE, "min-bin is above max-bin");
+		return FRAG_USAGE(err, "min-bin is above max-bin");
 	if (power(p->growth, p->min_bin) > 1ull << 40)
-		return frag_fail(err, FRAG_EUSAGE, "the smallest bin is above 1 TiB");
+		return FRAG_USAGE(err, "the smallest bin is above 1 TiB");
 	return 0;
 }
 

@@ -48,7 +48,7 @@ static int validate(const void *params, struct frag_err *err)
 	const struct params *p = params;
 
 	if (p->limit && p->limit_fraction > 0)
-		return frag_fail(err, FRAG_EUSAGE, "give limit or limit-fraction, not both");
+		return FRAG_USAGE(err, "give limit or limit-fraction, not both");
 	return 0;
 }
 

@@ -42,7 +42,7 @@ static int validate(const void *params, struct frag_err *err)
 	const struct dali_params *p = params;
 
 	if (p->block && p->block < FRAG_PAGE)
-		return frag_fail(err, FRAG_EUSAGE, "block must be 2 MiB or more");
+		return FRAG_USAGE(err, "block must be 2 MiB or more");
 	return 0;
 }
 

@@ -78,8 +78,8 @@ static int validate(const void *params, struct frag_err *err)
 
 	if (p->variant == GL_PAPER &&
 	    (p->realloc || p->defrag_level || p->reuse_limit != REUSE_LIMIT))
-		return frag_fail(err, FRAG_EUSAGE,
-				 "realloc, defrag-level and reuse-limit are for variant=code");
+		return FRAG_USAGE(err, "realloc, defrag-level and reuse-limit are for "
+				       "variant=code");
 	return 0;
 }
 

@@ -279,7 +279,7 @@ static int validate(const void *params, struct frag_err *err)
 	const struct params *p = params;
 
 	if (p->size && p->size < RA_SUPERBLOCK_MIN)
-		return frag_fail(err, FRAG_EUSAGE, "size is below 1 MiB, the smallest superblock");
+		return FRAG_USAGE(err, "size is below 1 MiB, the smallest superblock");
 	return 0;
 }
 

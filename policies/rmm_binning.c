@@ -147,7 +147,7 @@ static int validate(const void *params, struct frag_err *err)
 	const struct params *p = params;
 
 	if (p->min_exponent > p->max_exponent)
-		return frag_fail(err, FRAG_EUSAGE, "min-exponent is above max-exponent");
+		return FRAG_USAGE(err, "min-exponent is above max-exponent");
 	return 0;
 }
 

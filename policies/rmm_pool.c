@@ -360,7 +360,7 @@ static int validate(const void *params, struct frag_err *err)
 	const struct params *p = params;
 
 	if (p->initial > p->maximum)
-		return frag_fail(err, FRAG_EUSAGE, "initial is above maximum");
+		return FRAG_USAGE(err, "initial is above maximum");
 	return 0;
 }
 

@@ -48,9 +48,8 @@ static int validate(const void *params, struct frag_err *err)
 	const struct params *p = params;
 
 	if (p->segment_bytes % UNIT)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "segment is %" PRIu64 " bytes; give a multiple of 512",
-				 p->segment_bytes);
+		return FRAG_USAGE(err, "segment is %" PRIu64 " bytes; give a multiple of 512",
+				  p->segment_bytes);
 	return 0;
 }
 

@@ -69,14 +69,12 @@ static int validate(const void *params, struct frag_err *err)
 	const struct params *p = params;
 
 	if (p->page / p->unit > FRAG_SC_SLOTS_MAX || p->page < 4 * p->unit)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "a page holds %" PRIu64
-				 " units; choose page and unit for 4 to 4096",
-				 p->page / p->unit);
+		return FRAG_USAGE(
+			err, "a page holds %" PRIu64 " units; choose page and unit for 4 to 4096",
+			p->page / p->unit);
 	if (p->slab_max > p->page / 2)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "slab-max is above half a page; give at most %" PRIu64,
-				 p->page / 2);
+		return FRAG_USAGE(err, "slab-max is above half a page; give at most %" PRIu64,
+				  p->page / 2);
 	return 0;
 }
 

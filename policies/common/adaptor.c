@@ -8,9 +8,8 @@ int frag_adaptor_create(const struct frag_policy_env *env, const struct frag_pol
 	FRAG_AUTO_FREE struct frag_adaptor *a = NULL;
 
 	if (!env->inner)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "policy '%s' wraps another one; write '%s:key=value/POLICY'", name,
-				 name);
+		return FRAG_USAGE(err, "policy '%s' wraps another one; write '%s:key=value/POLICY'",
+				  name, name);
 	a = frag_host_calloc(1, bytes);
 	FRAG_CHECK_ALLOC(a, name, err);
 	a->env = *env;

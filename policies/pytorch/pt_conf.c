@@ -124,8 +124,8 @@ static int unknown_key(const char *key, struct frag_err *err)
 		names[i] = keys[i].name;
 	names[FRAG_ARRAY_LEN(keys)] = NULL;
 	near = frag_nearest(key, names);
-	return frag_fail(err, FRAG_EUSAGE, "unrecognized key '%s' in the allocator config%s%s%s",
-			 key, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+	return FRAG_USAGE(err, "unrecognized key '%s' in the allocator config%s%s%s", key,
+			  near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 static int set_backend(const char *word, struct frag_err *err)
@@ -133,11 +133,9 @@ static int set_backend(const char *word, struct frag_err *err)
 	if (!strcmp(word, "native"))
 		return 0;
 	if (!strcmp(word, "cudaMallocAsync"))
-		return frag_fail(err, FRAG_EUSAGE,
-				 "backend cudaMallocAsync is another allocator: use policy "
-				 "'async'");
-	return frag_fail(err, FRAG_EUSAGE,
-			 "unknown allocator backend '%s': native or cudaMallocAsync", word);
+		return FRAG_USAGE(err, "backend cudaMallocAsync is another allocator: use policy "
+				       "'async'");
+	return FRAG_USAGE(err, "unknown allocator backend '%s': native or cudaMallocAsync", word);
 }
 
 static int set_number(const struct pt_key *key, const char *word, uint64_t *out,
@@ -147,9 +145,9 @@ static int set_number(const struct pt_key *key, const char *word, uint64_t *out,
 
 	FRAG_TRY(pt_want_uint(key->name, word, &n, err));
 	if (key->kind == KEY_THREADS && (!frag_is_pow2(n) || n > 128))
-		return frag_fail(err, FRAG_EUSAGE, "%s wants a power of two up to 128", key->name);
+		return FRAG_USAGE(err, "%s wants a power of two up to 128", key->name);
 	if (key->kind == KEY_POSITIVE && !n)
-		return frag_fail(err, FRAG_EUSAGE, "%s wants a positive number", key->name);
+		return FRAG_USAGE(err, "%s wants a positive number", key->name);
 	if (key->kind == KEY_MIB)
 		*out = FRAG_MIN(n, UINT64_MAX / FRAG_MIB);
 	return 0;
@@ -163,8 +161,8 @@ static int set_fraction(const struct pt_key *key, const char *word, double *out,
 
 	FRAG_TRY(pt_want_double(key->name, word, &x, err));
 	if (open ? !(x > 0 && x < 1) : !(x >= 0 && x <= 1))
-		return frag_fail(err, FRAG_EUSAGE, "%s %s is not in %s", key->name, word,
-				 open ? "(0.0, 1.0)" : "[0.0, 1.0]");
+		return FRAG_USAGE(err, "%s %s is not in %s", key->name, word,
+				  open ? "(0.0, 1.0)" : "[0.0, 1.0]");
 	*out = x;
 	return 0;
 }
@@ -215,7 +213,7 @@ int pt_conf_parse(const char *text, void *params, struct frag_err *err)
 		if (!key)
 			return unknown_key(t.word, err);
 		if (!pt_next_word(&t) || !pt_next_word(&t))
-			return frag_fail(err, FRAG_EUSAGE, "option '%s' has no value", key->name);
+			return FRAG_USAGE(err, "option '%s' has no value", key->name);
 		if (!c->newest || key->since > c->newest->since)
 			c->newest = key;
 		FRAG_TRY(set_value(c, key, &t, err));
@@ -245,15 +243,14 @@ static int check_sizes(const struct pt_conf *c, unsigned release, struct frag_er
 	uint64_t round = c->large_segment_mb + (release < FRAG_TORCH_SINCE_ROUND_OF_SEGMENT);
 
 	if (c->large_segment_mb <= 10)
-		return frag_fail(err, FRAG_EUSAGE, "option large_segment_size_mb must be > 10 MB");
+		return FRAG_USAGE(err, "option large_segment_size_mb must be > 10 MB");
 	if (c->max_split_mb < split)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "option max_split_size_mb too small, must be >= %llu",
-				 (unsigned long long)split);
+		return FRAG_USAGE(err, "option max_split_size_mb too small, must be >= %llu",
+				  (unsigned long long)split);
 	if (c->max_non_split_round_mb < round)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "option max_non_split_rounding_mb too small, must be >= %llu",
-				 (unsigned long long)round);
+		return FRAG_USAGE(err,
+				  "option max_non_split_rounding_mb too small, must be >= %llu",
+				  (unsigned long long)round);
 	return 0;
 }
 
@@ -265,10 +262,10 @@ static int reserve_value(const char *text, uint64_t total, uint64_t *bytes, stru
 	bool gib = *end == 'G' && !end[1];
 
 	if (end == text || (*end && !gib) || !(x > 0) || (!gib && x > 1))
-		return frag_fail(err, FRAG_EUSAGE,
-				 "expandable_segments_reserve '%s' is neither a fraction of the "
-				 "card (0.5) nor GiB (40G)",
-				 text);
+		return FRAG_USAGE(err,
+				  "expandable_segments_reserve '%s' is neither a fraction of the "
+				  "card (0.5) nor GiB (40G)",
+				  text);
 	x *= gib ? (double)FRAG_GIB : (double)total;
 	*bytes = x >= 0x1p63 ? INT64_MAX : (uint64_t)x;
 	return 0;
@@ -299,11 +296,10 @@ int pt_conf_release(const struct pt_conf *c, unsigned recorded, unsigned *releas
 	if (key->since <= *release)
 		return check_sizes(c, *release, err);
 	frag_torch_format(key->since, has, sizeof(has));
-	return frag_fail(err, FRAG_EUSAGE,
-			 "PyTorch %s%s does not know the key '%s', which came with %s%s%s",
-			 frag_torch_format(*release, is, sizeof(is)),
-			 given ? "" : ", which made the recording,", key->name, has,
-			 given ? "" : "; what if: version=", given ? "" : has);
+	return FRAG_USAGE(err, "PyTorch %s%s does not know the key '%s', which came with %s%s%s",
+			  frag_torch_format(*release, is, sizeof(is)),
+			  given ? "" : ", which made the recording,", key->name, has,
+			  given ? "" : "; what if: version=", given ? "" : has);
 }
 
 unsigned frag_torch_conf_since(const char *conf)

@@ -21,8 +21,8 @@ static int want_division(const char *word, bool list, uint32_t *out, struct frag
 
 	FRAG_TRY(pt_want_uint("roundup_power2_divisions", word, &d, err));
 	if ((d && !frag_is_pow2(d)) || (!d && !list) || d > UINT32_MAX)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "roundup_power2_divisions: '%s' is not a power of two", word);
+		return FRAG_USAGE(err, "roundup_power2_divisions: '%s' is not a power of two",
+				  word);
 	*out = (uint32_t)d;
 	return 0;
 }
@@ -45,13 +45,13 @@ static int roundup_item(struct pt_words *t, struct reading *r, struct frag_err *
 	if (!rest) {
 		FRAG_TRY(pt_want_uint("roundup_power2_divisions", t->word, &mb, err));
 		if (!frag_is_pow2(mb))
-			return frag_fail(err, FRAG_EUSAGE,
-					 "roundup_power2_divisions: interval '%s' is not a power "
-					 "of two",
-					 t->word);
+			return FRAG_USAGE(err,
+					  "roundup_power2_divisions: interval '%s' is not a power "
+					  "of two",
+					  t->word);
 	}
 	if (!pt_next_word(t) || !pt_next_word(t))
-		return frag_fail(err, FRAG_EUSAGE, "roundup_power2_divisions: the list ends early");
+		return FRAG_USAGE(err, "roundup_power2_divisions: the list ends early");
 	FRAG_TRY(want_division(t->word, true, &d, err));
 	if (rest) {
 		for (unsigned i = r->last + !r->overwrites; i < PT_ROUNDUPS; i++)
@@ -69,9 +69,9 @@ static int roundup_item(struct pt_words *t, struct reading *r, struct frag_err *
 static int want_end(struct pt_words *t, struct frag_err *err)
 {
 	return pt_next_word(t)
-		       ? frag_fail(err, FRAG_EUSAGE,
-				   "roundup_power2_divisions: unexpected '%s' after the value",
-				   t->word)
+		       ? FRAG_USAGE(err,
+				    "roundup_power2_divisions: unexpected '%s' after the value",
+				    t->word)
 		       : 0;
 }
 
@@ -86,8 +86,8 @@ int pt_conf_roundup(const char *text, unsigned release, uint32_t *table, struct 
 		return 0;
 	if (strcmp(t.word, "[") != 0) {
 		if (text[strcspn(text, " \t\n\v\f\r")]) /* the text of all settings would lose it */
-			return frag_fail(err, FRAG_EUSAGE,
-					 "roundup_power2_divisions: white space in '%s'", text);
+			return FRAG_USAGE(err, "roundup_power2_divisions: white space in '%s'",
+					  text);
 		FRAG_TRY(want_division(t.word, false, &d, err));
 		for (unsigned i = 0; i < PT_ROUNDUPS; i++)
 			table[i] = d;

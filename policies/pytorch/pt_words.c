@@ -42,9 +42,9 @@ int pt_list_text(struct pt_words *t, const char *key, char *out, size_t cap, str
 	}
 	close = strchr(from, ']');
 	if (!close)
-		return frag_fail(err, FRAG_EUSAGE, "%s: ']' is missing", key);
+		return FRAG_USAGE(err, "%s: ']' is missing", key);
 	if ((size_t)(close - from) + 2 >= cap)
-		return frag_fail(err, FRAG_EUSAGE, "%s: list too long", key);
+		return FRAG_USAGE(err, "%s: list too long", key);
 	snprintf(out, cap, "[%.*s]", (int)(close - from), from);
 	t->at = close + 1;
 	return 0;
@@ -57,8 +57,7 @@ int pt_want_uint(const char *key, const char *word, uint64_t *out, struct frag_e
 	errno = 0;
 	*out = strtoull(word, &end, 10);
 	if (end == word || errno == ERANGE)
-		return frag_fail(err, FRAG_EUSAGE, "option '%s' wants an integer, not '%s'", key,
-				 word);
+		return FRAG_USAGE(err, "option '%s' wants an integer, not '%s'", key, word);
 	return 0;
 }
 
@@ -68,8 +67,7 @@ int pt_want_double(const char *key, const char *word, double *out, struct frag_e
 
 	*out = strtod(word, &end);
 	if (end == word)
-		return frag_fail(err, FRAG_EUSAGE, "option '%s' wants a number, not '%s'", key,
-				 word);
+		return FRAG_USAGE(err, "option '%s' wants a number, not '%s'", key, word);
 	return 0;
 }
 
@@ -77,7 +75,6 @@ int pt_want_bool(const char *key, const char *word, bool *out, struct frag_err *
 {
 	*out = !strcmp(word, "True");
 	if (!*out && strcmp(word, "False") != 0)
-		return frag_fail(err, FRAG_EUSAGE, "option '%s' wants True or False, not '%s'", key,
-				 word);
+		return FRAG_USAGE(err, "option '%s' wants True or False, not '%s'", key, word);
 	return 0;
 }

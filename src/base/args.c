@@ -53,8 +53,8 @@ int frag_parse_memory(const char *text, uint64_t *out, struct frag_err *err)
 	FRAG_TRY(frag_parse_bytes(text, out, err));
 	if (!*out || *out >= FRAG_MIB || text[strspn(text, "0123456789")])
 		return 0;
-	return frag_fail(err, FRAG_EUSAGE, "%s bytes? write %s%c or %sB", text, text,
-			 *out < 1024 ? 'G' : 'M', text);
+	return FRAG_USAGE(err, "%s bytes? write %s%c or %sB", text, text, *out < 1024 ? 'G' : 'M',
+			  text);
 }
 
 /* A number, a size or a word, by the rules of option tables. out: uint64_t, or of REAL double. */
@@ -163,9 +163,9 @@ int frag_fail_unknown(struct frag_err *err, const char *what, const char *name,
 	const char *near = frag_nearest(name, known);
 
 	if (near)
-		return frag_fail(err, FRAG_EUSAGE, "%s '%.60s'; did you mean '%s'?%s", what, name,
-				 near, *rest == ';' ? "" : rest);
-	return frag_fail(err, FRAG_EUSAGE, "%s '%.60s'%s", what, name, rest);
+		return FRAG_USAGE(err, "%s '%.60s'; did you mean '%s'?%s", what, name, near,
+				  *rest == ';' ? "" : rest);
+	return FRAG_USAGE(err, "%s '%.60s'%s", what, name, rest);
 }
 
 static int fail_unknown(const struct frag_arg_table *tables, const char *typed,
@@ -181,9 +181,9 @@ static int fail_unknown(const struct frag_arg_table *tables, const char *typed,
 	names[n] = NULL;
 	near = frag_nearest(typed, names);
 	if (near)
-		return frag_fail(err, FRAG_EUSAGE, "unknown option '--%.60s'; did you mean '--%s'?",
-				 typed, near);
-	return frag_fail(err, FRAG_EUSAGE, "unknown option '--%.60s'", typed);
+		return FRAG_USAGE(err, "unknown option '--%.60s'; did you mean '--%s'?", typed,
+				  near);
+	return FRAG_USAGE(err, "unknown option '--%.60s'", typed);
 }
 
 /* Is `typed` the opposite of this flag: "no-x" of "x", or "x" of "no-x"? */
@@ -223,8 +223,8 @@ static int find_long(const struct frag_arg_table *tables, const char *typed, str
 			found = w;
 	}
 	if (second)
-		return frag_fail(err, FRAG_EUSAGE, "option '--%s' is ambiguous: '--%s' or '--%s'",
-				 typed, found.row->name, second);
+		return FRAG_USAGE(err, "option '--%s' is ambiguous: '--%s' or '--%s'", typed,
+				  found.row->name, second);
 	*out = found;
 	return found.row ? 0 : fail_unknown(tables, typed, err);
 }
@@ -240,9 +240,9 @@ static int find_letter(const struct frag_arg_table *tables, char letter, struct 
 	}
 	FOR_ROWS (w, tables)
 		if (w.row->name[0] == letter && !strncmp(w.row->name, "out", 3))
-			return frag_fail(err, FRAG_EUSAGE, "unknown option '-%c'; write --%s",
-					 letter, w.row->name);
-	return frag_fail(err, FRAG_EUSAGE, "unknown option '-%c'", letter);
+			return FRAG_USAGE(err, "unknown option '-%c'; write --%s", letter,
+					  w.row->name);
+	return FRAG_USAGE(err, "unknown option '-%c'", letter);
 }
 
 /* ---- argv -------------------------------------------------------------------------- */
@@ -261,7 +261,7 @@ static int take_value(struct parse *p, struct walk *w, const char *given, struct
 	if (!given && w->row->bare)
 		given = w->row->bare;
 	if (!given && p->at + 1 >= p->argc)
-		return frag_fail(err, FRAG_EUSAGE, "option '%.60s' needs a value", word);
+		return FRAG_USAGE(err, "option '%.60s' needs a value", word);
 	if (!given)
 		given = p->argv[++p->at];
 	return set_row(w->row, w->table->base, given, err);
@@ -283,7 +283,7 @@ static int take_long(struct parse *p, const char *word, struct frag_err *err)
 	if (w.row->type != FRAG_ARG_FLAG)
 		return take_value(p, &w, word[n] ? word + n + 1 : NULL, err);
 	if (word[n])
-		return frag_fail(err, FRAG_EUSAGE, "option '--%s' takes no value", w.row->name);
+		return FRAG_USAGE(err, "option '--%s' takes no value", w.row->name);
 	*(bool *)((char *)w.table->base + w.row->offset) = !opposite;
 	return 0;
 }

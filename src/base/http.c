@@ -251,10 +251,10 @@ static int read_address(const struct frag_http_options *o, union address *out, s
 				return 0;
 		}
 	}
-	return frag_fail(err, FRAG_EUSAGE,
-			 "%s takes ADDRESS:PORT or a port, such as 127.0.0.1:9400, [::1]:9400 or "
-			 "9400, not '%.60s'",
-			 o->name, o->where);
+	return FRAG_USAGE(err,
+			  "%s takes ADDRESS:PORT or a port, such as 127.0.0.1:9400, [::1]:9400 or "
+			  "9400, not '%.60s'",
+			  o->name, o->where);
 }
 
 static int make_token(struct frag_http *s, struct frag_err *err)
@@ -262,10 +262,10 @@ static int make_token(struct frag_http *s, struct frag_err *err)
 	unsigned char bytes[TOKEN_BYTES];
 
 	if (!s->loopback)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "%s is for this machine only; from another one, forward the port: "
-				 "ssh -L 9400:localhost:9400 HOST",
-				 s->o.name);
+		return FRAG_USAGE(err,
+				  "%s is for this machine only; from another one, forward the "
+				  "port: ssh -L 9400:localhost:9400 HOST",
+				  s->o.name);
 	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
 		return frag_fail(err, FRAG_EOUTPUT, "%s: no random numbers for the token: %s",
 				 s->o.name, strerror(errno));

@@ -62,15 +62,14 @@ static int fail_unknown(const struct frag_opt *opts, const char *key, struct fra
 	keys[n] = NULL;
 	near = frag_nearest(key, keys);
 	if (near)
-		return frag_fail(err, FRAG_EUSAGE, "unknown option '%s'; did you mean '%s'?", key,
-				 near);
+		return FRAG_USAGE(err, "unknown option '%s'; did you mean '%s'?", key, near);
 	if (!n)
-		return frag_fail(err, FRAG_EUSAGE, "unknown option '%s'; there are none", key);
+		return FRAG_USAGE(err, "unknown option '%s'; there are none", key);
 	for (size_t i = 0; i < n && used < sizeof(list); i++)
 		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "",
 					 keys[i]);
-	return frag_fail(err, FRAG_EUSAGE, "unknown option '%s'; known are %s%s", key, list,
-			 used < sizeof(list) ? "" : " …");
+	return FRAG_USAGE(err, "unknown option '%s'; known are %s%s", key, list,
+			  used < sizeof(list) ? "" : " …");
 }
 
 /* ---- values in --------------------------------------------------------------- */
@@ -80,8 +79,8 @@ static int fail_range(const struct frag_opt *o, const char *value, struct frag_e
 	char range[96];
 
 	frag_opt_range(o, range, sizeof(range));
-	return frag_fail(err, FRAG_EUSAGE, "value '%s' of option '%s' is out of range: %s", value,
-			 o->key, range);
+	return FRAG_USAGE(err, "value '%s' of option '%s' is out of range: %s", value, o->key,
+			  range);
 }
 
 static bool has_unit(const struct frag_opt *o, uint64_t n)
@@ -101,12 +100,11 @@ static int set_bytes(const struct frag_opt *o, uint64_t *out, const char *value,
 	if (n < o->min || n > o->max)
 		return fail_range(o, value, err);
 	if (!has_unit(o, n) && o->unit == FRAG_OPT_POW2)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "value '%s' of option '%s' is not a power of two", value, o->key);
+		return FRAG_USAGE(err, "value '%s' of option '%s' is not a power of two", value,
+				  o->key);
 	if (!has_unit(o, n))
-		return frag_fail(err, FRAG_EUSAGE,
-				 "value '%s' of option '%s' is not a multiple of %llu", value,
-				 o->key, (unsigned long long)o->unit);
+		return FRAG_USAGE(err, "value '%s' of option '%s' is not a multiple of %llu", value,
+				  o->key, (unsigned long long)o->unit);
 	*out = n;
 	return 0;
 }
@@ -121,9 +119,8 @@ static int set_uint(const struct frag_opt *o, uint64_t *out, const char *value,
 		errno = 0;
 		n = strtoull(value, &end, 10);
 		if (!isdigit((unsigned char)value[0]) || *end)
-			return frag_fail(err, FRAG_EUSAGE,
-					 "value '%s' of option '%s' is not a whole number", value,
-					 o->key);
+			return FRAG_USAGE(err, "value '%s' of option '%s' is not a whole number",
+					  value, o->key);
 		if (errno)
 			return fail_range(o, value, err);
 	}
@@ -140,8 +137,7 @@ static int set_double(const struct frag_opt *o, double *out, const char *value,
 	double x = strtod(value, &end);
 
 	if (end == value || *end || isspace((unsigned char)value[0]) || !isfinite(x))
-		return frag_fail(err, FRAG_EUSAGE, "value '%s' of option '%s' is not a number",
-				 value, o->key);
+		return FRAG_USAGE(err, "value '%s' of option '%s' is not a number", value, o->key);
 	if (x < o->fmin || x > o->fmax)
 		return fail_range(o, value, err);
 	*out = x;
@@ -159,8 +155,8 @@ static int set_bool(const struct frag_opt *o, bool *out, const char *value, stru
 			return 0;
 		}
 	}
-	return frag_fail(err, FRAG_EUSAGE, "value '%s' of option '%s' is neither true nor false",
-			 value, o->key);
+	return FRAG_USAGE(err, "value '%s' of option '%s' is neither true nor false", value,
+			  o->key);
 }
 
 static int set_enum(const struct frag_opt *o, uint64_t *out, const char *value,
@@ -177,12 +173,11 @@ static int set_enum(const struct frag_opt *o, uint64_t *out, const char *value,
 	}
 	near = frag_nearest(value, o->words);
 	if (near)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "unknown value '%s' of option '%s'; did you mean '%s'?", value,
-				 o->key, near);
+		return FRAG_USAGE(err, "unknown value '%s' of option '%s'; did you mean '%s'?",
+				  value, o->key, near);
 	frag_opt_range(o, list, sizeof(list));
-	return frag_fail(err, FRAG_EUSAGE, "unknown value '%s' of option '%s'; known are %s", value,
-			 o->key, list);
+	return FRAG_USAGE(err, "unknown value '%s' of option '%s'; known are %s", value, o->key,
+			  list);
 }
 
 /* The change of depth by a bracket: 1 or -1; 0 for any other character. */
@@ -206,11 +201,10 @@ static int set_string(const struct frag_opt *o, char *out, const char *value, st
 	bool wrapped = n >= 2 && value[0] == '(' && value[n - 1] == ')';
 
 	if (!frag_opt_balanced(value + wrapped, n - 2 * wrapped))
-		return frag_fail(err, FRAG_EUSAGE,
-				 "brackets in the value of option '%s' do not match", o->key);
+		return FRAG_USAGE(err, "brackets in the value of option '%s' do not match", o->key);
 	if (n - 2 * wrapped >= FRAG_OPT_STRING_MAX)
-		return frag_fail(err, FRAG_EUSAGE, "value of option '%s' is longer than %d bytes",
-				 o->key, FRAG_OPT_STRING_MAX - 1);
+		return FRAG_USAGE(err, "value of option '%s' is longer than %d bytes", o->key,
+				  FRAG_OPT_STRING_MAX - 1);
 	snprintf(out, FRAG_OPT_STRING_MAX, "%.*s", (int)(n - 2 * wrapped), value + wrapped);
 	return 0;
 }
@@ -304,14 +298,13 @@ static int parse_item(const struct frag_opt *opts, void *params, char *item, str
 		*value++ = '\0';
 	key = trim(item);
 	if (!*key)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "empty option name; options are written key=value,key=value");
+		return FRAG_USAGE(err, "empty option name; options are written "
+				       "key=value,key=value");
 	o = frag_opt_find(opts, key);
 	if (!o)
 		return fail_unknown(opts, key, err);
 	if (!value && o->type != FRAG_OPT_T_BOOL)
-		return frag_fail(err, FRAG_EUSAGE, "option '%s' needs a value: %s=…", o->key,
-				 o->key);
+		return FRAG_USAGE(err, "option '%s' needs a value: %s=…", o->key, o->key);
 	return set_value(o, params, value ? trim(value) : "true", err);
 }
 
@@ -327,7 +320,7 @@ int frag_opt_parse(const struct frag_opt *opts, void *params, const char *text,
 		size_t n = (size_t)(end - text);
 
 		if (n >= sizeof(item))
-			return frag_fail(err, FRAG_EUSAGE, "option '%.40s…' is too long", text);
+			return FRAG_USAGE(err, "option '%.40s…' is too long", text);
 		memcpy(item, text, n);
 		item[n] = '\0';
 		FRAG_TRY(parse_item(opts, params, item, err));

@@ -12,14 +12,12 @@ int frag_torch_parse(const char *text, unsigned *release, struct frag_err *err)
 
 	if (sscanf(text, "%3u.%3u%n", &major, &minor, &end) != 2 || minor > 99 ||
 	    !strchr(".+ab", text[end]))
-		return frag_fail(err, FRAG_EUSAGE,
-				 "'%.40s' is not a release of PyTorch (example: 2.13)", text);
+		return FRAG_USAGE(err, "'%.40s' is not a release of PyTorch (example: 2.13)", text);
 	*release = FRAG_TORCH(major, minor);
 	if (*release < FRAG_TORCH_OLDEST || *release > FRAG_TORCH_NEWEST)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "unknown release PyTorch %u.%u: cufrag knows %u.%u to %u.%u",
-				 major, minor, FRAG_TORCH_OLDEST / 100, FRAG_TORCH_OLDEST % 100,
-				 FRAG_TORCH_NEWEST / 100, FRAG_TORCH_NEWEST % 100);
+		return FRAG_USAGE(err, "unknown release PyTorch %u.%u: cufrag knows %u.%u to %u.%u",
+				  major, minor, FRAG_TORCH_OLDEST / 100, FRAG_TORCH_OLDEST % 100,
+				  FRAG_TORCH_NEWEST / 100, FRAG_TORCH_NEWEST % 100);
 	return 0;
 }
 

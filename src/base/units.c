@@ -65,23 +65,23 @@ int frag_parse_bytes(const char *text, uint64_t *out, struct frag_err *err)
 	int shift;
 
 	if (!rest)
-		return frag_fail(err, FRAG_EUSAGE, "size '%s' is too large", text);
+		return FRAG_USAGE(err, "size '%s' is too large", text);
 	shift = d.digits ? read_unit(rest) : -1;
 	unit = rest + (*rest == ' ');
 	if (d.digits && strlen(unit) == 2 && (unit[1] | 0x20) == 'b' &&
 	    strchr(unit_letters, toupper((unsigned char)*unit)))
-		return frag_fail(err, FRAG_EUSAGE, "'%s' is not a size; write %.*s%c for %.*s %ciB",
-				 text, (int)(rest - text), text, *unit, (int)(rest - text), text,
-				 toupper((unsigned char)*unit));
+		return FRAG_USAGE(err, "'%s' is not a size; write %.*s%c for %.*s %ciB", text,
+				  (int)(rest - text), text, *unit, (int)(rest - text), text,
+				  toupper((unsigned char)*unit));
 	if (shift < 0 || (!shift && d.fraction))
-		return frag_fail(err, FRAG_EUSAGE,
-				 "'%s' is not a size; write bytes, or a number with K, M, G or T "
-				 "(KiB, MiB, …: powers of 1024)",
-				 text);
+		return FRAG_USAGE(err,
+				  "'%s' is not a size; write bytes, or a number with K, M, G or T "
+				  "(KiB, MiB, …: powers of 1024)",
+				  text);
 	bytes = ((unsigned __int128)d.whole << shift) +
 		(((unsigned __int128)d.fraction << shift) / d.scale);
 	if (bytes > UINT64_MAX)
-		return frag_fail(err, FRAG_EUSAGE, "size '%s' is too large", text);
+		return FRAG_USAGE(err, "size '%s' is too large", text);
 	*out = (uint64_t)bytes;
 	return 0;
 }

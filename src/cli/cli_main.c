@@ -66,10 +66,10 @@ static int check_scripts(const struct frag_cli *cli, struct frag_err *err)
 		snprintf(first, sizeof(first),
 			 "cufrag record --no-gpu -o run.cft -- %.80s, then cufrag %s run.cft%s",
 			 script, name, program ? "; or " : "");
-	return frag_fail(err, FRAG_EUSAGE,
-			 program ? "'%.80s' is a program: %scufrag %s -- %.80s"
-				 : "'%.80s' is a program: %s",
-			 script, first, name, script);
+	return FRAG_USAGE(err,
+			  program ? "'%.80s' is a program: %scufrag %s -- %.80s"
+				  : "'%.80s' is a program: %s",
+			  script, first, name, script);
 }
 
 static int check_operands(const struct frag_cli *cli, struct frag_err *err)
@@ -79,20 +79,17 @@ static int check_operands(const struct frag_cli *cli, struct frag_err *err)
 
 	count_operands(cmd, &least, &most);
 	if (cli->operands_count < least)
-		return frag_fail(err, FRAG_EUSAGE, "missing operand: cufrag %s %s", cmd->name,
-				 cmd->operands);
+		return FRAG_USAGE(err, "missing operand: cufrag %s %s", cmd->name, cmd->operands);
 	if (cli->operands_count > most && cmd->program && !cli->program)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "unexpected operand '%.60s'; a program comes behind --: cufrag %s "
-				 "-- %.60s",
-				 cli->operands[most], cmd->name, cli->operands[most]);
+		return FRAG_USAGE(err,
+				  "unexpected operand '%.60s'; a program comes behind --: cufrag "
+				  "%s -- %.60s",
+				  cli->operands[most], cmd->name, cli->operands[most]);
 	if (cli->operands_count > most)
-		return frag_fail(err, FRAG_EUSAGE, "unexpected operand '%.60s'",
-				 cli->operands[most]);
+		return FRAG_USAGE(err, "unexpected operand '%.60s'", cli->operands[most]);
 	if (cmd->program && cmd->program[0] != '[' && !cli->program)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "no program: cufrag %s [OPTION...] -- %s [ARG...]", cmd->name,
-				 cmd->program);
+		return FRAG_USAGE(err, "no program: cufrag %s [OPTION...] -- %s [ARG...]",
+				  cmd->name, cmd->program);
 	return 0;
 }
 

@@ -24,8 +24,7 @@ static int set_growth(void *whole, const char *text, struct frag_err *err)
 	if (end != text && *end && *end != '%')
 		return frag_parse_bytes(text, &o->most_bytes, err);
 	if (end == text || (*end && strcmp(end, "%") != 0) || !(v >= 0 && v <= 1e6))
-		return frag_fail(err, FRAG_EUSAGE, "'%.40s' is no growth; write it as 5%% or 100M",
-				 text);
+		return FRAG_USAGE(err, "'%.40s' is no growth; write it as 5%% or 100M", text);
 	o->most_ratio = v / 100;
 	return 0;
 }
@@ -152,9 +151,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	int status;
 
 	if (one && !torch)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "'diff' compares two recordings, or one with itself under another "
-				 "release of PyTorch (--torch)");
+		return FRAG_USAGE(err, "'diff' compares two recordings, or one with itself under "
+				       "another release of PyTorch (--torch)");
 	FRAG_TRY(read_side(cli, o, cli->operands[0], one ? 0 : torch, &answer, &before, err));
 	FRAG_TRY(read_side(cli, o, cli->operands[!one], torch, &answer, &after, err));
 	FRAG_TRY(frag_diff(&before, &after, o->top, &answer, err));

@@ -62,10 +62,10 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	FRAG_AUTO(frag_recording_release) struct frag_recording in = { 0 };
 
 	if (o->to == UINT_MAX)
-		return frag_fail(err, FRAG_EUSAGE, "choose a format with --to");
+		return FRAG_USAGE(err, "choose a format with --to");
 	if (o->after != UINT64_MAX && !frag_export_formats[o->to]->takes_moment)
-		return frag_fail(err, FRAG_EUSAGE, "--to %s has no moments for --after",
-				 frag_export_words[o->to]);
+		return FRAG_USAGE(err, "--to %s has no moments for --after",
+				  frag_export_words[o->to]);
 	FRAG_TRY(
 		frag_recording_open(&in, cli->operands[0], &cli->target, FRAG_OPEN_LONG_HEAD, err));
 	FRAG_TRY(frag_cli_spec(cli, &in, o->policy, &spec, err));

@@ -121,12 +121,11 @@ static int vary(const struct frag_cli *cli, const struct options *o, struct frag
 	const char *range = frag_vary_name(o->pretend.vary, name);
 
 	if (!range || !parse_range(range, &v))
-		return frag_fail(err, FRAG_EUSAGE,
-				 "invalid range '%.60s': expected {NAME}=FIRST..LAST, as "
-				 "{batch}=1..64",
-				 o->pretend.vary);
+		return FRAG_USAGE(
+			err, "invalid range '%.60s': expected {NAME}=FIRST..LAST, as {batch}=1..64",
+			o->pretend.vary);
 	if (!cli->program)
-		return frag_fail(err, FRAG_EUSAGE, "--vary records a program: give it behind --");
+		return FRAG_USAGE(err, "--vary records a program: give it behind --");
 	FRAG_TRY(search(cli, o, &v, err));
 	FRAG_TRY(frag_vary_answer(&v, frag_cli_card(cli, card, sizeof(card)), &a, err));
 	FRAG_TRY(frag_cli_show_answer(cli, &a, err));

@@ -42,14 +42,12 @@ static int plan(struct frag_fleet *f, const struct options *o, struct frag_err *
 	for (size_t i = 0; o->setting && i < f->policies_count; i++)
 		known |= !strcmp(f->policies[i], o->setting);
 	if (!known)
-		return frag_fail(err, FRAG_EUSAGE, "policy '%.100s' is not in this sweep",
-				 o->setting);
+		return FRAG_USAGE(err, "policy '%.100s' is not in this sweep", o->setting);
 	frag_fleet_advise(f, o->setting);
 	if (o->share && strcmp(o->share, "none") != 0) {
 		share = find_card(f, o->share);
 		if (!share)
-			return frag_fail(err, FRAG_EUSAGE, "'%.60s' is not among the cards",
-					 o->share);
+			return FRAG_USAGE(err, "'%.60s' is not among the cards", o->share);
 	}
 	return o->share && !share ? 0 : frag_fleet_share(f, share, err);
 }

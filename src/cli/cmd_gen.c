@@ -25,20 +25,18 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	FRAG_AUTO(frag_repeat_release) struct frag_repeat r = { 0 };
 
 	if (strcmp(name, kinds[0]) != 0)
-		return frag_fail(err, FRAG_EUSAGE,
-				 near ? "unknown kind '%.60s'; did you mean '%s'?"
-				      : "unknown kind of trace '%.60s'; use repeat",
-				 name, near);
+		return FRAG_USAGE(err,
+				  near ? "unknown kind '%.60s'; did you mean '%s'?"
+				       : "unknown kind of trace '%.60s'; use repeat",
+				  name, near);
 	if (!o->output)
-		return frag_fail(err, FRAG_EUSAGE, "no output file; name it with -o");
+		return FRAG_USAGE(err, "no output file; name it with -o");
 	if (cli->operands_count < 2)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "missing operand: cufrag gen repeat TRACE needs the trace to "
-				 "repeat");
+		return FRAG_USAGE(err, "missing operand: cufrag gen repeat TRACE needs the trace "
+				       "to repeat");
 	if (!o->times == !o->events)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "no length; give one of --events and --times, such as --events "
-				 "100M");
+		return FRAG_USAGE(err, "no length; give one of --events and --times, such as "
+				       "--events 100M");
 	FRAG_TRY(frag_recording_open(&in, cli->operands[1], &cli->target, FRAG_OPEN_AS_RECORDED,
 				     err));
 	FRAG_TRY(frag_repeat_init(&r, in.trace, &opt, err));
@@ -69,10 +67,10 @@ static int set_count(void *field, const char *arg, struct frag_err *err)
 		scale *= 1000;
 	if (end == arg || strspn(arg, "0123456789") != (size_t)(end - arg) || (*end && !unit) ||
 	    (unit && end[1]) || !*out || *out > 1000000000000ull / scale)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "'%.40s' is not a count; write a number up to 1000G, such as "
-				 "250000 or 100M",
-				 arg);
+		return FRAG_USAGE(err,
+				  "'%.40s' is not a count; write a number up to 1000G, such as "
+				  "250000 or 100M",
+				  arg);
 	*out *= scale;
 	return 0;
 }

@@ -61,7 +61,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	FRAG_AUTO(frag_progress_end) struct frag_progress progress = { 0 };
 
 	if (!o->output)
-		return frag_fail(err, FRAG_EUSAGE, "no output file; name it with -o");
+		return FRAG_USAGE(err, "no output file; name it with -o");
 	FRAG_TRY(read_parts(cli, o, &trace, err));
 	FRAG_TRY(settle(cli, trace, err));
 	if (o->no_evidence)
@@ -80,8 +80,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 static int set_device(void *field, const char *arg, struct frag_err *err)
 {
 	if (!*arg || strlen(arg) > 9 || strspn(arg, "0123456789") != strlen(arg))
-		return frag_fail(err, FRAG_EUSAGE,
-				 "'%.40s' is not a device number; write it as 0 or 1", arg);
+		return FRAG_USAGE(err, "'%.40s' is not a device number; write it as 0 or 1", arg);
 	*(const char **)field = arg;
 	return 0;
 }

@@ -25,20 +25,19 @@ static int check_groups(const struct options *o, const struct frag_engine_log *s
 
 	if (hybrid && said->tokens && !said->hundredths &&
 	    (o->arrivals || o->lengths || !(said->full_tokens || said->slots)))
-		return frag_fail(err, FRAG_EUSAGE,
-				 "the log lacks 'Maximum concurrency for N tokens per request', "
-				 "which the size of groups of layers follows from");
+		return FRAG_USAGE(err, "the log lacks 'Maximum concurrency for N tokens per "
+				       "request', which the size of groups of layers follows from");
 	for (size_t i = 0; i < k->groups_count; i++)
 		if (k->prefix && (!k->groups[i].window || k->groups[i].times > 1))
-			return frag_fail(err, FRAG_EUSAGE, "--prefix: %s",
-					 k->groups[i].window
-						 ? "groups with blocks of several sizes are not "
-						   "modelled"
-						 : "vLLM caches no prefix of a model with a state");
+			return FRAG_USAGE(err, "--prefix: %s",
+					  k->groups[i].window
+						  ? "groups with blocks of several sizes are not "
+						    "modelled"
+						  : "vLLM caches no prefix of a model with a "
+						    "state");
 		else if (!k->groups[i].window && !k->block && !said->block && !k->state_block)
-			return frag_fail(err, FRAG_EUSAGE,
-					 "a model with a state needs --block N: the engine prints "
-					 "'Setting attention block size to N tokens'");
+			return FRAG_USAGE(err, "a model with a state needs --block N: the engine "
+					       "prints 'Setting attention block size to N tokens'");
 	return 0;
 }
 
@@ -53,11 +52,10 @@ static int take_card(struct options *o, struct frag_err *err)
 	FRAG_TRY(frag_gpu_named(o->gpu, &gpu, err));
 	left = USUAL_PART * (double)gpu->total_bytes - (double)(o->weights + USUAL_WORK);
 	if (!o->model || !o->weights || o->memory || left < 1)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "--gpu: %.1f of the card less weights and 1.5 GiB of activations "
-				 "is "
-				 "the cache; give --model, and --weights that leave something",
-				 USUAL_PART);
+		return FRAG_USAGE(err,
+				  "--gpu: %.1f of the card less weights and 1.5 GiB of activations "
+				  "is the cache; give --model, and --weights that leave something",
+				  USUAL_PART);
 	o->memory = (uint64_t)left;
 	return 0;
 }
@@ -70,19 +68,17 @@ static int set_size(struct options *o, struct frag_err *err)
 
 	FRAG_TRY(take_card(o, err));
 	if (o->window_ratio > 0 && (!o->model || !o->memory || o->arrivals || o->lengths))
-		return frag_fail(err, FRAG_EUSAGE,
-				 "--swa-full-tokens-ratio goes with --model, its memory and "
-				 "--tokens");
+		return FRAG_USAGE(err, "--swa-full-tokens-ratio goes with --model, its memory and "
+				       "--tokens");
 	if (o->model && !o->log && !k->tokens && !o->memory)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "give --cache-memory: what vLLM's log calls 'Available KV cache "
-				 "memory', or card x utilization - weights (2 bytes x parameters) "
-				 "- about 1-2 GiB");
+		return FRAG_USAGE(err, "give --cache-memory: what vLLM's log calls 'Available KV "
+				       "cache memory', or card x utilization - weights (2 bytes x "
+				       "parameters) - about 1-2 GiB");
 	if ((o->log != NULL) + (k->tokens != 0) + (o->memory != 0) != 1 ||
 	    (o->memory && !o->model) || (o->model && k->groups_count))
-		return frag_fail(err, FRAG_EUSAGE,
-				 "give the size of the cache: --cache-tokens N, --log FILE, or "
-				 "--model and --cache-memory SIZE; groups by --model or --block");
+		return FRAG_USAGE(err, "give the size of the cache: --cache-tokens N, --log FILE, "
+				       "or --model and --cache-memory SIZE; groups by --model or "
+				       "--block");
 	if (o->model)
 		FRAG_TRY(frag_kvcache_model(k, o->model, err));
 	if (o->log)
@@ -108,7 +104,7 @@ static int set_size(struct options *o, struct frag_err *err)
 				 "size: N tokens' of vLLM, 'max_total_num_tokens=N' of SGLang)",
 				 o->log);
 	if (k->tokens < k->block)
-		return frag_fail(err, FRAG_EUSAGE, "the cache is smaller than a block");
+		return FRAG_USAGE(err, "the cache is smaller than a block");
 	return 0;
 }
 
@@ -123,9 +119,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	if ((!k->request_tokens && (k->requests || (!replays && !o->log))) ||
 	    replays != (k->step_us != 0) || (o->arrivals && o->lengths) ||
 	    !o->lengths != !(o->rate > 0))
-		return frag_fail(err, FRAG_EUSAGE,
-				 "give --tokens (and --requests), or --step with --arrivals or "
-				 "--lengths and --rate, or both");
+		return FRAG_USAGE(err, "give --tokens (and --requests), or --step with --arrivals "
+				       "or --lengths and --rate, or both");
 	FRAG_TRY(set_size(o, err));
 	a.estimated = o->gpu != NULL;
 	if (o->arrivals)

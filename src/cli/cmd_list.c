@@ -74,7 +74,7 @@ static int check_policy(const char *name, struct frag_err *err)
 	if (!name || frag_policy_find(name))
 		return 0;
 	FRAG_TRY(frag_policy_spec_parse(name, &spec, err));
-	return frag_fail(err, FRAG_EUSAGE, "'%.60s' is not the plain name of a policy", name);
+	return FRAG_USAGE(err, "'%.60s' is not the plain name of a policy", name);
 }
 
 static const struct frag_arg options[] = {
@@ -93,7 +93,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 
 	FRAG_TRY(find_kind(cli->operands[0], &kind, err));
 	if (only && kinds[kind].list)
-		return frag_fail(err, FRAG_EUSAGE, "unexpected operand '%.60s'", only);
+		return FRAG_USAGE(err, "unexpected operand '%.60s'", only);
 	FRAG_TRY(check_policy(only, err));
 	FRAG_TRY(kinds[kind].list ? kinds[kind].list(&a, &known, err)
 				  : frag_known_policies(&a, &known, only, o->all, err));

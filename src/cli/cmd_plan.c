@@ -30,10 +30,10 @@ static int set_window(void *whole, const char *arg, struct frag_err *err)
 	}
 	if (o->window_requests || o->window_us)
 		return 0;
-	return frag_fail(err, FRAG_EUSAGE,
-			 "invalid window '%.40s': expected a number of requests, as 1000, or a "
-			 "time, as 250ms",
-			 arg);
+	return FRAG_USAGE(err,
+			  "invalid window '%.40s': expected a number of requests, as 1000, or a "
+			  "time, as 250ms",
+			  arg);
 }
 
 /* ---- the command ----------------------------------------------------------------- */
@@ -109,10 +109,10 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 				      FRAG_OPEN_HISTORY, err));
 	FRAG_TRY_CALLOC(list, units.units_count, "plan", err);
 	if ((o->plan || o->placement) && units.units_count != 1)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "--output and --placement handle one device, the traces have %zu; "
-				 "extract one with cufrag import --device N",
-				 units.units_count);
+		return FRAG_USAGE(err,
+				  "--output and --placement handle one device, the traces have "
+				  "%zu; extract one with cufrag import --device N",
+				  units.units_count);
 	rc = place_all(list, &units, o, cli, err);
 	for (size_t i = 0; i < units.units_count; i++)
 		frag_placing_release(&list[i]);

@@ -66,9 +66,9 @@ int frag_program_operand(struct frag_cli *cli, const struct frag_pretend *o,
 	int status;
 
 	if (cli->program && cli->operands_count)
-		return frag_fail(err, FRAG_EUSAGE, "a trace and a program: give one of them");
+		return FRAG_USAGE(err, "a trace and a program: give one of them");
 	if (!cli->program && !cli->operands_count)
-		return frag_fail(err, FRAG_EUSAGE, "no trace and no program to record");
+		return FRAG_USAGE(err, "no trace and no program to record");
 	if (!cli->program)
 		return 0;
 	FRAG_TRY(frag_program_record(&program, &trace, &status, err));
@@ -140,9 +140,8 @@ static int find_way(const struct options *o, const struct frag_record_way **out,
 		bool asked = ways[i]->asks && *(const bool *)&o->ways[i];
 
 		if (asked && found && found->asks)
-			return frag_fail(err, FRAG_EUSAGE,
-					 "%s and %s are two ways to record; choose one",
-					 found->name, ways[i]->name);
+			return FRAG_USAGE(err, "%s and %s are two ways to record; choose one",
+					  found->name, ways[i]->name);
 		if (asked || (!ways[i]->asks && !found)) {
 			found = ways[i];
 			*way_values = &o->ways[i];
@@ -167,12 +166,11 @@ static int check_others(const struct options *o, const struct frag_record_way *w
 		for (const struct frag_arg *row = ways[i]->rows; ways[i] != way && row->name; row++)
 			if (memcmp(o->ways[i].bytes + row->offset, none.ways[i].bytes + row->offset,
 				   row->size) != 0)
-				return frag_fail(err, FRAG_EUSAGE,
-						 "--%s has no effect on a recording %s%s%s",
-						 row->name, way->asks ? "with " : "", way->name,
-						 strcmp(row->name, "stacks")
-							 ? ""
-							 : "; --frames keeps its stacks");
+				return FRAG_USAGE(err, "--%s has no effect on a recording %s%s%s",
+						  row->name, way->asks ? "with " : "", way->name,
+						  strcmp(row->name, "stacks")
+							  ? ""
+							  : "; --frames keeps its stacks");
 	return 0;
 }
 

@@ -106,8 +106,7 @@ static int set_policy(void *texts, const char *text, struct frag_err *err)
 	const struct frag_policy_texts *policies = texts;
 
 	if (policies->count)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "replay takes one policy; compare takes several");
+		return FRAG_USAGE(err, "replay takes one policy; compare takes several");
 	return frag_policy_texts_add(texts, text, err);
 }
 

@@ -30,10 +30,10 @@ static int set_list(void *field, const char *text, struct frag_err *err)
 
 		if (end == at || (*end && *end != ',') || n < 1 || n > FRAG_SCALING_MAX ||
 		    *at == '-' || l->count == FRAG_PREDICTION_VALUES)
-			return frag_fail(err, FRAG_EUSAGE,
-					 "invalid list '%.60s': expected numbers from 1 to %u, as "
-					 "16,32,64",
-					 text, FRAG_SCALING_MAX);
+			return FRAG_USAGE(err,
+					  "invalid list '%.60s': expected numbers from 1 to %u, as "
+					  "16,32,64",
+					  text, FRAG_SCALING_MAX);
 		l->n[l->count++] = n;
 		if (!*end)
 			return 0;
@@ -47,11 +47,11 @@ static int read_parts(struct frag_prediction *p, const struct frag_cli *cli,
 		      const struct options *o, struct frag_err *err)
 {
 	if (!o->at.count)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "give the values of the recordings, in their order: --at 2,4,8");
+		return FRAG_USAGE(err, "give the values of the recordings, in their order: --at "
+				       "2,4,8");
 	if (o->at.count != cli->operands_count)
-		return frag_fail(err, FRAG_EUSAGE, "%zu values for %zu recordings", o->at.count,
-				 cli->operands_count);
+		return FRAG_USAGE(err, "%zu values for %zu recordings", o->at.count,
+				  cli->operands_count);
 	for (size_t i = 0; i < cli->operands_count; i++) {
 		struct frag_prediction_part *part = &p->parts[p->parts_count];
 
@@ -113,24 +113,22 @@ static int get_parts(struct frag_prediction *p, const struct recorder *r, char *
 	const char *rest;
 
 	if (!cli->program != !o->pretend.vary)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "a program is recorded with --vary '{batch}=2,4,8' -- "
-				 "PROGRAM, which has {batch} in it");
+		return FRAG_USAGE(err, "a program is recorded with --vary '{batch}=2,4,8' -- "
+				       "PROGRAM, which has {batch} in it");
 	if (cli->program && (cli->operands_count || o->at.count))
-		return frag_fail(err, FRAG_EUSAGE, "give recordings or a program, not both");
+		return FRAG_USAGE(err, "give recordings or a program, not both");
 	if (o->pretend.vary) {
 		rest = frag_vary_name(o->pretend.vary, name);
 		if (!rest)
-			return frag_fail(err, FRAG_EUSAGE,
-					 "invalid value '%.60s' of --vary: expected {NAME}=N,N,…, "
-					 "as {batch}=2,4,8",
-					 o->pretend.vary);
+			return FRAG_USAGE(err,
+					  "invalid value '%.60s' of --vary: expected {NAME}=N,N,…, "
+					  "as {batch}=2,4,8",
+					  o->pretend.vary);
 		FRAG_TRY(set_list(&at, rest, err));
 	}
 	if (FRAG_MAX(at.count, cli->operands_count) < 2 ||
 	    FRAG_MAX(at.count, cli->operands_count) > FRAG_SCALING_PARTS)
-		return frag_fail(err, FRAG_EUSAGE, "scale takes two to %u recordings",
-				 FRAG_SCALING_PARTS);
+		return FRAG_USAGE(err, "scale takes two to %u recordings", FRAG_SCALING_PARTS);
 	return o->pretend.vary ? record_parts(p, r, &at, err) : read_parts(p, cli, o, err);
 }
 
@@ -181,7 +179,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	struct recorder r = { cli, o, name };
 
 	if (o->output && o->to.count != 1)
-		return frag_fail(err, FRAG_EUSAGE, "-o writes the trace at one value: give --to N");
+		return FRAG_USAGE(err, "-o writes the trace at one value: give --to N");
 	FRAG_TRY(frag_policy_texts_default(&o->policies,
 					   "recorded;pytorch:expandable_segments:True", err));
 	FRAG_TRY(frag_policy_texts_check(&o->policies, NULL, err));

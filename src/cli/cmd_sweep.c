@@ -22,8 +22,7 @@ static int each(void *field, const char *text,
 		const char *entry = strsep(&rest, ",");
 
 		if (!*entry)
-			return frag_fail(err, FRAG_EUSAGE, "empty entry in the list '%.100s'",
-					 text);
+			return FRAG_USAGE(err, "empty entry in the list '%.100s'", text);
 		FRAG_TRY(add(field, entry, err));
 	}
 	return 0;
@@ -134,7 +133,7 @@ static int prepare(struct frag_sweep *s, struct frag_cli *cli, struct frag_err *
 	s->operands_count = cli->operands_count;
 	s->csv = cli->csv;
 	if (!s->output || !strcmp(s->output, "-"))
-		return frag_fail(err, FRAG_EUSAGE, "no results file given: -o FILE");
+		return FRAG_USAGE(err, "no results file given: -o FILE");
 	FRAG_TRY(frag_policy_texts_default(&s->policies, FRAG_SWEEP_POLICIES, err));
 	FRAG_TRY(frag_policy_texts_check(&s->policies, NULL, err));
 	return s->merge ? 0 : frag_sweep_find_shard(s, err);

@@ -76,10 +76,9 @@ static int check_against_inputs(const struct frag_cli *cli, const struct frag_ar
 		return 0;
 	for (size_t i = 0; i < cli->operands_count; i++)
 		if (!stat(cli->operands[i], &st) && same_file(&st, &o->st))
-			return frag_fail(err, FRAG_EUSAGE,
-					 "'%.150s' of option '--%s' is an input; write to another "
-					 "file",
-					 o->path, o->row->name);
+			return FRAG_USAGE(
+				err, "'%.150s' of option '--%s' is an input; write to another file",
+				o->path, o->row->name);
 	for (; tables->rows; tables++) {
 		for (const struct frag_arg *a = tables->rows; a->type != FRAG_ARG_END; a++) {
 			const char *path;
@@ -88,10 +87,10 @@ static int check_against_inputs(const struct frag_cli *cli, const struct frag_ar
 				continue;
 			path = *(const char **)((char *)tables->base + a->offset);
 			if (path && !stat(path, &st) && same_file(&st, &o->st))
-				return frag_fail(err, FRAG_EUSAGE,
-						 "'%.150s' of option '--%s' is also the input of "
-						 "'--%s'; write to another file",
-						 o->path, o->row->name, a->name);
+				return FRAG_USAGE(err,
+						  "'%.150s' of option '--%s' is also the input of "
+						  "'--%s'; write to another file",
+						  o->path, o->row->name, a->name);
 		}
 	}
 	return 0;
@@ -105,10 +104,10 @@ static int check_one(const struct frag_cli *cli, const struct frag_arg_table *ta
 
 	for (size_t k = 0; k < i; k++)
 		if (same_output(&all[k], o))
-			return frag_fail(err, FRAG_EUSAGE,
-					 "options '--%s' and '--%s' write to the same place, %s",
-					 all[k].row->name, o->row->name,
-					 is_stdout(o->path) ? "standard output" : o->path);
+			return FRAG_USAGE(err,
+					  "options '--%s' and '--%s' write to the same place, %s",
+					  all[k].row->name, o->row->name,
+					  is_stdout(o->path) ? "standard output" : o->path);
 	/* before hours of work, not behind them */
 	if (o->there && S_ISDIR(o->st.st_mode))
 		return frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", o->path,
@@ -116,10 +115,10 @@ static int check_one(const struct frag_cli *cli, const struct frag_arg_table *ta
 	FRAG_TRY(check_against_inputs(cli, tables, o, err));
 	what = precious(o);
 	if (what)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "'%.150s' of option '--%s' is %s already; delete it first, or "
-				 "write to another file",
-				 o->path, o->row->name, what);
+		return FRAG_USAGE(err,
+				  "'%.150s' of option '--%s' is %s already; delete it first, or "
+				  "write to another file",
+				  o->path, o->row->name, what);
 	return 0;
 }
 

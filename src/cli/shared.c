@@ -58,10 +58,9 @@ static int parse_work(const char *arg, struct frag_sim_config *card, struct frag
 	if (card->work_idle || !strcmp(arg, "lag"))
 		return 0;
 	if (strncmp(arg, "lag=", 4) != 0)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "unknown value '%.40s' of '--work'; known are idle, lag and "
-				 "lag=US",
-				 arg);
+		return FRAG_USAGE(
+			err, "unknown value '%.40s' of '--work'; known are idle, lag and lag=US",
+			arg);
 	FRAG_TRY(frag_opt_set(lag, &us, lag->key, arg + 4, err));
 	card->work_lag_ns = us * 1000;
 	return 0;
@@ -119,14 +118,14 @@ static int set_margin(void *field, const char *arg, struct frag_err *err)
 	*h = (struct frag_headroom){ 0 };
 	if (end != arg && !strcmp(end, "%")) {
 		if (!(percent >= 0 && percent <= 90))
-			return frag_fail(err, FRAG_EUSAGE,
-					 "a margin of '%.40s' is not between 0%% and 90%%", arg);
+			return FRAG_USAGE(err, "a margin of '%.40s' is not between 0%% and 90%%",
+					  arg);
 		h->ratio = percent / 100;
 		return 0;
 	}
 	FRAG_TRY(frag_parse_memory(arg, &h->bytes, err));
 	if (h->bytes > FRAG_GIB << 20)
-		return frag_fail(err, FRAG_EUSAGE, "a margin of '%.40s' is above any card", arg);
+		return FRAG_USAGE(err, "a margin of '%.40s' is above any card", arg);
 	return 0;
 }
 
@@ -158,11 +157,11 @@ int frag_cli_describe_card(struct frag_cli *cli, struct frag_err *err)
 	cli->target.card_given =
 		cli->gpu_ || cli->capacity_bytes || cli->context_bytes_ != UINT64_MAX;
 	if (card->total_bytes < card->context_bytes)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "the card has less memory than its CUDA context takes: %llu of "
-				 "%llu bytes; set --context, too",
-				 (unsigned long long)card->total_bytes,
-				 (unsigned long long)card->context_bytes);
+		return FRAG_USAGE(err,
+				  "the card has less memory than its CUDA context takes: %llu of "
+				  "%llu bytes; set --context, too",
+				  (unsigned long long)card->total_bytes,
+				  (unsigned long long)card->context_bytes);
 	return 0;
 }
 

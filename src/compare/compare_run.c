@@ -392,10 +392,10 @@ int frag_session_run(struct frag_session *s, struct frag_err *err)
 
 	FRAG_TRY(frag_policy_texts_check(&s->policies, &flags, err));
 	if (s->out && s->policies.count > DRAWN_MAX)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "--out draws charts of at most %u policies, these are %zu; --csv "
-				 "and --json take any number",
-				 DRAWN_MAX, s->policies.count);
+		return FRAG_USAGE(err,
+				  "--out draws charts of at most %u policies, these are %zu; --csv "
+				  "and --json take any number",
+				  DRAWN_MAX, s->policies.count);
 	FRAG_TRY(frag_catalog_init(&s->catalog, s->cards, s->vendor, err));
 	FRAG_TRY(describe(s, err));
 	/* before anything is written: are they all there? */

@@ -57,13 +57,12 @@ static int check_pipe(const struct frag_session *s, const struct frag_trace *hea
 		      struct frag_err *err)
 {
 	if (head->devs_count > 1 || s->policies.count > 1 || s->policies.all)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "cannot stream several policies or devices from a pipe; name a "
-				 "file, or drop --stream");
+		return FRAG_USAGE(err, "cannot stream several policies or devices from a pipe; "
+				       "name a file, or drop --stream");
 	if (head->devs_count && head->devs[0].has_evidence)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "cannot stream from a pipe: the recorded addresses follow the "
-				 "events; name a file, or drop them (cufrag import --no-evidence)");
+		return FRAG_USAGE(err, "cannot stream from a pipe: the recorded addresses follow "
+				       "the events; name a file, or drop them (cufrag import "
+				       "--no-evidence)");
 	return 0;
 }
 
@@ -75,10 +74,9 @@ int frag_session_open_recording(const struct frag_session *s, const char *path,
 	int rc;
 
 	if (always && s->target.conf)
-		return frag_fail(err, FRAG_EUSAGE, "--conf cannot be combined with --stream");
+		return FRAG_USAGE(err, "--conf cannot be combined with --stream");
 	if (always && !s->host.simulated)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "--stream works only for replays on the simulated card");
+		return FRAG_USAGE(err, "--stream works only for replays on the simulated card");
 	if (always)
 		how |= FRAG_OPEN_HEAD;
 	else if (s->stream == FRAG_STREAM_AUTO && !s->target.conf && s->host.simulated)

@@ -109,10 +109,10 @@ int frag_store_note(struct frag_store *s, const char *key, const char *text, str
 		return frag_db_fail(s, FRAG_EOUTPUT, err);
 	old = (const char *)sqlite3_column_text(q, 0);
 	if (!old || strcmp(old, text) != 0)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "'%.100s' is of a sweep with other options or traces (%.120s); "
-				 "--fresh begins anew",
-				 s->path, old ? old : "");
+		return FRAG_USAGE(err,
+				  "'%.100s' is of a sweep with other options or traces (%.120s); "
+				  "--fresh begins anew",
+				  s->path, old ? old : "");
 	return sqlite3_step(q) == SQLITE_DONE ? 0 : frag_db_fail(s, FRAG_EOUTPUT, err);
 }
 

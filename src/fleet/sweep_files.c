@@ -188,10 +188,10 @@ int frag_sweep_files_check(struct frag_sweep *s, struct frag_err *err)
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(outputs); i++)
 		for (size_t k = 0; outputs[i] && !stat(outputs[i], &st) && k < kept; k++)
 			if (st.st_dev == f->list[k].device && st.st_ino == f->list[k].inode)
-				return frag_fail(err, FRAG_EUSAGE,
-						 "output '%.150s' is one of the traces; write to "
-						 "another file",
-						 outputs[i]);
+				return FRAG_USAGE(err,
+						  "output '%.150s' is one of the traces; write to "
+						  "another file",
+						  outputs[i]);
 	return 0;
 }
 

@@ -264,8 +264,7 @@ static int find_files(struct frag_sweep *s, struct frag_err *err)
 		FRAG_TRY(frag_sweep_files_add_list(&s->files, s->list, err));
 	FRAG_TRY(frag_sweep_files_check(s, err));
 	if (!s->files.count)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "no traces given; name files or folders, or a --list");
+		return FRAG_USAGE(err, "no traces given; name files or folders, or a --list");
 	frag_sweep_files_sort(&s->files);
 	return 0;
 }
@@ -305,10 +304,9 @@ static int run_rank(struct course *c, const struct frag_ranks *ranks, struct fra
 	char why[200];
 
 	if (s->list && !strcmp(s->list, "-"))
-		return frag_fail(err, FRAG_EUSAGE,
-				 "--list - reaches one rank of an mpirun only: name a file");
+		return FRAG_USAGE(err, "--list - reaches one rank of an mpirun only: name a file");
 	if (ranks->start(&rank, &size, why))
-		return frag_fail(err, FRAG_EUSAGE, "MPI does not start: %s", why);
+		return FRAG_USAGE(err, "MPI does not start: %s", why);
 	if (asprintf(&part, "%s.part-%d", whole, rank) < 0)
 		return frag_fail_nomem(err, "results");
 	FRAG_TRY(find_files(s, err));

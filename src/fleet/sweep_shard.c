@@ -18,10 +18,10 @@ int frag_sweep_set_shard(void *field, const char *text, struct frag_err *err)
 	s->auto_i = slash == text;
 	n = *slash == '/' ? strtoul(slash + 1, &end, 10) : 0;
 	if (!n || *end || n > 10000000 || (!s->auto_i && i >= n))
-		return frag_fail(err, FRAG_EUSAGE,
-				 "invalid shard '%.40s': expected I/N with 0 <= I < N, or /N to "
-				 "read I from the array job",
-				 text);
+		return FRAG_USAGE(err,
+				  "invalid shard '%.40s': expected I/N with 0 <= I < N, or /N to "
+				  "read I from the array job",
+				  text);
 	s->i = (unsigned)i;
 	s->n = (unsigned)n;
 	return 0;
@@ -66,15 +66,14 @@ int frag_sweep_find_index(struct frag_sweep_shard *s, bool of_mpi, struct frag_e
 	if ((s->n && !s->auto_i) || (!s->n && !(array && n)))
 		return 0;
 	if (!found)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "--shard /%u needs SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX in "
-				 "the environment",
-				 s->n);
+		return FRAG_USAGE(err,
+				  "--shard /%u needs SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX "
+				  "in the environment",
+				  s->n);
 	if (!s->n)
 		s->n = n;
 	if (i >= s->n)
-		return frag_fail(err, FRAG_EUSAGE, "task %u of the array is not below --shard /%u",
-				 i, s->n);
+		return FRAG_USAGE(err, "task %u of the array is not below --shard /%u", i, s->n);
 	s->i = i;
 	return 0;
 }
@@ -152,13 +151,13 @@ int frag_sweep_ranks_open(const struct frag_ranks **out, struct frag_err *err)
 		return 0;
 	module = open_module(why, sizeof(why));
 	if (!module)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "this is a rank of an mpirun, but " MODULE
-				 " cannot be opened (%.200s); it is built where mpi.h is found",
-				 why);
+		return FRAG_USAGE(err,
+				  "this is a rank of an mpirun, but " MODULE
+				  " cannot be opened (%.200s); it is built where mpi.h is found",
+				  why);
 	ranks = dlsym(module, "frag_ranks_mpi");
 	if (!ranks || ranks->abi != FRAG_RANKS_ABI)
-		return frag_fail(err, FRAG_EUSAGE, MODULE " is of another version of cufrag");
+		return FRAG_USAGE(err, MODULE " is of another version of cufrag");
 	*out = ranks;
 	return 0;
 }

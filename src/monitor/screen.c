@@ -257,15 +257,14 @@ void frag_monitor_screen_draw(struct frag_monitor *m)
 static int may_end(const struct frag_monitor_process *p, struct frag_err *err)
 {
 	if (p->pid == 1)
-		return frag_fail(err, FRAG_EUSAGE, "pid 1 is the system itself");
+		return FRAG_USAGE(err, "pid 1 is the system itself");
 	if (!p->pid || !p->start)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "pid %u cannot be seen from here (a container, or another user's)",
-				 p->pid);
+		return FRAG_USAGE(
+			err, "pid %u cannot be seen from here (a container, or another user's)",
+			p->pid);
 	if (geteuid() && p->uid != geteuid())
-		return frag_fail(err, FRAG_EUSAGE,
-				 "pid %u belongs to %s: only its owner can end it", p->pid,
-				 *p->user ? p->user : "another user");
+		return FRAG_USAGE(err, "pid %u belongs to %s: only its owner can end it", p->pid,
+				  *p->user ? p->user : "another user");
 	return 0;
 }
 
@@ -307,16 +306,14 @@ static int end_process(const struct frag_monitor_process *p, int sig, struct fra
 	if (frag_monitor_start_of(p->pid) != p->start || (fd < 0 && fd != -ENOSYS)) {
 		if (fd >= 0)
 			close(fd);
-		return frag_fail(err, FRAG_EUSAGE, "pid %u has ended already", p->pid);
+		return FRAG_USAGE(err, "pid %u has ended already", p->pid);
 	}
 	rc = fd >= 0 ? (int)syscall(SYS_pidfd_send_signal, fd, sig, NULL, 0)
 		     : kill((pid_t)p->pid, sig);
 	rc = rc ? errno : 0;
 	if (fd >= 0)
 		close(fd);
-	return rc ? frag_fail(err, FRAG_EUSAGE, "pid %u was not signalled: %s", p->pid,
-			      strerror(rc))
-		  : 0;
+	return rc ? FRAG_USAGE(err, "pid %u was not signalled: %s", p->pid, strerror(rc)) : 0;
 }
 
 /* ---- keys ---------------------------------------------------------------------------------- */

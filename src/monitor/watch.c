@@ -64,8 +64,8 @@ int frag_monitor_set_interval(void *field, const char *text, struct frag_err *er
 	double s;
 
 	if (!read_seconds(text, &end, &s) || *end || s < 0.01)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "'%.40s' is not an interval; write it as 100ms, 1s or 2m", text);
+		return FRAG_USAGE(err, "'%.40s' is not an interval; write it as 100ms, 1s or 2m",
+				  text);
 	o->interval_ms = (uint64_t)(s * 1000 + 0.5);
 	return 0;
 }
@@ -81,20 +81,18 @@ int frag_monitor_set_alarm(void *field, const char *text, struct frag_err *err)
 	percent = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : 0;
 	a->percent = percent <= 100 ? (unsigned)percent : 0;
 	if (!a->percent || *end != '%')
-		return frag_fail(err, FRAG_EUSAGE,
-				 "'%.60s' is not an alarm; write it as 80%%,for=30s,run=COMMAND",
-				 text);
+		return FRAG_USAGE(
+			err, "'%.60s' is not an alarm; write it as 80%%,for=30s,run=COMMAND", text);
 	at = end + 1;
 	if (!strncmp(at, ",for=", 5) && !read_seconds(at + 5, &at, &a->for_s))
-		return frag_fail(err, FRAG_EUSAGE, "'%.60s': for= takes a time, such as 30s", text);
+		return FRAG_USAGE(err, "'%.60s': for= takes a time, such as 30s", text);
 	if (!strncmp(at, ",run=", 5) && at[5]) {
 		a->command = at + 5;
 		return 0;
 	}
 	if (*at)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "'%.60s': only for=TIME and run=COMMAND may follow the limit",
-				 text);
+		return FRAG_USAGE(
+			err, "'%.60s': only for=TIME and run=COMMAND may follow the limit", text);
 	return 0;
 }
 

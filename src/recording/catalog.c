@@ -210,8 +210,8 @@ int frag_gpu_named(const char *name, const struct frag_gpu **out, struct frag_er
 		return 0;
 	if (!used)
 		return frag_fail_unknown(err, "unknown gpu", name, names, " (cufrag list gpus)");
-	return frag_fail(err, FRAG_EUSAGE, "unknown gpu '%.60s'; %s %s", name,
-			 strchr(like, ',') ? "there are" : "write", like);
+	return FRAG_USAGE(err, "unknown gpu '%.60s'; %s %s", name,
+			  strchr(like, ',') ? "there are" : "write", like);
 }
 
 /* ---- the catalogue ------------------------------------------------------------------- */
@@ -269,8 +269,7 @@ int frag_catalog_init(struct frag_catalog *c, const char *path, const char *vend
 	if (c->count)
 		return 0;
 	frag_catalog_release(c);
-	return frag_fail(err, FRAG_EUSAGE, "no card of vendor '%.40s'; 'all' takes every vendor",
-			 vendor);
+	return FRAG_USAGE(err, "no card of vendor '%.40s'; 'all' takes every vendor", vendor);
 }
 
 void frag_catalog_release(struct frag_catalog *c)

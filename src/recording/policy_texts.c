@@ -78,9 +78,8 @@ int frag_policy_texts_list(void *texts, const char *list, struct frag_err *err)
 		while (to > from && (list[to - 1] == ' ' || list[to - 1] == '\t'))
 			to--;
 		if (from >= to)
-			return frag_fail(err, FRAG_EUSAGE,
-					 "empty policy in the list '%.100s' (separated by ';')",
-					 list);
+			return FRAG_USAGE(
+				err, "empty policy in the list '%.100s' (separated by ';')", list);
 		FRAG_TRY(add_one(p, list + from, to - from, err));
 		list += n + (list[n] == ';');
 	}
@@ -156,10 +155,10 @@ int frag_policy_texts_specs(const struct frag_policy_texts *p, const struct frag
 	*recorded = own ? find_same(specs, count, own) : SIZE_MAX;
 	if (!count)
 		return frag_recorded_invalid(trace, err)
-			       ?: frag_fail(err, FRAG_EUSAGE,
-					    "no policy to replay: '%s' does not say what it was "
-					    "recorded with",
-					    trace->name);
+			       ?: FRAG_USAGE(err,
+					     "no policy to replay: '%s' does not say what it was "
+					     "recorded with",
+					     trace->name);
 	*out = FRAG_GIVE(specs);
 	return 0;
 }

@@ -133,8 +133,7 @@ int frag_recording_unit(const struct frag_recording *r, uint64_t ordinal,
 		if ((*out)->dev->ordinal == ordinal)
 			return 0;
 	}
-	return frag_fail(err, FRAG_EUSAGE, "'%.200s' has no device %llu", r->path,
-			 (unsigned long long)ordinal);
+	return FRAG_USAGE(err, "'%.200s' has no device %llu", r->path, (unsigned long long)ordinal);
 }
 
 bool frag_target_keeps_limit(const struct frag_target *t, const struct frag_trace_dev *dev)
@@ -219,10 +218,10 @@ int frag_limit_parse(const char *text, struct frag_limit *out, struct frag_err *
 	if (!out->is_fraction)
 		return frag_parse_memory(text, &out->bytes, err);
 	if (fraction > 1.0)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "limit '%.40s' is more than the whole card; give a fraction up to "
-				 "1.0, or a size with its unit, as %.40sG",
-				 text, text);
+		return FRAG_USAGE(err,
+				  "limit '%.40s' is more than the whole card; give a fraction up "
+				  "to 1.0, or a size with its unit, as %.40sG",
+				  text, text);
 	out->fraction = fraction;
 	return 0;
 }

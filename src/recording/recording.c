@@ -114,10 +114,10 @@ static int open_head(struct frag_recording *r, unsigned how, struct frag_err *er
 	FRAG_TRY(named(r->path, frag_source_open_cft(r->path, &r->source, err), err));
 	if (!r->source)
 		return how & FRAG_OPEN_HEAD
-			       ? frag_fail(err, FRAG_EUSAGE,
-					   "'%.200s' is not a .cft file, and only those can be "
-					   "streamed; convert it first (cufrag import)",
-					   r->path)
+			       ? FRAG_USAGE(err,
+					    "'%.200s' is not a .cft file, and only those can be "
+					    "streamed; convert it first (cufrag import)",
+					    r->path)
 			       : 0;
 	if (how & FRAG_OPEN_HEAD ||
 	    frag_trace_events_count(frag_source_head(r->source)) >= FRAG_RECORDING_LONG)

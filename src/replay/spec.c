@@ -100,13 +100,13 @@ static int open_external(struct frag_policy_spec *spec, const char *path, struct
 	const char *why;
 
 	if (!strchr(path, '/'))
-		return frag_fail(err, FRAG_EUSAGE,
-				 "policy '%s' is not a path; write './%s' to load it", path, path);
+		return FRAG_USAGE(err, "policy '%s' is not a path; write './%s' to load it", path,
+				  path);
 	spec->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!spec->library) {
 		why = dlerror();
-		return frag_fail(err, FRAG_EUSAGE, "cannot load policy '%.100s': %s", path,
-				 why ? why : "unknown reason");
+		return FRAG_USAGE(err, "cannot load policy '%.100s': %s", path,
+				  why ? why : "unknown reason");
 	}
 	spec->ops = dlsym(spec->library, "frag_policy_external");
 	if (!spec->ops)
@@ -114,7 +114,7 @@ static int open_external(struct frag_policy_spec *spec, const char *path, struct
 			err, FRAG_EUSAGE,
 			"'%s' does not define 'frag_policy_external' (docs/add-a-policy.md)", path);
 	if (frag_policy_ops_check(spec->ops, &detail))
-		return frag_fail(err, FRAG_EUSAGE, "'%.100s': %s", path, detail.msg);
+		return FRAG_USAGE(err, "'%.100s': %s", path, detail.msg);
 	return 0;
 }
 
@@ -173,7 +173,7 @@ static int parse_options(struct frag_policy_spec *spec, const char *text, struct
 		frag_opt_defaults(ops->opts, spec->params);
 	}
 	if (!frag_opt_balanced(text, strlen(text)))
-		rc = frag_fail(err, FRAG_EUSAGE, "brackets in '%.60s' do not match", text);
+		rc = FRAG_USAGE(err, "brackets in '%.60s' do not match", text);
 	else if (*text && ops->parse && ops->opts)
 		rc = parse_both(ops, spec->params, text, err);
 	else if (*text && ops->parse)
@@ -241,16 +241,15 @@ static int parse_inner(struct frag_policy_spec *spec, char *rest, int depth, str
 
 	if (!(spec->ops->flags & FRAG_POLICY_ADAPTOR)) {
 		if (*rest == '/')
-			return frag_fail(err, FRAG_EUSAGE,
-					 "policy '%s' wraps no other policy; options follow a ':'",
-					 name);
+			return FRAG_USAGE(err,
+					  "policy '%s' wraps no other policy; options follow a ':'",
+					  name);
 		return 0;
 	}
 	slash = (char *)inner_slash(rest);
 	if (!slash || !slash[1])
-		return frag_fail(err, FRAG_EUSAGE,
-				 "policy '%s' wraps another one; write '%s:key=value/POLICY'", name,
-				 name);
+		return FRAG_USAGE(err, "policy '%s' wraps another one; write '%s:key=value/POLICY'",
+				  name, name);
 	*slash = '\0';
 	return parse_text(slash + 1, depth + 1, &spec->inner, err);
 }
@@ -276,8 +275,8 @@ static int fill_spec(struct frag_policy_spec *spec, char *work, int depth, struc
 		snprintf(options, sizeof(options), "pytorch:%s", value ? value + 1 : work);
 		if (frag_policy_spec_parse(options, &spec->inner, NULL))
 			return frag_policy_unknown(name, err);
-		return frag_fail(err, FRAG_EUSAGE,
-				 "'%.100s' is a setting, no policy; write '%.120s'", work, options);
+		return FRAG_USAGE(err, "'%.100s' is a setting, no policy; write '%.120s'", work,
+				  options);
 	}
 	FRAG_TRY(parse_inner(spec, rest, depth, err));
 	if (*rest == ':')
@@ -296,11 +295,11 @@ static int parse_text(const char *text, int depth, struct frag_policy_spec **out
 	int rc;
 
 	if (!*text)
-		return frag_fail(err, FRAG_EUSAGE, "empty policy name (cufrag list policies)");
+		return FRAG_USAGE(err, "empty policy name (cufrag list policies)");
 	if (strlen(text) >= TEXT_MAX)
-		return frag_fail(err, FRAG_EUSAGE, "policy '%.40s…' is too long", text);
+		return FRAG_USAGE(err, "policy '%.40s…' is too long", text);
 	if (depth >= DEPTH_MAX)
-		return frag_fail(err, FRAG_EUSAGE, "more than %d policies are nested", DEPTH_MAX);
+		return FRAG_USAGE(err, "more than %d policies are nested", DEPTH_MAX);
 	spec = frag_host_calloc(1, sizeof(*spec));
 	work = frag_host_strdup(text);
 	if (spec)

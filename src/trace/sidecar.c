@@ -206,8 +206,8 @@ int frag_trace_options_parse(const char *text, struct frag_trace_options *out, s
 	if (!strncmp(at, "conf=", 5))
 		out->conf = at + 5;
 	else if (*at)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "unknown trace option '%s'; use device=N or conf=SETTINGS", at);
+		return FRAG_USAGE(err, "unknown trace option '%s'; use device=N or conf=SETTINGS",
+				  at);
 	return 0;
 }
 

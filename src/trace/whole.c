@@ -242,10 +242,9 @@ int frag_trace_write(const struct frag_trace *trace, const char *path, struct fr
 	if (!frag_ends_with(path, ".csv"))
 		return frag_trace_write_cft(trace, path, err);
 	if (trace->devs_count != 1)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "a .csv holds one device, the trace has %u; "
-				 "choose one with --device",
-				 trace->devs_count);
+		return FRAG_USAGE(
+			err, "a .csv holds one device, the trace has %u; choose one with --device",
+			trace->devs_count);
 	return frag_minimalloc_write(&trace->devs[0], path, err);
 }
 

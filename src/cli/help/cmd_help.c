@@ -81,8 +81,8 @@ static int print_fields(const struct frag_cmd *cmd, enum format format, struct f
 	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 };
 
 	if (!cmd || !cmd->answer)
-		return frag_fail(err, FRAG_EUSAGE, "--format %s needs a command that writes JSON",
-				 formats[format]);
+		return FRAG_USAGE(err, "--format %s needs a command that writes JSON",
+				  formats[format]);
 	if (format == SCHEMA)
 		return frag_json_put(frag_shape_schema(cmd->answer), "-", err);
 	frag_shape_markdown(cmd->answer, &out);
@@ -113,7 +113,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 		frag_help_words(cmd, n > 1 ? cli->operands[1] : "", n > 2 ? cli->operands[2] : "",
 				stdout);
 	else if (n > 1)
-		return frag_fail(err, FRAG_EUSAGE, "unexpected operand '%.60s'", cli->operands[1]);
+		return FRAG_USAGE(err, "unexpected operand '%.60s'", cli->operands[1]);
 	else if (o->format == MAN)
 		frag_help_man(cmd, stdout);
 	else if (o->format == NAMES)

@@ -151,12 +151,12 @@ static int measure_start(struct cuda *c, struct frag_err *err)
 	if (!c->cfg.total_bytes)
 		return 0;
 	if (c->cfg.total_bytes > card->total_bytes || c->cfg.context_bytes > c->cfg.total_bytes)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "cannot use %llu bytes (%llu of them for the context) of a card "
-				 "with %llu",
-				 (unsigned long long)c->cfg.total_bytes,
-				 (unsigned long long)c->cfg.context_bytes,
-				 (unsigned long long)card->total_bytes);
+		return FRAG_USAGE(err,
+				  "cannot use %llu bytes (%llu of them for the context) of a card "
+				  "with %llu",
+				  (unsigned long long)c->cfg.total_bytes,
+				  (unsigned long long)c->cfg.context_bytes,
+				  (unsigned long long)card->total_bytes);
 	card->total_bytes = c->cfg.total_bytes;
 	card->context_bytes = c->cfg.context_bytes;
 	c->limit_bytes = card->total_bytes - card->context_bytes;

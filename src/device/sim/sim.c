@@ -187,11 +187,11 @@ static int fill_in(struct frag_sim_config *cfg, struct frag_err *err)
 		cfg->context_bytes = H200_CONTEXT;
 	if (cfg->context_bytes <= cfg->total_bytes)
 		return 0;
-	return frag_fail(err, FRAG_EUSAGE,
-			 "a context of %llu bytes does not fit a card of %llu; raise --capacity or "
-			 "lower --context",
-			 (unsigned long long)cfg->context_bytes,
-			 (unsigned long long)cfg->total_bytes);
+	return FRAG_USAGE(err,
+			  "a context of %llu bytes does not fit a card of %llu; raise --capacity "
+			  "or lower --context",
+			  (unsigned long long)cfg->context_bytes,
+			  (unsigned long long)cfg->total_bytes);
 }
 
 int frag_sim_open(const struct frag_sim_config *cfg, struct frag_device **out, struct frag_err *err)

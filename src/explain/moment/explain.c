@@ -53,10 +53,10 @@ int frag_at_parse(const char *text, struct frag_at *out, struct frag_err *err)
 		if (*rest >= '0' && *rest <= '9' && !*end && (out->n || out->what == FRAG_AT_EVENT))
 			return 0;
 	}
-	return frag_fail(err, FRAG_EUSAGE,
-			 "unknown moment '%.60s'; use peak, reserved, oom, oom:N, event:N or "
-			 "time:T (1.5s, 300ms)",
-			 text);
+	return FRAG_USAGE(err,
+			  "unknown moment '%.60s'; use peak, reserved, oom, oom:N, event:N or "
+			  "time:T (1.5s, 300ms)",
+			  text);
 }
 
 /* When most is live and when most is reserved, the first of each. */

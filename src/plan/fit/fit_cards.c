@@ -82,8 +82,8 @@ static int make_rows(struct frag_fit_cards *f, const struct frag_policy_texts *p
 		return 0;
 	for (size_t i = 0; i < f->units.units_count; i++)
 		FRAG_TRY(frag_recorded_invalid(f->units.units[i].trace, err));
-	return frag_fail(err, FRAG_EUSAGE,
-			 "no policy to try: no trace holds the settings that it was recorded with");
+	return FRAG_USAGE(err, "no policy to try: no trace holds the settings that it was recorded "
+			       "with");
 }
 
 /* ---- the search ------------------------------------------------------------------ */

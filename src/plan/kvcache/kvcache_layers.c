@@ -46,10 +46,10 @@ int frag_kvcache_layers(void *cache, const char *text, struct frag_err *err)
 		ok = (n = read_group(k, at)) != 0;
 	if (ok)
 		return 0;
-	return frag_fail(err, FRAG_EUSAGE,
-			 "unknown layers '%.60s': expected 16 tokens, or groups, too: "
-			 "16,full,window=1024*5 or 544,full,state*3,draft=2",
-			 text);
+	return FRAG_USAGE(err,
+			  "unknown layers '%.60s': expected 16 tokens, or groups, too: "
+			  "16,full,window=1024*5 or 544,full,state*3,draft=2",
+			  text);
 }
 
 uint64_t frag_kvcache_group_needs(const struct frag_kvcache *k, const struct frag_kvcache_group *g,

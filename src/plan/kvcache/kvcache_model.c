@@ -270,7 +270,7 @@ int frag_kvcache_model(struct frag_kvcache *k, const char *text, struct frag_err
 		*more = '\0';
 	}
 	if (!m.cards || m.cards > CARDS_MOST || !m.stages || m.stages > CARDS_MOST)
-		return frag_fail(err, FRAG_EUSAGE, "--model: expected tp= and pp= from 1 to 1024");
+		return FRAG_USAGE(err, "--model: expected tp= and pp= from 1 to 1024");
 	root = json_load_file(path, 0, &why) ?: find(path, list, sizeof(list));
 	if (!root)
 		return frag_fail(err, FRAG_EINPUT,

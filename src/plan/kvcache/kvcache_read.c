@@ -207,10 +207,10 @@ static int find_lengths(const char *text, struct lengths *out, struct frag_err *
 	if (sscanf(text, "%lf,%lf%c", &out->prompt, &out->output, &rest) == 2 && out->prompt >= 1 &&
 	    out->output >= 1 && out->prompt <= MEAN_MOST && out->output <= MEAN_MOST)
 		return 0;
-	return frag_fail(err, FRAG_EUSAGE,
-			 "unknown lengths '%.60s': expected sharegpt, alpaca, or the means of "
-			 "prompt and output, as 512,128",
-			 text);
+	return FRAG_USAGE(err,
+			  "unknown lengths '%.60s': expected sharegpt, alpaca, or the means of "
+			  "prompt and output, as 512,128",
+			  text);
 }
 
 int frag_kvcache_generate(struct frag_kvcache *k, const char *text, double rate, size_t count,

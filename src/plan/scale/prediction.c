@@ -287,8 +287,8 @@ static int check_parts(const struct frag_prediction *s, struct frag_err *err)
 		const struct frag_trace *t = s->parts[i].recording.trace;
 
 		if (i && s->parts[i].value == s->parts[i - 1].value)
-			return frag_fail(err, FRAG_EUSAGE, "two recordings have the value %" PRIu64,
-					 s->parts[i].value);
+			return FRAG_USAGE(err, "two recordings have the value %" PRIu64,
+					  s->parts[i].value);
 		if (t->devs_count != first->devs_count)
 			return frag_fail(err, FRAG_EINPUT,
 					 "the recording at %" PRIu64

@@ -72,9 +72,9 @@ static int find_steps(struct step_maker *m, const struct frag_trace_dev *dev,
 		for (; us && now / us > m->steps && m->steps < WINDOWS_MAX; m->steps++)
 			m->cut[m->steps] = requests;
 		if (m->windows && m->steps == WINDOWS_MAX)
-			return frag_fail(err, FRAG_EUSAGE,
-					 "windows are too short: there would be over %u of them",
-					 WINDOWS_MAX);
+			return FRAG_USAGE(err,
+					  "windows are too short: there would be over %u of them",
+					  WINDOWS_MAX);
 		requests += e->kind == FRAG_EV_ALLOC;
 		marks += e->kind == FRAG_EV_MARK;
 		if (!m->windows ? frag_event_ends_step(e)
@@ -399,8 +399,8 @@ int frag_step_plan_make(const struct frag_trace_dev *dev, const struct frag_step
 	out->reserve_bytes =
 		frag_round_up((uint64_t)((1 + slack) * (double)out->height_bytes), STEP_UNIT);
 	if (!rc && out->reserve_bytes >> 48)
-		rc = frag_fail(err, FRAG_EUSAGE, "its plan would need %s, more than any device has",
-			       FRAG_BYTES(out->reserve_bytes));
+		rc = FRAG_USAGE(err, "its plan would need %s, more than any device has",
+				FRAG_BYTES(out->reserve_bytes));
 	frag_buffers_release(&m.b);
 	FRAG_FREE(m.cut, m.marks, m.scratch);
 	if (rc)

@@ -263,8 +263,7 @@ static int search(struct tune *t, struct frag_tune *out, struct frag_err *err)
 	t->budget_left = 1;
 	FRAG_TRY(enter(t, frag_host_strdup(t->opt->baseline), 0, &at, err));
 	if (at == NONE)
-		return frag_fail(err, FRAG_EUSAGE, "baseline '%.100s' is not a policy",
-				 t->opt->baseline);
+		return FRAG_USAGE(err, "baseline '%.100s' is not a policy", t->opt->baseline);
 	FRAG_TRY(evaluate(t, err));
 	out->budget = t->opt->budget;
 	if (t->opt->calls_max && t->list[0].calls)

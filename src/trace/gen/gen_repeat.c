@@ -237,7 +237,7 @@ static int times_for(struct frag_repeat *r, const struct counts *c, uint64_t eve
 			return 0;
 	more = made[COUNTED - 1] - made[COUNTED - 2];
 	if (!more)
-		return frag_fail(err, FRAG_EUSAGE, "a round of '%s' has no events", r->trace->name);
+		return FRAG_USAGE(err, "a round of '%s' has no events", r->trace->name);
 	r->times = COUNTED + (events - made[COUNTED - 1] + more - 1) / more;
 	return 0;
 }
@@ -254,10 +254,10 @@ static int check_length(const struct frag_repeat *r, struct frag_err *err)
 	}
 	room = (room - 1 - last) / FRAG_MAX(r->period_us, 1ull);
 	if (r->times - 1 > room)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "%llu rounds exceed the 12.7 days that a trace can last; "
-				 "at most %llu fit",
-				 (unsigned long long)r->times, (unsigned long long)room + 1);
+		return FRAG_USAGE(err,
+				  "%llu rounds exceed the 12.7 days that a trace can last; at most "
+				  "%llu fit",
+				  (unsigned long long)r->times, (unsigned long long)room + 1);
 	return 0;
 }
 

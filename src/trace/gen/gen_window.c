@@ -109,10 +109,9 @@ static int take_steps(struct frag_window_of_dev *w, const struct frag_trace_dev 
 		last = w->steps;
 	}
 	if (last > w->steps || first > last)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "no steps %u..%u on device %u, which has %u; name others with "
-				 "--steps",
-				 first, last, dev->ordinal, w->steps);
+		return FRAG_USAGE(
+			err, "no steps %u..%u on device %u, which has %u; name others with --steps",
+			first, last, dev->ordinal, w->steps);
 	w->from = initial_of(dev);
 	for (size_t i = 0; i < dev->events_count; i++) {
 		if (!frag_event_ends_step(&dev->events[i]))

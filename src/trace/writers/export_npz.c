@@ -88,9 +88,8 @@ static int begin(struct zip *w, FILE *to, struct frag_err *err)
 
 	*w = (struct zip){ .fd = fileno(to) };
 	if (fstat(w->fd, &st) || !S_ISREG(st.st_mode))
-		return frag_fail(err, FRAG_EUSAGE,
-				 "npz is not written in one go, so it goes into a file: -o "
-				 "FILE.npz");
+		return FRAG_USAGE(err, "npz is not written in one go, so it goes into a file: -o "
+				       "FILE.npz");
 	frag_gzip_check_init(&w->check);
 	return 0;
 }
