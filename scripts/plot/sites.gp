@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Bytes by call site over time. EXTRA: lines (over the run), steps; or
+# Bytes by call site over time. EXTRA: lines (over the run), step, part; or
 # stack|UNIT|X|MOMENT|LIMIT|LINES|OTHER|LIVE|REFUSED: areas stacked over time in s or events, a
 # moment at X with its name, a limit in bytes (0: none), how many of the last sites are lines, not
 # areas (reserved memory), another moment at OTHER (below 0: none), and where a request was refused
@@ -41,7 +41,7 @@ UP = HEAD + (stack ? 22 : 8)
 eval open(UP + PANEL + 70 + LEGEND_ROW * rows)
 set multiplot
 eval left_title("memory (".unit_of(top).")", UP + PANEL / 2.0)
-set label 1004 (XCOL == 4 ? "recorded time (s)" : stack ? "trace event (number)" : kind eq "steps" ? "step (number)" : "part of the run (%)") at screen 0.5, py(UP + PANEL + 43) center tc rgb INK
+set label 1004 (XCOL == 4 ? "recorded time (s)" : stack ? "trace event (number)" : kind eq "lines" ? "part of the run (%)" : kind." (number)") at screen 0.5, py(UP + PANEL + 43) center tc rgb INK
 set xrange [0:(top_last = stack ? 1.02 * top_x : top_x)]
 set xtics step(top_x, 5)
 eval across(72, W - 20)

@@ -112,7 +112,7 @@ const struct frag_cmd frag_cmd_diagnose = {
 		 "program needs more), a leak (memory that outlives its step grows), a spike (one "
 		 "step needs far more than all others), fragmentation (much more is reserved than "
 		 "was ever live, and a setting helps), a cache that is released too eagerly or in "
-		 "the middle, ranks out of balance, or nothing (steady). docs/explain.md states "
+		 "the middle, ranks out of balance, or nothing (steady). docs/understand.md states "
 		 "the rules. It also reads logs of nvidia-smi (--query-gpu with --format=csv, "
 		 "dmon) and CSV with a time column and a bytes column.",
 	.examples = "  cufrag diagnose traces/leak.frames.cft\n"

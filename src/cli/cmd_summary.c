@@ -21,8 +21,8 @@
 	F(S, TEXT, torch, torch, NULL, "release of PyTorch that --torch names; null: its own") \
 	F(S, BYTES, peak_active_bytes, whole ? device->peak_active_bytes : UINT64_MAX, NULL, \
 	  "most that it had in use") \
-	F(S, BOOL, healthy, worst->kind == FRAG_FOUND_STEADY && !lost, NULL, \
-	  "nothing is wrong, and at most a tenth of what is reserved is lost") \
+	F(S, BOOL, healthy, worst->kind == FRAG_FOUND_STEADY && !lost && !unused, NULL, \
+	  "nothing is wrong, and at most a tenth of what is reserved is lost, or unused later") \
 	F(S, TEXT, verdict, worst->verdict, NULL, "the problem, or steady") \
 	F(S, TEXT, text, worst->text, NULL, "the problem, in a sentence") \
 	F(S, MAP, numbers, worst->numbers, NULL, "the figures behind it", \
@@ -116,7 +116,7 @@ static int answer(const struct frag_findings *f, const char *files, const char *
 	const struct frag_checked_device *device = largest(f);
 	const bool state = device && worst->kind == FRAG_FOUND_UNDECIDED;
 	const bool whole = device && !state;
-	bool lost;
+	bool lost, unused = frag_finding_value(worst, "unused_bytes") > 0;
 	struct summary *s = frag_answer_new(a, 1, sizeof(*s));
 
 	for (size_t i = 1; i < f->count && worst->kind == FRAG_FOUND_STEADY; i++)

@@ -13,6 +13,8 @@
 /* Ranks are out of balance if the fullest needs this multiple of the emptiest, and so much more. */
 #define IMBALANCE_RATIO 1.25
 #define IMBALANCE_BYTES (256 * FRAG_MIB)
+#define LEFT_PART 0.1 /* of the peak: reserved, and unused after its beginning */
+#define LEFT_MIN (64 * FRAG_MIB)
 
 static const char *const from_words[] = {
 	[FRAG_STEPS_NONE] = "no steps: too few requests to tell",
@@ -27,14 +29,19 @@ static int advance(struct frag_checkup *c, struct frag_cursor *s, size_t step, u
 {
 	for (uint64_t i = s->next; i <= event && i < c->in.history.events; i++) {
 		bool ended = !c->in.recorded_peak_bytes && frag_run_refuses_more(s->run);
+		uint64_t active;
 
 		FRAG_TRY(frag_cursor_to(s, i, err));
 		if (ended) /* a what-if ends at the request that it refuses */
 			continue;
 		c->reserved[step] = FRAG_MAX(c->reserved[step], frag_cursor_reserved(s));
 		c->replayed_peak_bytes = FRAG_MAX(c->replayed_peak_bytes, c->reserved[step]);
-		c->peak_active_bytes =
-			FRAG_MAX(c->peak_active_bytes, s->run->allocated + s->run->waiting);
+		active = s->run->allocated + s->run->waiting;
+		c->peak_active_bytes = FRAG_MAX(c->peak_active_bytes, active);
+		if (10 * i < c->in.history.events)
+			continue;
+		c->late_reserved_bytes = FRAG_MIN(c->late_reserved_bytes, frag_cursor_reserved(s));
+		c->late_active_bytes = FRAG_MAX(c->late_active_bytes, active);
 	}
 	return 0;
 }
@@ -72,7 +79,8 @@ static int replay(struct frag_checkup *c, struct frag_err *err)
 	const struct frag_metrics *m = &c->result.m;
 
 	memset(c->reserved, 0, (c->in.history.count + 1) * sizeof(*c->reserved));
-	c->replayed_peak_bytes = c->peak_active_bytes = 0;
+	c->replayed_peak_bytes = c->peak_active_bytes = c->late_active_bytes = 0;
+	c->late_reserved_bytes = UINT64_MAX;
 	FRAG_TRY(frag_case_replay(&c->in, &s, err));
 	FRAG_TRY(look(c, &s, err));
 	frag_result_release(&c->result);
@@ -129,11 +137,18 @@ static int note_steady(struct frag_checkup *c, struct frag_findings *out, struct
 {
 	const struct frag_history *h = &c->in.history;
 	uint64_t live = c->peak_active_bytes, reserved = c->peak_reserved_bytes;
+	double unused = (double)c->late_reserved_bytes - (double)c->late_active_bytes;
 	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_STEADY, c->about);
 
 	if (c->lost_text) {
 		frag_finding_say(f, "%s", c->lost_text);
 		frag_finding_number(f, "lost_ratio", 1 - (double)live / (double)reserved);
+	} else if (c->reproduced && unused > LEFT_MIN && unused > LEFT_PART * (double)reserved) {
+		frag_finding_say(f,
+				 "%s of the %s reserved stay unused after a tenth of the recording "
+				 "(torch.cuda.empty_cache() there returns what lies free)",
+				 FRAG_BYTES((uint64_t)unused), FRAG_BYTES(reserved));
+		frag_finding_number(f, "unused_bytes", unused);
 	} else {
 		frag_finding_say(f, "nothing is wrong: peak live %s, peak reserved %s",
 				 FRAG_BYTES(live), FRAG_BYTES(reserved));
@@ -256,6 +271,8 @@ void frag_find_imbalance(const struct frag_checked_device *devices, size_t n,
 {
 	const struct frag_checked_device *most = devices, *least = devices;
 	struct frag_finding *f;
+	const char *device;
+	bool one;
 
 	for (size_t i = 1; i < n; i++) {
 		if (!frag_is_alike(devices[i].name, devices->name))
@@ -269,12 +286,17 @@ void frag_find_imbalance(const struct frag_checked_device *devices, size_t n,
 	    most->peak_active_bytes - least->peak_active_bytes < IMBALANCE_BYTES ||
 	    (double)most->peak_active_bytes < IMBALANCE_RATIO * (double)least->peak_active_bytes)
 		return;
+	device = strstr(most->name, " device "); /* of one recording */
+	one = device && !strncmp(most->name, least->name, (size_t)(device - most->name) + 1);
 	f = frag_findings_add(out, FRAG_FOUND_IMBALANCE, "all");
-	frag_finding_say(f,
-			 "%s needs %s, %s only %s: if they are cards of one job, the fullest "
-			 "decides; move work to the other",
-			 most->name, FRAG_BYTES(most->peak_active_bytes), least->name,
-			 FRAG_BYTES(least->peak_active_bytes));
+	frag_finding_say(
+		f, "%s needs %s, %s only %s: %s the fullest decides; move work to the other%s",
+		most->name, FRAG_BYTES(most->peak_active_bytes), least->name,
+		FRAG_BYTES(least->peak_active_bytes),
+		one ? "of the cards of a job"
+		    : "if they are ranks of one job, as names that differ only in "
+		      "numbers suggest,",
+		one ? "" : " (two runs of a program: cufrag diff)");
 	frag_finding_number(f, "most_bytes", (double)most->peak_active_bytes);
 	frag_finding_number(f, "least_bytes", (double)least->peak_active_bytes);
 }

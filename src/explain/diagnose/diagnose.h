@@ -119,6 +119,8 @@ struct frag_checkup {
 	/* the recorded peak, where that is known, and most in use; does the replay reserve that? */
 	uint64_t peak_reserved_bytes, peak_active_bytes, replayed_peak_bytes;
 	bool reproduced;
+	/* after a tenth of the events: least reserved, most in use; the rest stays unused */
+	uint64_t late_reserved_bytes, late_active_bytes;
 	const char *lost_text; /* what no common setting saves; NULL: at most a tenth */
 	/* the replay: most reserved in each step, non-releasable at its end and around each trim */
 	uint64_t *reserved, *non_releasable; /* [history.count + 1] */

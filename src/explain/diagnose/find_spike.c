@@ -2,8 +2,8 @@
 /*
  * Spike: one step, or at most one in ten, needs far more than all others. If the excess comes from
  * stacks that other steps lack at their peaks, 1.3 times the next is enough. Otherwise inputs of
- * different sizes may be the reason, and it takes 1.6 times (2 times for parts of a recording
- * without steps). The first two steps are warm-up: a peak there is only a note.
+ * different sizes may be the reason, and it takes 1.6 times. The first two steps are warm-up: a
+ * peak there is only a note. Without steps there is none: phases of a program differ.
  */
 #include "diagnose.h"
 
@@ -16,7 +16,6 @@
 #define WARM_UP 2u
 #define RATIO_NEW 1.3
 #define RATIO_SAME 1.6
-#define RATIO_PARTS 2.0
 #define EXCESS_NEW 0.5 /* part of the excess that new stacks must have */
 #define EXCESS_MIN (64 * FRAG_MIB)
 
@@ -90,9 +89,8 @@ static size_t outstanding(const struct peak *list, size_t n, double ratio)
 static int judge(struct frag_checkup *c, struct peak *list, size_t n, struct frag_findings *out,
 		 struct frag_err *err)
 {
-	bool parts = c->in.history.from == FRAG_STEPS_WINDOWS;
 	size_t stacks = c->in.history.stacks_count;
-	size_t k = outstanding(list, n, parts ? RATIO_PARTS : RATIO_NEW);
+	size_t k = outstanding(list, n, RATIO_NEW);
 	FRAG_AUTO_FREE double *gain = NULL;
 	double *flow, fresh = 0;
 
@@ -124,7 +122,7 @@ int frag_find_spike(struct frag_checkup *c, struct frag_findings *out, struct fr
 	size_t n = h->count + (h->more && h->from == FRAG_STEPS_MARKS);
 	FRAG_AUTO_FREE struct peak *list = NULL;
 
-	if (h->count < STEPS_MIN)
+	if (h->count < STEPS_MIN || !frag_steps_known(h))
 		return 0;
 	FRAG_TRY_CALLOC(list, n, "diagnosis", err);
 	for (size_t i = 0; i < n; i++)

@@ -207,11 +207,12 @@ static void show(struct frag_answer *a, const struct frag_finding *one, bool sev
 static void draw(struct frag_answer *a, const struct frag_checked_device *devices, size_t count)
 {
 	if (count) {
-		frag_answer_heading(a, "Over the steps");
+		frag_answer_heading(a, "Over the run");
 		frag_answer_last(a)->page_only = true;
 	}
 	for (size_t i = 0; i < FRAG_MIN(count, (size_t)CHARTS_MAX); i++) {
 		const struct frag_checked_device *dev = &devices[i];
+		const char *unit = dev->steps_count == UINT64_MAX ? "part" : "step";
 
 		if (!dev->points.count)
 			continue;
@@ -219,12 +220,15 @@ static void draw(struct frag_answer *a, const struct frag_checked_device *device
 					     .script = "sites",
 					     .base = frag_answer_print(a, "diagnose-%zu", i + 1),
 					     .heading = dev->name,
-					     .title = "Memory over the steps",
+					     .title = frag_answer_print(a, "Memory over %ss", unit),
 					     .subtitle = dev->name,
-					     .extra = "steps",
-					     .caption = "The most reserved and the most live "
-							"in each step, and what is live before "
-							"and after it.",
+					     .extra = unit,
+					     .caption = frag_answer_print(a,
+									  "The most reserved and "
+									  "the most live in each "
+									  "%s, and what is live "
+									  "before and after it.",
+									  unit),
 					     .shape = &frag_curve_by_step,
 					     .rows = dev->points });
 	}
