@@ -84,8 +84,7 @@ static int set_size(struct options *o, struct frag_err *err)
 	if (o->log)
 		FRAG_TRY(frag_engine_log_read(o->log, &said, err));
 	if (said.too_small && !said.listens)
-		return frag_fail(err, FRAG_EINPUT, "'%.200s': the engine ended: %s", o->log,
-				 said.ended);
+		return FRAG_INPUT(err, "'%.200s': the engine ended: %s", o->log, said.ended);
 	FRAG_TRY(check_groups(o, &said, err));
 	if (o->log && !o->arrivals && !o->lengths && !k->request_tokens && !k->requests)
 		k->request_tokens = said.hundredths ? said.request_tokens : USUAL_TOKENS;
@@ -99,10 +98,10 @@ static int set_size(struct options *o, struct frag_err *err)
 	}
 	frag_kvcache_take(k, &said);
 	if (o->log && !k->tokens)
-		return frag_fail(err, FRAG_EINPUT,
-				 "'%.200s' has no line with the size of a cache ('GPU KV cache "
-				 "size: N tokens' of vLLM, 'max_total_num_tokens=N' of SGLang)",
-				 o->log);
+		return FRAG_INPUT(err,
+				  "'%.200s' has no line with the size of a cache ('GPU KV cache "
+				  "size: N tokens' of vLLM, 'max_total_num_tokens=N' of SGLang)",
+				  o->log);
 	if (k->tokens < k->block)
 		return FRAG_USAGE(err, "the cache is smaller than a block");
 	return 0;

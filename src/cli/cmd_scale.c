@@ -92,10 +92,10 @@ static int record_parts(struct frag_prediction *p, const struct recorder *r, con
 		FRAG_TRY(record(r, at->n[i], &trace, &completes, err));
 		if (!completes) {
 			frag_trace_destroy(trace);
-			return frag_fail(err, FRAG_EINPUT,
-					 "the program runs out of memory with %s = %" PRIu64
-					 " already; begin with a smaller value",
-					 r->name, at->n[i]);
+			return FRAG_INPUT(err,
+					  "the program runs out of memory with %s = %" PRIu64
+					  " already; begin with a smaller value",
+					  r->name, at->n[i]);
 		}
 		part->value = at->n[i];
 		FRAG_TRY(frag_recording_take(&part->recording, trace, &r->cli->target, 0, err));

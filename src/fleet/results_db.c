@@ -178,11 +178,10 @@ static int check_schema(struct frag_store *s, struct frag_err *err)
 	char text[32];
 
 	if (frag_db_text(s, "SELECT value FROM sweep WHERE key='schema'", text, sizeof(text)))
-		return frag_fail(err, FRAG_EINPUT, "'%.200s' holds no results of a sweep", s->path);
+		return FRAG_INPUT(err, "'%.200s' holds no results of a sweep", s->path);
 	if (strcmp(text, SCHEMA) != 0)
-		return frag_fail(err, FRAG_EINPUT,
-				 "'%.200s' has schema %s, this program reads " SCHEMA, s->path,
-				 text);
+		return FRAG_INPUT(err, "'%.200s' has schema %s, this program reads " SCHEMA,
+				  s->path, text);
 	return 0;
 }
 

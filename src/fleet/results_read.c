@@ -113,10 +113,9 @@ int frag_store_each(struct frag_store *s, int (*row)(void *ctx, const struct fra
 		};
 
 		if (!good)
-			return frag_fail(err, FRAG_EINPUT,
-					 "'%.200s' holds a number that no sweep writes, of "
-					 "'%.200s'",
-					 s->path, r.path);
+			return FRAG_INPUT(
+				err, "'%.200s' holds a number that no sweep writes, of '%.200s'",
+				s->path, r.path);
 		FRAG_TRY(row(ctx, &r));
 	}
 	return step == SQLITE_DONE ? 0 : frag_db_fail(s, FRAG_EINPUT, err);

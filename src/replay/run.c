@@ -23,10 +23,10 @@ static int does_not_fit(const struct frag_run *run, const struct frag_initial_st
 	for (size_t i = 0; i < initial->segments_count; i++)
 		if (__builtin_add_overflow(bytes, initial->segments[i].bytes, &bytes))
 			bytes = UINT64_MAX;
-	return frag_fail(err, FRAG_EINPUT,
-			 "the initial state of the recording (%zu segments, %s) does not fit a "
-			 "card of %s",
-			 initial->segments_count, FRAG_BYTES(bytes), FRAG_BYTES(info.total_bytes));
+	return FRAG_INPUT(err,
+			  "the initial state of the recording (%zu segments, %s) does not fit a "
+			  "card of %s",
+			  initial->segments_count, FRAG_BYTES(bytes), FRAG_BYTES(info.total_bytes));
 }
 
 static int restore_state(struct frag_run *run, const struct frag_initial_state *initial,

@@ -37,11 +37,10 @@ struct reader {
 static int fail_sql(const struct reader *r, struct frag_err *err)
 {
 	if (r->budget < 0)
-		return frag_fail(err, FRAG_EINPUT,
-				 "'%.200s': the database needs too much work for its size",
-				 frag_input_name(r->log.lines.in));
-	return frag_fail(err, FRAG_EINPUT, "'%.200s': %.120s", frag_input_name(r->log.lines.in),
-			 r->db ? sqlite3_errmsg(r->db) : "cannot be opened as a database");
+		return FRAG_INPUT(err, "'%.200s': the database needs too much work for its size",
+				  frag_input_name(r->log.lines.in));
+	return FRAG_INPUT(err, "'%.200s': %.120s", frag_input_name(r->log.lines.in),
+			  r->db ? sqlite3_errmsg(r->db) : "cannot be opened as a database");
 }
 
 /* ---- the file ------------------------------------------------------------------------ */
@@ -201,13 +200,13 @@ static int read_columns(struct reader *r, unsigned *has, struct frag_err *err)
 	if (rc != SQLITE_DONE)
 		return fail_sql(r, err);
 	if (!*has)
-		return frag_fail(err, FRAG_EINPUT,
-				 "'%.200s' has no table " TABLE
-				 ": record with nsys profile --cuda-memory-usage=true",
-				 frag_input_name(r->log.lines.in));
+		return FRAG_INPUT(err,
+				  "'%.200s' has no table " TABLE
+				  ": record with nsys profile --cuda-memory-usage=true",
+				  frag_input_name(r->log.lines.in));
 	if ((*has & (HAS_START | HAS_REST)) != (HAS_START | HAS_REST))
-		return frag_fail(err, FRAG_EINPUT, "'%.200s': " TABLE " lacks a column it needs",
-				 frag_input_name(r->log.lines.in));
+		return FRAG_INPUT(err, "'%.200s': " TABLE " lacks a column it needs",
+				  frag_input_name(r->log.lines.in));
 	return 0;
 }
 
