@@ -409,13 +409,12 @@ int frag_replay_fed(const struct frag_policy_spec *spec, const struct frag_sim_c
 
 		brief.losses = brief.latency = brief.check = false;
 		brief.progress = NULL;
-		rc = feeder->once
-			     ? frag_fail(err, FRAG_ENOTSUP,
-					 "policy '%s' needs the trace twice, but a pipe can be "
-					 "read only once; name a file",
-					 frag_policy_spec_text(spec))
-			     : replay_once(spec, card, feeder, &brief, peak.event, NULL, &again,
-					   &peak, err);
+		rc = feeder->once ? frag_fail(err, FRAG_ENOTSUP,
+					      "policy '%s' needs the trace twice, but a pipe can "
+					      "be read only once; name a file",
+					      frag_policy_spec_text(spec))
+				  : replay_once(spec, card, feeder, &brief, peak.event, NULL,
+						&again, &peak, err);
 		if (rc) {
 			frag_result_release(out);
 			return rc;

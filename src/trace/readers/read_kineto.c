@@ -222,9 +222,8 @@ static int probe(const unsigned char *bytes, size_t len)
 
 const struct frag_reader_ops frag_reader_kineto = {
 	.name = "kineto",
-	.summary =
-		"Chrome trace of PyTorch's profiler with memory: times, devices, block sizes; no "
-		"streams",
+	.summary = "Chrome trace of PyTorch's profiler with memory: times, devices, block sizes; "
+		   "no streams",
 	.probe = probe,
 	.read = read_kineto,
 };

@@ -181,12 +181,12 @@ static int read_columns(struct reader *r, unsigned *has, struct frag_err *err)
 					     "memKind", "address",  "memoryOperationType",
 					     "bytes" };
 	sqlite3_stmt *st = NULL;
-	int rc =
-		sqlite3_prepare_v2(r->db,
-				   "SELECT p.name FROM sqlite_master m, pragma_table_xinfo('" TABLE
-				   "') p WHERE m.name = '" TABLE "' AND m.type = 'table' AND m.sql "
-				   "LIKE 'CREATE TABLE%' AND p.hidden = 0",
-				   -1, &st, NULL);
+	int rc = sqlite3_prepare_v2(r->db,
+				    "SELECT p.name FROM sqlite_master m, pragma_table_xinfo('" TABLE
+				    "') p WHERE m.name = '" TABLE
+				    "' AND m.type = 'table' AND m.sql LIKE 'CREATE TABLE%' AND "
+				    "p.hidden = 0",
+				    -1, &st, NULL);
 
 	*has = 0;
 	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
@@ -281,9 +281,8 @@ static int probe(const unsigned char *bytes, size_t len)
 
 const struct frag_reader_ops frag_reader_nsys = {
 	.name = "nsys",
-	.summary =
-		"Nsight Systems' sqlite with CUDA memory usage: times, devices; streams only from "
-		"newer versions",
+	.summary = "Nsight Systems' sqlite with CUDA memory usage: times, devices; streams only "
+		   "from newer versions",
 	.probe = probe,
 	.read = read_nsys,
 };

@@ -287,9 +287,8 @@ static int probe(const unsigned char *bytes, size_t len)
 
 const struct frag_reader_ops frag_reader_umpire = {
 	.name = "umpire",
-	.summary =
-		"Umpire's replay log, what the program asked of its device allocators: times; no "
-		"streams; one device",
+	.summary = "Umpire's replay log, what the program asked of its device allocators: times; "
+		   "no streams; one device",
 	.probe = probe,
 	.read = read_umpire,
 };
