@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bfc: best fit with coalescing, the allocator of XLA (JAX, TensorFlow) and of ONNX
- * Runtime.
+ * bfc: best fit with coalescing, the allocator of XLA (JAX, TensorFlow) and of ONNX Runtime.
  *
  * Rules of variant=xla (openxla/xla, xla/tsl/framework/bfc_allocator.cc, 2026):
  *  - Requests are rounded up to 256 B. The smallest free chunk that fits serves it, the
@@ -21,9 +20,8 @@
  *    idle is enough for the request, and a region is asked for again. Then the framework
  *    waits for frees and tries once more (retry).
  *  - Nothing is given back otherwise, and there is no empty_cache.
- * Not modelled: regions that merge because their addresses touch (only for sub-allocators
- * that allow it, cudaMalloc does not), timestamped chunks (off by default), the two-ended
- * mode.
+ * Not modelled: regions that merge because their addresses touch (only for sub-allocators that
+ * allow it, cudaMalloc does not), timestamped chunks (off by default), the two-ended mode.
  *
  * variant=ort (microsoft/onnxruntime, onnxruntime/core/framework/bfc_arena.cc) differs:
  *  - By default bounded by the limit of the process alone; the step starts at `initial`

@@ -2,8 +2,7 @@
 /*
  * dali-vm: the virtual memory resource of NVIDIA DALI. Wholly free blocks move.
  *
- * Rules (NVIDIA/DALI, include/dali/core/mm/cuda_vm_resource.h and detail/free_list.h, as of
- * 2.4.0):
+ * Rules (NVIDIA/DALI, include/dali/core/mm/cuda_vm_resource.h and detail/free_list.h, as of 2.4.0):
  *  - Physical memory comes in blocks of one size, one handle each: 1/256 of the card, rounded
  *    up to a power of two, at least the granule, at most 64 MiB.
  *  - A request is aligned to 1/2048 of its size, rounded up to a power of two, at least the

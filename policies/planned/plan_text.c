@@ -137,8 +137,7 @@ int plan_read(const char *path, struct plan *out, struct frag_err *err)
 
 	*out = (struct plan){ 0 };
 	if (!r.from)
-		return frag_fail(err, FRAG_EINPUT, "cannot open plan '%.200s': %s", path,
-				 strerror(errno));
+		return FRAG_INPUT(err, "cannot open plan '%.200s': %s", path, strerror(errno));
 	rc = read_head(&r, out, err);
 	for (uint32_t i = 0; !rc && i < out->phases_count; i++) {
 		rc = read_phase(&r, out, &out->phases[i], first, err);

@@ -39,8 +39,8 @@ static int occupy(struct pt *a, struct pt_block *b, const struct frag_initial_se
 		struct pt_block *rest = NULL;
 
 		if (!b || sb->addr < b->addr || sb->bytes > sg->addr + sg->bytes - sb->addr)
-			return frag_fail(err, FRAG_EINPUT, "initial blocks overlap at 0x%llx",
-					 (unsigned long long)sb->addr);
+			return FRAG_INPUT(err, "initial blocks overlap at 0x%llx",
+					  (unsigned long long)sb->addr);
 		FRAG_TRY(pt_room(a, 2, err));
 		if (sb->addr > b->addr) {
 			struct pt_block *before = b;
@@ -129,10 +129,9 @@ static int restore_run(struct pt *a, const struct frag_initial_state *initial,
 	u = frag_bset_value(frag_bset_below(&set->unmapped, 0, sg->addr + 1));
 	if (!u || sg->addr - u->addr >= u->size || (sg->addr - u->seg->base) % u->seg->page ||
 	    sg->bytes % u->seg->page || sg->bytes > u->addr + u->size - sg->addr)
-		return frag_fail(err, FRAG_EINPUT,
-				 "initial segment 0x%llx does not fit the page grid of its "
-				 "reservation",
-				 (unsigned long long)sg->addr);
+		return FRAG_INPUT(
+			err, "initial segment 0x%llx does not fit the page grid of its reservation",
+			(unsigned long long)sg->addr);
 	FRAG_TRY(pt_room(a, 3, err));
 	pt_unmapped_erase(u);
 	if (sg->addr > u->addr)

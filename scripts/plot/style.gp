@@ -10,7 +10,7 @@
 #
 #	gnuplot -c scripts/plot/NAME.gp CSV OUTPUT svg|png|pdf TITLE SUBTITLE EXTRA
 #
-# by cufrag, which knows EXTRA. For a paper, copy this folder to DIR/plot, change FONT, SHEET and
+# by cufrag, which knows EXTRA. For a paper, copy this folder to DIR/plot, change FONT, INCH and
 # HEADED below, and run cufrag with FRAG_SHARE=DIR: all charts of --out are drawn that way.
 #
 # Statistics, limits and rows of curves are computed in C: as columns of the CSV, or as assignments in EXTRA
@@ -78,7 +78,8 @@ set micro
 # open(h)). Font sizes in scripts are pixels of the sheet: SVG takes them as they are, PNG is drawn
 # 1.75 times as large with 0.75 point to the pixel, PDF has 110 pixels to the inch.
 FONT = "sans-serif"
-SHEET = 560	# pixels; 110 to the inch of a PDF, so 380 is a column of a paper
+SHEET = 560	# pixels: less cuts labels off
+INCH = 110	# pixels of a PDF, which 160 make as wide as a column of a paper
 HEADED = 1	# 0: without title and subtitle
 SMALL = FONT.",13.3"
 # points are drawn larger by the SVG terminal (use: ps 1.2 * DOT)
@@ -88,7 +89,7 @@ PAGE_W = 600
 PAGE_H = 848
 sheet(w, h) = exists("ONE_PDF") ? sprintf("W=%d; H=%d; FOOT=%d", PAGE_W, h > PAGE_H ? h : PAGE_H, h) : sprintf("W=%d; H=%d; FOOT=%d; ", w, h, h).( \
 	FORMAT eq "png" ? sprintf("set term pngcairo size %d,%d fontscale 1.3125 linewidth 1.75 pointscale 1.75", int(1.75 * w), int(1.75 * h)) : \
-	FORMAT eq "pdf" ? sprintf("set term pdfcairo size %.3fin,%.3fin fontscale 0.5 linewidth 0.8 pointscale 0.5", w / 110.0, h / 110.0) : \
+	FORMAT eq "pdf" ? sprintf("set term pdfcairo size %.3fin,%.3fin fontscale %.3f linewidth %.2f pointscale %.2f", w / (1.0 * INCH), h / (1.0 * INCH), 55.0 / INCH, 88.0 / INCH, 55.0 / INCH) : \
 	sprintf("set term svg size %d,%d", w, h)). \
 	" font '".FONT.",13.5' noenhanced rounded background '#ffffff'"
 open(h) = sheet(SHEET, h)."; ".open_output

@@ -192,7 +192,7 @@ static int bench_trace(struct frag_bench_policies *b, const char *path, struct f
 	frag_progress_end(&progress);
 	FRAG_TRY(rc);
 	if (!trace->devs_count)
-		return frag_fail(err, FRAG_EINPUT, "'%.200s' holds no events", path);
+		return FRAG_INPUT(err, "'%.200s' holds no events", path);
 	FRAG_TRY(frag_bench_ops_take(&trace->devs[0], &ops, err));
 	for (size_t i = 0; !rc && i < b->policies->count; i++) {
 		rc = bench_one(b, trace->name, b->policies->text[i], &ops, err);

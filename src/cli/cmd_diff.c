@@ -157,10 +157,10 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	FRAG_TRY(read_side(cli, o, cli->operands[!one], torch, &answer, &after, err));
 	FRAG_TRY(frag_diff(&before, &after, o->top, &answer, err));
 	if (before.state && (o->most_ratio >= 0 || o->most_bytes != UINT64_MAX))
-		return frag_fail(err, FRAG_EINPUT,
-				 "'%.100s' is a state without a history: --fail-on-growth is about "
-				 "peaks, which it does not tell",
-				 before.name);
+		return FRAG_INPUT(err,
+				  "'%.100s' is a state without a history: --fail-on-growth is "
+				  "about peaks, which it does not tell",
+				  before.name);
 	status = judge(o, &before, &after, &answer);
 	FRAG_TRY(frag_cli_show_answer(cli, &answer, err));
 	return status;

@@ -27,11 +27,10 @@ static int put_stacks(const char *path, const struct frag_live_stacks *stacks, s
 	const char *ending = strrchr(path, '.');
 
 	if (!frag_sites_known(stacks->sites))
-		return frag_fail(err, FRAG_EINPUT,
-				 "'%s' was recorded without stacks: nothing to fold (%s keeps "
-				 "them)",
-				 stacks->name,
-				 frag_stacks_hint(stacks->sites->trace) ?: "no log of its pool");
+		return FRAG_INPUT(
+			err, "'%s' was recorded without stacks: nothing to fold (%s keeps them)",
+			stacks->name,
+			frag_stacks_hint(stacks->sites->trace) ?: "no log of its pool");
 	if (ending && !strcmp(ending, ".json"))
 		return frag_live_stacks_put_speedscope(stacks, path, err);
 	if (ending && !strcmp(ending, ".pb"))

@@ -30,11 +30,10 @@ static int check_groups(const struct options *o, const struct frag_engine_log *s
 	for (size_t i = 0; i < k->groups_count; i++)
 		if (k->prefix && (!k->groups[i].window || k->groups[i].times > 1))
 			return FRAG_USAGE(err, "--prefix: %s",
-					  k->groups[i].window
-						  ? "groups with blocks of several sizes are not "
-						    "modelled"
-						  : "vLLM caches no prefix of a model with a "
-						    "state");
+					  k->groups[i].window ? "groups with blocks of several "
+								"sizes are not modelled"
+							      : "vLLM caches no prefix of a model "
+								"with a state");
 		else if (!k->groups[i].window && !k->block && !said->block && !k->state_block)
 			return FRAG_USAGE(err, "a model with a state needs --block N: the engine "
 					       "prints 'Setting attention block size to N tokens'");
@@ -84,8 +83,7 @@ static int set_size(struct options *o, struct frag_err *err)
 	if (o->log)
 		FRAG_TRY(frag_engine_log_read(o->log, &said, err));
 	if (said.too_small && !said.listens)
-		return frag_fail(err, FRAG_EINPUT, "'%.200s': the engine ended: %s", o->log,
-				 said.ended);
+		return FRAG_INPUT(err, "'%.200s': the engine ended: %s", o->log, said.ended);
 	FRAG_TRY(check_groups(o, &said, err));
 	if (o->log && !o->arrivals && !o->lengths && !k->request_tokens && !k->requests)
 		k->request_tokens = said.hundredths ? said.request_tokens : USUAL_TOKENS;
@@ -99,10 +97,10 @@ static int set_size(struct options *o, struct frag_err *err)
 	}
 	frag_kvcache_take(k, &said);
 	if (o->log && !k->tokens)
-		return frag_fail(err, FRAG_EINPUT,
-				 "'%.200s' has no line with the size of a cache ('GPU KV cache "
-				 "size: N tokens' of vLLM, 'max_total_num_tokens=N' of SGLang)",
-				 o->log);
+		return FRAG_INPUT(err,
+				  "'%.200s' has no line with the size of a cache ('GPU KV cache "
+				  "size: N tokens' of vLLM, 'max_total_num_tokens=N' of SGLang)",
+				  o->log);
 	if (k->tokens < k->block)
 		return FRAG_USAGE(err, "the cache is smaller than a block");
 	return 0;
@@ -152,8 +150,7 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_REAL, "swa-full-tokens-ratio", AT(window_ratio), .value = "N", .fmin = 1e-3,
 	  .fmax = 1e3, .rare = true,
 	  .help = "with --model and its memory: two pools as SGLang makes them, tokens of a window "
-		  "to "
-		  "those of full attention" },
+		  "to those of full attention" },
 	{ FRAG_ARG_TEXT, "model", AT(model), .value = "MODEL[,tp=N][,pp=N][,fp8]",
 	  .help = "its layers, by a name as gemma-3-27b or its config.json; tp, pp: cards that "
 		  "share its heads, its layers; fp8: of the cache" },
@@ -208,14 +205,14 @@ const struct frag_cmd frag_cmd_kvcache = {
 	.summary = "what the cache of a serving engine holds, and when it is full",
 	.group = FRAG_GROUP_CHOOSE,
 	.rank = 4,
-	.about = "Computes how many requests of a length the paged cache of keys and values "
-		 "holds, and replays given requests over time: how full it gets, how many run "
-		 "at a time, when preemption begins. The model is the scheduler of vLLM's V1 "
-		 "engine with recomputation: each step makes one token for each running "
-		 "request; a request has whole blocks; if none is free, the request that "
-		 "began last is preempted and waits in front of all others. A step processes "
-		 "at most --batched-tokens, and longer prompts in parts. Groups of layers share "
-		 "the blocks; every step takes --step.",
+	.about = "Computes how many requests of a length the paged cache of keys and values holds, "
+		 "and replays given requests over time: how full it gets, how many run at a time, "
+		 "when preemption begins. The model is the scheduler of vLLM's V1 engine with "
+		 "recomputation: each step makes one token for each running request; a request has "
+		 "whole blocks; if none is free, the request that began last is preempted and "
+		 "waits in front of all others. A step processes at most --batched-tokens, and "
+		 "longer prompts in parts. Groups of layers share the blocks; every step takes "
+		 "--step.",
 	.examples =
 		"  cufrag kvcache --log vllm.log --requests 256 --tokens 8192\n"
 		"  cufrag kvcache --model gemma-3-27b,tp=2 --cache-memory 40G --tokens 8192\n"

@@ -92,10 +92,10 @@ static int record_parts(struct frag_prediction *p, const struct recorder *r, con
 		FRAG_TRY(record(r, at->n[i], &trace, &completes, err));
 		if (!completes) {
 			frag_trace_destroy(trace);
-			return frag_fail(err, FRAG_EINPUT,
-					 "the program runs out of memory with %s = %" PRIu64
-					 " already; begin with a smaller value",
-					 r->name, at->n[i]);
+			return FRAG_INPUT(err,
+					  "the program runs out of memory with %s = %" PRIu64
+					  " already; begin with a smaller value",
+					  r->name, at->n[i]);
 		}
 		part->value = at->n[i];
 		FRAG_TRY(frag_recording_take(&part->recording, trace, &r->cli->target, 0, err));
@@ -203,16 +203,15 @@ const struct frag_cmd frag_cmd_scale = {
 	.operands = "TRACE...",
 	.operands_max = FRAG_SCALING_PARTS,
 	.program = "[PROGRAM]",
-	.about =
-		"Predicts the memory that a program needs at other numbers, from two to eight "
-		"recordings that differ in one number, its batch size or a length. Requests are "
-		"matched one by one; the size of each follows a law of the number (constant, c n, "
-		"c n^2, c + d n) that all recordings meet exactly; the trace made of them is "
-		"replayed under every policy. That is exact to the byte if the program makes the "
-		"same requests; where recordings differ, or a size follows no law, it gives a "
-		"range. With three recordings the largest is predicted from the others, as a test. "
-		"Names the greatest number that --gpu takes. A program is recorded here, "
-		"and at that number once more.",
+	.about = "Predicts the memory that a program needs at other numbers, from two to eight "
+		 "recordings that differ in one number, its batch size or a length. Requests are "
+		 "matched one by one; the size of each follows a law of the number (constant, c n, "
+		 "c n^2, c + d n) that all recordings meet exactly; the trace made of them is "
+		 "replayed under every policy. That is exact to the byte if the program makes the "
+		 "same requests; where recordings differ, or a size follows no law, it gives a "
+		 "range. With three recordings the largest is predicted from the others, as a "
+		 "test. Names the greatest number that --gpu takes. A program is recorded here, "
+		 "and at that number once more.",
 	.examples = "  cufrag scale --at 2,4,8 b2.cft b4.cft b8.cft --to 16,32 --gpu l40s\n"
 		    "  cufrag scale --vary '{batch}=2,4,8' -- python train.py --batch {batch}\n"
 		    "  cufrag scale --at 4,8 b4.cft b8.cft --to 24 -o b24.cft\n",

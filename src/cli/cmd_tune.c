@@ -82,19 +82,18 @@ const struct frag_cmd frag_cmd_tune = {
 	.rank = 2,
 	.operands = "TRACE...",
 	.operands_max = 4096,
-	.about =
-		"Replays a trace under many settings of PyTorch's allocator (or of any policy: "
-		"--space). Prints the best as a PYTORCH_CUDA_ALLOC_CONF line, what it gains, the "
-		"runners-up, and the settings that no other beats in both reserved memory and "
-		"driver time. The limit of a recording applies, unless --limit gives another; the "
-		"setting that refuses fewest requests is then best. Where a replay of the recorded "
-		"settings does not reserve what was recorded, no saving is told, and the status is "
-		"1, as in verify. garbage_collection_threshold is searched only with a limit, "
-		"since PyTorch ignores it without one. Only settings are tried that every release "
-		"of PyTorch knows that may have made the recording, or the release of --torch. "
-		"Small spaces are exhausted; larger ones are searched from the space's own text "
-		"and from random settings, always to the best setting that differs in one option. "
-		"With several traces or ranks the worst peak counts.",
+	.about = "Replays a trace under many settings of PyTorch's allocator (or of any policy: "
+		 "--space). Prints the best as a PYTORCH_CUDA_ALLOC_CONF line, what it gains, the "
+		 "runners-up, and the settings that no other beats in both reserved memory and "
+		 "driver time. The limit of a recording applies, unless --limit gives another; the "
+		 "setting that refuses fewest requests is then best. Where a replay of the "
+		 "recorded settings does not reserve what was recorded, no saving is told, and the "
+		 "status is 1, as in verify. garbage_collection_threshold is searched only with a "
+		 "limit, since PyTorch ignores it without one. Only settings are tried that every "
+		 "release of PyTorch knows that may have made the recording, or the release of "
+		 "--torch. Small spaces are exhausted; larger ones are searched from the space's "
+		 "own text and from random settings, always to the best setting that differs in "
+		 "one option. With several traces or ranks the worst peak counts.",
 	.examples =
 		"  cufrag tune run.pickle\n"
 		"  cufrag tune run.pickle --objective time --cap 20G\n"

@@ -25,16 +25,16 @@ static int check_evidence(const struct frag_trace *trace, const char *path, stru
 			return 0;
 	}
 	if (evidence)
-		return frag_fail(err, FRAG_EINPUT,
-				 "'%.200s' holds a state, but no history that led to it, so there "
-				 "is nothing to verify (was "
-				 "torch.cuda.memory._record_memory_history() called?)",
-				 path);
-	return frag_fail(err, FRAG_EINPUT,
-			 "'%.200s' holds no segments (format %s): it does not record what the "
-			 "allocator took from the card and gave back, so there is nothing to "
-			 "compare with; use replay or compare instead",
-			 path, trace->format ? trace->format : "unknown");
+		return FRAG_INPUT(err,
+				  "'%.200s' holds a state, but no history that led to it, so there "
+				  "is nothing to verify (was "
+				  "torch.cuda.memory._record_memory_history() called?)",
+				  path);
+	return FRAG_INPUT(err,
+			  "'%.200s' holds no segments (format %s): it does not record what the "
+			  "allocator took from the card and gave back, so there is nothing to "
+			  "compare with; use replay or compare instead",
+			  path, trace->format ? trace->format : "unknown");
 }
 
 static int verify_one(const struct frag_cli *cli, const char *conf, struct frag_trace *trace,

@@ -401,8 +401,8 @@ int frag_session_run(struct frag_session *s, struct frag_err *err)
 	/* before anything is written: are they all there? */
 	for (size_t i = 0; i < s->paths_count; i++)
 		if (strcmp(s->paths[i], "-") != 0 && access(s->paths[i], R_OK))
-			return frag_fail(err, FRAG_EINPUT, "cannot open '%s': %s", s->paths[i],
-					 strerror(errno));
+			return FRAG_INPUT(err, "cannot open '%s': %s", s->paths[i],
+					  strerror(errno));
 	for (size_t i = 0; i < s->paths_count; i++) {
 		if (frag_interrupted())
 			frag_text_addf(&s->missing, "%s%s", s->missing.len ? ", " : "",

@@ -175,8 +175,7 @@ static int follow_all(const struct frag_events *ev, struct follow *f, struct fra
 		const struct frag_event *e = &dev->events[i];
 
 		if (e->kind < FRAG_EV_TRIM && e->slot >= f->blocks_count)
-			return frag_fail(err, FRAG_EINPUT, "event %zu names a slot out of range",
-					 i);
+			return FRAG_INPUT(err, "event %zu names a slot out of range", i);
 		follow_event(f, e);
 	}
 	return 0;

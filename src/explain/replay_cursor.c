@@ -9,8 +9,8 @@ static int note_births(struct frag_cursor *s, const struct frag_event *e, size_t
 		if (e[i].kind >= FRAG_EV_TRIM)
 			continue;
 		if (e[i].slot >= s->births_count)
-			return frag_fail(err, FRAG_EINPUT, "event %llu names a slot out of range",
-					 (unsigned long long)(s->next + i));
+			return FRAG_INPUT(err, "event %llu names a slot out of range",
+					  (unsigned long long)(s->next + i));
 		if (e[i].kind == FRAG_EV_ALLOC)
 			s->births[e[i].slot] =
 				(struct frag_birth){ s->next + i, e[i].time_us, e[i].stack };

@@ -241,7 +241,7 @@ int frag_fleet_load(struct frag_fleet *f, const char *path, struct frag_err *err
 	FRAG_TRY(frag_store_count(store, &counts, err));
 	f->failures = counts.failed;
 	if (!l.count)
-		return frag_fail(err, FRAG_EINPUT, "'%.200s' holds no results", path);
+		return FRAG_INPUT(err, "'%.200s' holds no results", path);
 	FRAG_TRY(build(&l, err));
 	return note_settable(f, err);
 }

@@ -178,15 +178,14 @@ static int check_agree(struct frag_store *s, const char *path, struct frag_err *
 			  "a.status IS NOT b.status OR a.peak_reserved_bytes IS NOT "
 			  "b.peak_reserved_bytes LIMIT 1",
 			  text, sizeof(text)))
-		return frag_fail(err, FRAG_EINPUT, "'%.200s' contradicts the earlier results (%s)",
-				 path, text);
+		return FRAG_INPUT(err, "'%.200s' contradicts the earlier results (%s)", path, text);
 	if (!frag_db_text(s,
 			  "SELECT b.value FROM main.sweep a JOIN other.sweep b USING(key) WHERE "
 			  "a.value IS NOT b.value LIMIT 1",
 			  text, sizeof(text)))
-		return frag_fail(err, FRAG_EINPUT,
-				 "'%.100s' is of a sweep with other options or traces (%.200s)",
-				 path, text);
+		return FRAG_INPUT(err,
+				  "'%.100s' is of a sweep with other options or traces (%.200s)",
+				  path, text);
 	return 0;
 }
 

@@ -128,16 +128,15 @@ static int create_tables(struct frag_store *s, struct frag_err *err)
 	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 	struct frag_column c;
 
-	frag_text_add(&t,
-		      "CREATE TABLE IF NOT EXISTS sweep(key TEXT PRIMARY KEY, value TEXT) WITHOUT "
-		      "ROWID;CREATE TABLE IF NOT EXISTS traces(");
+	frag_text_add(&t, "CREATE TABLE IF NOT EXISTS sweep(key TEXT PRIMARY KEY, value TEXT) "
+			  "WITHOUT ROWID;CREATE TABLE IF NOT EXISTS traces(");
 	for (size_t i = 0; (c = frag_results_trace_column(i)).name; i++)
 		frag_text_addf(&t, "\"%s\" %s, ", c.name, c.type);
 	frag_text_add(&t, "PRIMARY KEY(path)) WITHOUT ROWID;CREATE TABLE IF NOT EXISTS items(");
 	for (size_t i = 0; (c = frag_results_item_column(i)).name; i++)
 		frag_text_addf(&t, "\"%s\" %s, ", c.name, c.type);
-	frag_text_add(&t, "PRIMARY KEY(item)) WITHOUT ROWID;"
-			  "INSERT OR IGNORE INTO sweep VALUES('schema','" SCHEMA "');");
+	frag_text_add(&t, "PRIMARY KEY(item)) WITHOUT ROWID;INSERT OR IGNORE INTO sweep "
+			  "VALUES('schema','" SCHEMA "');");
 	FRAG_TRY(frag_text_check(&t, err));
 	return frag_db_exec(s, t.s, err);
 }
@@ -178,11 +177,10 @@ static int check_schema(struct frag_store *s, struct frag_err *err)
 	char text[32];
 
 	if (frag_db_text(s, "SELECT value FROM sweep WHERE key='schema'", text, sizeof(text)))
-		return frag_fail(err, FRAG_EINPUT, "'%.200s' holds no results of a sweep", s->path);
+		return FRAG_INPUT(err, "'%.200s' holds no results of a sweep", s->path);
 	if (strcmp(text, SCHEMA) != 0)
-		return frag_fail(err, FRAG_EINPUT,
-				 "'%.200s' has schema %s, this program reads " SCHEMA, s->path,
-				 text);
+		return FRAG_INPUT(err, "'%.200s' has schema %s, this program reads " SCHEMA,
+				  s->path, text);
 	return 0;
 }
 

@@ -85,9 +85,9 @@ int frag_store_each(struct frag_store *s, int (*row)(void *ctx, const struct fra
 		"t.duration_us, i.peak_reserved_bytes, i.lower_bound_bytes, i.recorded, "
 		"i.status<>'refused', i.status='" FRAG_STORE_UNREPRODUCED
 		"', t.estimate, t.format LIKE '%" FRAG_STORE_ENDED "' FROM items i " TRACES
-		" WHERE i.status<>'failed' AND t.path IS NOT NULL AND i.policy IS NOT "
-		"NULL ORDER BY t.path, i.device, i.policy, i.\"limit\" NOT IN ('', 'none'), "
-		"i.capacity_bytes DESC";
+		" WHERE i.status<>'failed' AND t.path IS NOT NULL AND i.policy IS NOT NULL ORDER "
+		"BY t.path, i.device, i.policy, i.\"limit\" NOT IN ('', 'none'), i.capacity_bytes "
+		"DESC";
 	FRAG_AUTO(frag_db_finalize) sqlite3_stmt *q = NULL;
 	int step;
 
@@ -113,10 +113,9 @@ int frag_store_each(struct frag_store *s, int (*row)(void *ctx, const struct fra
 		};
 
 		if (!good)
-			return frag_fail(err, FRAG_EINPUT,
-					 "'%.200s' holds a number that no sweep writes, of "
-					 "'%.200s'",
-					 s->path, r.path);
+			return FRAG_INPUT(
+				err, "'%.200s' holds a number that no sweep writes, of '%.200s'",
+				s->path, r.path);
 		FRAG_TRY(row(ctx, &r));
 	}
 	return step == SQLITE_DONE ? 0 : frag_db_fail(s, FRAG_EINPUT, err);
@@ -126,9 +125,8 @@ int frag_store_failures(struct frag_store *s,
 			int (*row)(void *ctx, const char *path, const char *text), void *ctx,
 			struct frag_err *err)
 {
-	static const char sql[] =
-		"SELECT path, error FROM traces WHERE error IS NOT NULL AND path IS NOT NULL ORDER "
-		"BY path";
+	static const char sql[] = "SELECT path, error FROM traces WHERE error IS NOT NULL AND path "
+				  "IS NOT NULL ORDER BY path";
 	FRAG_AUTO(frag_db_finalize) sqlite3_stmt *q = NULL;
 	int step;
 

@@ -39,8 +39,7 @@ static int add_folder(struct frag_sweep_files *f, const char *path, struct frag_
 	int rc = 0;
 
 	if (!walk)
-		return frag_fail(err, FRAG_EINPUT, "cannot open '%.200s': %s", path,
-				 strerror(errno));
+		return FRAG_INPUT(err, "cannot open '%.200s': %s", path, strerror(errno));
 	while (!rc && (errno = 0, e = fts_read(walk))) {
 		if (e->fts_info == FTS_D && e->fts_level > 0 && e->fts_name[0] == '.')
 			fts_set(walk, e, FTS_SKIP);
@@ -50,11 +49,11 @@ static int add_folder(struct frag_sweep_files *f, const char *path, struct frag_
 			 !stat(e->fts_path, &st) && S_ISREG(st.st_mode))
 			rc = add_file(f, e->fts_path, &st, true, err);
 		else if (e->fts_info == FTS_DNR || e->fts_info == FTS_ERR || e->fts_info == FTS_NS)
-			rc = frag_fail(err, FRAG_EINPUT, "cannot read '%.200s': %s", e->fts_path,
-				       strerror(e->fts_errno));
+			rc = FRAG_INPUT(err, "cannot read '%.200s': %s", e->fts_path,
+					strerror(e->fts_errno));
 	}
 	if (!rc && errno)
-		rc = frag_fail(err, FRAG_EINPUT, "cannot read '%.200s': %s", path, strerror(errno));
+		rc = FRAG_INPUT(err, "cannot read '%.200s': %s", path, strerror(errno));
 	fts_close(walk);
 	return rc;
 }
@@ -64,12 +63,11 @@ static int add_path(struct frag_sweep_files *f, const char *path, struct frag_er
 	struct stat st;
 
 	if (stat(path, &st))
-		return frag_fail(err, FRAG_EINPUT, "cannot open '%.200s': %s", path,
-				 strerror(errno));
+		return FRAG_INPUT(err, "cannot open '%.200s': %s", path, strerror(errno));
 	if (S_ISDIR(st.st_mode))
 		return add_folder(f, path, err);
 	if (!S_ISREG(st.st_mode))
-		return frag_fail(err, FRAG_EINPUT, "'%.200s' is neither a file nor a folder", path);
+		return FRAG_INPUT(err, "'%.200s' is neither a file nor a folder", path);
 	return add_file(f, path, &st, false, err);
 }
 
@@ -86,9 +84,9 @@ int frag_sweep_files_add(struct frag_sweep_files *f, const char *operand, struct
 	case 0:
 		break;
 	case GLOB_NOMATCH:
-		return frag_fail(err, FRAG_EINPUT, "nothing matches '%.200s'", operand);
+		return FRAG_INPUT(err, "nothing matches '%.200s'", operand);
 	default:
-		return frag_fail(err, FRAG_EINPUT, "cannot look for '%.200s'", operand);
+		return FRAG_INPUT(err, "cannot look for '%.200s'", operand);
 	}
 	for (size_t i = 0; !rc && i < found.gl_pathc; i++)
 		rc = add_path(f, found.gl_pathv[i], err);
@@ -105,17 +103,16 @@ int frag_sweep_files_add_list(struct frag_sweep_files *f, const char *path, stru
 	ssize_t len;
 
 	if (!in)
-		return frag_fail(err, FRAG_EINPUT, "cannot open '%.200s': %s", path,
-				 strerror(errno));
+		return FRAG_INPUT(err, "cannot open '%.200s': %s", path, strerror(errno));
 	while ((len = getline(&line, &cap, in)) >= 0) {
 		while (len && (line[len - 1] == '\n' || line[len - 1] == '\r'))
 			line[--len] = '\0';
 		if (strlen(line) != (size_t)len)
-			return frag_fail(err, FRAG_EINPUT, "'%.200s' is not a list of paths", path);
+			return FRAG_INPUT(err, "'%.200s' is not a list of paths", path);
 		if (len && line[0] != '#')
 			FRAG_TRY(frag_sweep_files_add(f, line, err));
 	}
-	return ferror(in) ? frag_fail(err, FRAG_EINPUT, "cannot read '%.200s'", path) : 0;
+	return ferror(in) ? FRAG_INPUT(err, "cannot read '%.200s'", path) : 0;
 }
 
 FRAG_COMPARE(by_size, struct frag_sweep_file, FRAG_ORDER(y->bytes, x->bytes),

@@ -35,12 +35,12 @@ int frag_sweep_hash(const char *path, char *text, struct frag_err *err)
 	int rc;
 
 	if (!in)
-		return frag_fail(err, FRAG_EINPUT, "cannot open it: %m");
+		return FRAG_INPUT(err, "cannot open it: %m");
 	FRAG_CHECK_ALLOC(state && buf, "hash of a trace", err);
 	XXH3_128bits_reset(state);
 	while ((n = fread(buf, 1, chunk, in)) > 0)
 		XXH3_128bits_update(state, buf, n);
-	rc = ferror(in) ? frag_fail(err, FRAG_EINPUT, "cannot read it: %m") : 0;
+	rc = ferror(in) ? FRAG_INPUT(err, "cannot read it: %m") : 0;
 	h = XXH3_128bits_digest(state);
 	snprintf(text, 33, "%016llx%016llx", (unsigned long long)h.high64,
 		 (unsigned long long)h.low64);

@@ -49,16 +49,16 @@ static int read_head(struct list *l, struct frag_err *err)
 			frag_fail_unknown(err, "unknown column", field, columns,
 					  "; known are name, memory, context, price_per_hour and "
 					  "vendor");
-			return frag_fail(err, FRAG_EINPUT, "%s", err->msg);
+			return FRAG_INPUT(err, "%s", err->msg);
 		}
 		if (seen[c])
-			return frag_fail(err, FRAG_EINPUT, "column '%s' occurs twice", columns[c]);
+			return FRAG_INPUT(err, "column '%s' occurs twice", columns[c]);
 		seen[c] = true;
 		l->order[l->width++] = c;
 	}
 	if (!seen[NAME] || !seen[MEMORY])
-		return frag_fail(err, FRAG_EINPUT, "column '%s' is missing",
-				 columns[seen[NAME] ? MEMORY : NAME]);
+		return FRAG_INPUT(err, "column '%s' is missing",
+				  columns[seen[NAME] ? MEMORY : NAME]);
 	return 0;
 }
 
@@ -70,12 +70,11 @@ static int read_size(unsigned column, char *field, uint64_t *out, struct frag_er
 	if (n > 1 && strchr("KMGTkmgt", field[n - 2]) && (field[n - 1] | 0x20) == 'b')
 		field[n - 1] = '\0';
 	if (frag_parse_memory(field, out, NULL))
-		return frag_fail(err, FRAG_EINPUT,
-				 "%s '%.40s' is not a size; write it as 24G or 22528 MiB",
-				 columns[column], field);
+		return FRAG_INPUT(err, "%s '%.40s' is not a size; write it as 24G or 22528 MiB",
+				  columns[column], field);
 	if (*out > FRAG_GIB << 20)
-		return frag_fail(err, FRAG_EINPUT, "%s '%.40s' is larger than any card",
-				 columns[column], field);
+		return FRAG_INPUT(err, "%s '%.40s' is larger than any card", columns[column],
+				  field);
 	return 0;
 }
 
@@ -88,8 +87,8 @@ static int read_price(const char *field, double *out, struct frag_err *err)
 	/* digits and a point: hex, nan and inf, which strtod also accepts, are not prices */
 	*out = strspn(field, "0123456789.") == strlen(field) ? strtod(field, &end) : -1;
 	if (!(*out >= 0 && *out <= PRICE_MAX) || *end)
-		return frag_fail(err, FRAG_EINPUT,
-				 "price_per_hour '%.40s' is not a number from 0 to 1000000", field);
+		return FRAG_INPUT(err, "price_per_hour '%.40s' is not a number from 0 to 1000000",
+				  field);
 	return 0;
 }
 
@@ -108,8 +107,8 @@ static int put_field(struct frag_gpu *g, char *texts, unsigned column, char *fie
 		return read_price(field, &g->price_per_hour, err);
 	}
 	if ((column == NAME && !*field) || strlen(field) > NAME_MAX_BYTES)
-		return frag_fail(err, FRAG_EINPUT, "a %s must have 1 to %u bytes", columns[column],
-				 NAME_MAX_BYTES);
+		return FRAG_INPUT(err, "a %s must have 1 to %u bytes", columns[column],
+				  NAME_MAX_BYTES);
 	snprintf(text, NAME_MAX_BYTES + 1, "%s", field);
 	if (column == VENDOR)
 		g->vendor = text;
@@ -125,7 +124,7 @@ static int add_row(const struct list *l, struct frag_catalog *c, size_t rows, st
 	unsigned n = 0;
 
 	if (rows == FRAG_CARDS_MAX)
-		return frag_fail(err, FRAG_EINPUT, "more than %u cards", FRAG_CARDS_MAX);
+		return FRAG_INPUT(err, "more than %u cards", FRAG_CARDS_MAX);
 	*g = (struct frag_gpu){ .vendor = "",
 				.context_bytes = CONTEXT_DEFAULT,
 				.source = "own list" };
@@ -134,15 +133,13 @@ static int add_row(const struct list *l, struct frag_catalog *c, size_t rows, st
 			FRAG_TRY(put_field(g, c->texts + rows * 2 * (NAME_MAX_BYTES + 1),
 					   l->order[n], field, err));
 	if (n != l->width)
-		return frag_fail(err, FRAG_EINPUT, "%u fields, but the first line names %u", n,
-				 l->width);
+		return FRAG_INPUT(err, "%u fields, but the first line names %u", n, l->width);
 	if (g->total_bytes <= g->context_bytes)
-		return frag_fail(err, FRAG_EINPUT,
-				 "'%s' has no memory besides its context of %llu bytes", g->name,
-				 (unsigned long long)g->context_bytes);
+		return FRAG_INPUT(err, "'%s' has no memory besides its context of %llu bytes",
+				  g->name, (unsigned long long)g->context_bytes);
 	for (size_t i = 0; i < rows; i++)
 		if (!strcasecmp(c->own[i].name, g->name))
-			return frag_fail(err, FRAG_EINPUT, "'%s' occurs twice", g->name);
+			return FRAG_INPUT(err, "'%s' occurs twice", g->name);
 	return 0;
 }
 
@@ -157,8 +154,7 @@ static int add_line(struct list *l, struct frag_catalog *c, size_t *rows, struct
 	for (size_t n, at = 0; text[at]; at += n) {
 		n = text[at] == '\t' ? 1 : frag_clean_length(text + at, strlen(text + at));
 		if (!n)
-			return frag_fail(err, FRAG_EINPUT, "byte %zu is not printable text (UTF-8)",
-					 at + 1);
+			return FRAG_INPUT(err, "byte %zu is not printable text (UTF-8)", at + 1);
 	}
 	if (text[strspn(text, " \t")] == '#')
 		return 0;
@@ -181,7 +177,7 @@ static int read_list(struct frag_catalog *c, const char *path, size_t *rows, str
 			break;
 	}
 	if (!rc && !*rows)
-		rc = frag_fail(err, FRAG_EINPUT, "it names no card");
+		rc = FRAG_INPUT(err, "it names no card");
 	if (rc == FRAG_EINPUT)
 		frag_err_prefix(err, "cards '%s'", path);
 	frag_log_lines_release(&l.lines);

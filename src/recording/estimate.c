@@ -187,10 +187,9 @@ const char *frag_neighbours_text(struct frag_answer *a, const struct frag_trace 
 	const char *held = FRAG_BYTES(n->bytes - n->contexts_bytes);
 
 	if (n->count > 1)
-		return frag_answer_print(a,
-					 "%u other processes on the card held %s and a context "
-					 "each",
-					 n->count, held);
+		return frag_answer_print(
+			a, "%u other processes on the card held %s and a context each", n->count,
+			held);
 	if (n->most_dev == UINT32_MAX)
 		return frag_answer_print(a, "another process on the card held %s and its context",
 					 held);

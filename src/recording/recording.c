@@ -201,16 +201,16 @@ static int complete(struct frag_recording *r, const struct frag_target *t, unsig
 	if (how & FRAG_OPEN_SOURCE)
 		return r->trace->devs_count ? make_units(r, err) : 0;
 	if (!r->trace->devs_count)
-		return frag_fail(err, FRAG_EINPUT, "'%.200s' holds no events",
-				 r->path ? r->path : r->trace->name);
+		return FRAG_INPUT(err, "'%.200s' holds no events",
+				  r->path ? r->path : r->trace->name);
 	for (uint32_t d = 0; d < r->trace->devs_count; d++)
 		states += frag_is_state(r->trace, &r->trace->devs[d]);
 	if (how & FRAG_OPEN_HISTORY && states == r->trace->devs_count)
-		return frag_fail(err, FRAG_EINPUT,
-				 "'%.200s' is a state without a history: 'cufrag explain' tells "
-				 "who holds its memory; the peak, and what another setting or "
-				 "card would need, it cannot tell (record with %s)",
-				 r->path ? r->path : r->trace->name, frag_history_hint(r->trace));
+		return FRAG_INPUT(err,
+				  "'%.200s' is a state without a history: 'cufrag explain' tells "
+				  "who holds its memory; the peak, and what another setting or "
+				  "card would need, it cannot tell (record with %s)",
+				  r->path ? r->path : r->trace->name, frag_history_hint(r->trace));
 	FRAG_TRY(frag_recording_settle(r, t, how, err));
 	FRAG_TRY(make_units(r, err));
 	return find_endings(r, err);

@@ -23,10 +23,10 @@ static int does_not_fit(const struct frag_run *run, const struct frag_initial_st
 	for (size_t i = 0; i < initial->segments_count; i++)
 		if (__builtin_add_overflow(bytes, initial->segments[i].bytes, &bytes))
 			bytes = UINT64_MAX;
-	return frag_fail(err, FRAG_EINPUT,
-			 "the initial state of the recording (%zu segments, %s) does not fit a "
-			 "card of %s",
-			 initial->segments_count, FRAG_BYTES(bytes), FRAG_BYTES(info.total_bytes));
+	return FRAG_INPUT(err,
+			  "the initial state of the recording (%zu segments, %s) does not fit a "
+			  "card of %s",
+			  initial->segments_count, FRAG_BYTES(bytes), FRAG_BYTES(info.total_bytes));
 }
 
 static int restore_state(struct frag_run *run, const struct frag_initial_state *initial,
@@ -409,13 +409,12 @@ int frag_replay_fed(const struct frag_policy_spec *spec, const struct frag_sim_c
 
 		brief.losses = brief.latency = brief.check = false;
 		brief.progress = NULL;
-		rc = feeder->once
-			     ? frag_fail(err, FRAG_ENOTSUP,
-					 "policy '%s' needs the trace twice, but a pipe can be "
-					 "read only once; name a file",
-					 frag_policy_spec_text(spec))
-			     : replay_once(spec, card, feeder, &brief, peak.event, NULL, &again,
-					   &peak, err);
+		rc = feeder->once ? frag_fail(err, FRAG_ENOTSUP,
+					      "policy '%s' needs the trace twice, but a pipe can "
+					      "be read only once; name a file",
+					      frag_policy_spec_text(spec))
+				  : replay_once(spec, card, feeder, &brief, peak.event, NULL,
+						&again, &peak, err);
 		if (rc) {
 			frag_result_release(out);
 			return rc;

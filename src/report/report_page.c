@@ -229,18 +229,17 @@ static void add_method(const struct frag_report *r, struct frag_answer *a)
 					    r->cost_borrowed ? ")" : "");
 
 	frag_answer_heading(a, "How it was done");
-	frag_answer_say(a,
-			"Every allocation and free of the recording was replayed, in order, "
-			"through each policy on %s A block could be reused %s. %s. 'cufrag verify' "
-			"checks event by event that the simulation equals what really happened. "
-			"Every figure names the file with its data, in the folder of this page.",
-			card,
-			r->free_at_request ? "as soon as the program had freed it"
-					   : "when its recorded free had completed on all streams",
-			r->skip_oom ? "What a policy could not serve was left out, and the replay "
-				      "went on"
-				    : "Where a policy could not serve a request, its replay "
-				      "stopped");
+	frag_answer_say(
+		a,
+		"Every allocation and free of the recording was replayed, in order, through each "
+		"policy on %s A block could be reused %s. %s. 'cufrag verify' checks event by "
+		"event that the simulation equals what really happened. Every figure names the "
+		"file with its data, in the folder of this page.",
+		card,
+		r->free_at_request ? "as soon as the program had freed it"
+				   : "when its recorded free had completed on all streams",
+		r->skip_oom ? "What a policy could not serve was left out, and the replay went on"
+			    : "Where a policy could not serve a request, its replay stopped");
 }
 
 void frag_report_page(const struct frag_report *r, struct frag_answer *a)

@@ -131,8 +131,8 @@ int frag_sidecar_parse(const char *name, const char *text, size_t len, struct fr
 	json_auto_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &at);
 
 	if (!root)
-		return frag_fail(err, FRAG_EINPUT, "'%.200s' is not JSON: %.120s, at byte %d", name,
-				 at.text, at.position);
+		return FRAG_INPUT(err, "'%.200s' is not JSON: %.120s, at byte %d", name, at.text,
+				  at.position);
 	frag_trace_take_release(trace, json_string_value(json_object_get(root, "torch")));
 	devices = json_object_get(root, "devices");
 	if (!json_is_object(root) || json_integer_value(json_object_get(root, "cufrag_meta")) != 1)
@@ -158,17 +158,16 @@ static int read_at(const char *stem, size_t n, struct frag_trace *trace, bool *f
 	if (!*found && (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG))
 		return 0;
 	if (*found && !S_ISREG(st.st_mode))
-		return frag_fail(err, FRAG_EINPUT, "'%.200s' is not a regular file", path);
+		return FRAG_INPUT(err, "'%.200s' is not a regular file", path);
 	f = fopen(path, "rbe");
 	len = f ? fread(text, 1, BYTES_MAX + 1, f) : 0;
 	if (!f || ferror(f))
-		return frag_fail(err, FRAG_EINPUT, "cannot read '%.200s': %s", path,
-				 strerror(errno));
+		return FRAG_INPUT(err, "cannot read '%.200s': %s", path, strerror(errno));
 	if (len > BYTES_MAX)
 		return frag_fail_at(err, FRAG_EINPUT, BYTES_MAX, "'%.200s' is longer than %u bytes",
 				    path, BYTES_MAX);
 	if (!len)
-		return frag_fail(err, FRAG_EINPUT, "'%.200s' is empty", path);
+		return FRAG_INPUT(err, "'%.200s' is empty", path);
 	return frag_sidecar_parse(path, text, len, trace, err);
 }
 

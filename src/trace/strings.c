@@ -95,7 +95,7 @@ static int grow(struct frag_strings *s, struct frag_err *err)
 	uint32_t *table;
 
 	if (s->count >= MAX_STRINGS)
-		return frag_fail(err, FRAG_EINPUT, "more than %u different strings", MAX_STRINGS);
+		return FRAG_INPUT(err, "more than %u different strings", MAX_STRINGS);
 	entries = frag_host_realloc(s->entries, cap, sizeof(*entries));
 	FRAG_CHECK_ALLOC(entries, "strings", err);
 	s->entries = entries;
@@ -125,7 +125,7 @@ int frag_strings_intern(struct frag_strings *s, const char *text, size_t len, ui
 		return 0;
 	}
 	if (len > UINT32_MAX)
-		return frag_fail(err, FRAG_EINPUT, "string of %zu bytes is too long", len);
+		return FRAG_INPUT(err, "string of %zu bytes is too long", len);
 	hash = (uint32_t)XXH3_64bits(text, len);
 	for (at = hash & s->mask; (i = s->table[at]); at = (at + 1) & s->mask) {
 		const struct entry *e = &s->entries[i];

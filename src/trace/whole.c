@@ -66,9 +66,8 @@ static int renumber_events(const struct merge *m, struct frag_trace_dev *dev, ui
 		uint32_t stack = ev->stack ? m->stack[ev->stack] : 0;
 
 		if (ev->time_us + shift_us > TIME_MAX)
-			return frag_fail(err, FRAG_EINPUT,
-					 "the traces are more than 12 days apart and cannot be "
-					 "one");
+			return FRAG_INPUT(err, "the traces are more than 12 days apart and cannot "
+					       "be one");
 		ev->time_us += shift_us;
 		ev->stack = stack < STACKS_MAX ? stack : FRAG_NO_STACK;
 		if (ev->kind == FRAG_EV_MARK)

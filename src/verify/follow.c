@@ -250,8 +250,7 @@ int follow_recording(const struct frag_trace_dev *td, const struct frag_policy_s
 		rc = frag_run_counters(f.run, &out->counters, err);
 	/* this card does only what the file says, so a failure is the file's fault */
 	if (rc == FRAG_EDEVICE || rc == FRAG_EPOLICY)
-		rc = frag_fail(err, FRAG_EINPUT, "the recording is not possible: %s",
-			       err ? err->msg : "");
+		rc = FRAG_INPUT(err, "the recording is not possible: %s", err ? err->msg : "");
 	f.restoring = true; /* frees at the end of the run are not evidence */
 	frag_run_destroy(f.run);
 	frag_dev_close(f.dev);
@@ -295,7 +294,7 @@ static int settings_text(const struct frag_trace_settings *s, char *buf, size_t 
 	int n = snprintf(buf, cap, "pytorch:%s", s->conf ? s->conf : "");
 
 	if (n < 0 || (size_t)n + 128 >= cap)
-		return frag_fail(err, FRAG_EINPUT, "the recorded settings are too long");
+		return FRAG_INPUT(err, "the recorded settings are too long");
 	if (!s->present || (s->conf && *s->conf))
 		return 0;
 	if (s->max_split_bytes != UINT64_MAX)
@@ -324,14 +323,14 @@ int follow_spec(const struct frag_trace *trace, const char *conf, struct frag_po
 		return rc;
 	if (conf)
 		return rc;
-	return frag_fail(err, FRAG_EINPUT, "recorded settings: %s", err ? err->msg : "");
+	return FRAG_INPUT(err, "recorded settings: %s", err ? err->msg : "");
 }
 
 int follow_check(const struct frag_trace *trace, uint32_t dev, struct frag_err *err)
 {
 	if (trace->devs[dev].has_evidence)
 		return 0;
-	return frag_fail(err, FRAG_EINPUT,
-			 "trace '%s' has no evidence of its allocator: nothing to verify against",
-			 trace->name);
+	return FRAG_INPUT(err,
+			  "trace '%s' has no evidence of its allocator: nothing to verify against",
+			  trace->name);
 }

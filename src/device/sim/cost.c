@@ -162,7 +162,7 @@ static int read_profile(FILE *f, struct loaded *l, const char *path, struct frag
 		begun = true;
 	}
 	if (ferror(f))
-		return frag_fail(err, FRAG_EINPUT, "cannot read %s: %s", path, strerror(errno));
+		return FRAG_INPUT(err, "cannot read %s: %s", path, strerror(errno));
 	at.line++;
 	return begun ? 0 : bad(&at, err, "empty profile; the header must be", header);
 }
@@ -174,8 +174,7 @@ int frag_cost_load(const char *path, struct frag_cost **out, struct frag_err *er
 	int rc;
 
 	if (!f)
-		return frag_fail(err, FRAG_EINPUT, "cannot open cost profile %s: %s", path,
-				 strerror(errno));
+		return FRAG_INPUT(err, "cannot open cost profile %s: %s", path, strerror(errno));
 	l = frag_host_calloc(1, sizeof(*l));
 	if (l)
 		l->cost = *frag_cost_builtin();

@@ -23,6 +23,7 @@
 #define SPIKE_PART 0.25	 /* of the most: at least; of the time: at most */
 #define DATE_LEAST 1e8	 /* seconds since 1970; less is a time of day or of the run */
 #define DATE_MOST 1e11
+#define SAY(...) frag_finding_say(f, __VA_ARGS__)
 #define SAW_MOST 64u /* samples between two low points */
 
 /* Samples between which a program runs; from `half` on it has used half of its most. */
@@ -130,20 +131,17 @@ static void tell_leak(const struct frag_memlog *log, const struct frag_memlog_se
 
 	grown = (low[parts - 1] - low[0]) * (double)parts / (double)(parts - 1);
 	pace = seconds > 0 ? FRAG_MIN(climb->grown / seconds, PACE_MOST) : 0;
-	frag_finding_say(f, "%s %s: by %s in %s, lately %s per minute (Mann-Kendall z = %.1f)",
-			 s->name, last ? "keeps growing" : "kept growing until it fell",
-			 FRAG_BYTES((uint64_t)grown), lasting(out->texts, until - since),
-			 FRAG_BYTES((uint64_t)(pace * 60)), climb->z);
+	SAY("%s %s: by %s in %s, lately %s per minute (Mann-Kendall z = %.1f)", s->name,
+	    last ? "keeps growing" : "kept growing until it fell", FRAG_BYTES((uint64_t)grown),
+	    lasting(out->texts, until - since), FRAG_BYTES((uint64_t)(pace * 60)), climb->z);
 	if (last && s->total > r.most && pace > 0)
-		frag_finding_say(f, "; the card is full in %s",
-				 lasting(out->texts, (s->total - r.most) / pace));
+		SAY("; the card is full in %s", lasting(out->texts, (s->total - r.most) / pace));
 	r.to = r.from;
 	if (!last || run_before(s, &r))
-		frag_finding_say(f, "; this is one of several runs, from %s to %s",
-				 clock_of(log, since, out->texts),
-				 clock_of(log, until, out->texts));
-	frag_finding_say(f, ". A log shows what the allocator reserved: a leak, or growing "
-			    "fragmentation; a recording tells which");
+		SAY("; this is one of several runs, from %s to %s",
+		    clock_of(log, since, out->texts), clock_of(log, until, out->texts));
+	SAY(". A log shows what the allocator reserved: a leak, or growing fragmentation; a "
+	    "recording tells which");
 	frag_finding_number(f, "bytes_per_s", pace);
 	frag_finding_number(f, "grown_bytes", grown);
 	frag_finding_number(f, "mann_kendall_z", climb->z);
@@ -156,13 +154,13 @@ static void tell_steady(const struct frag_memlog_series *s, size_t n, struct fra
 	struct frag_finding *f =
 		frag_findings_add(out, few ? FRAG_FOUND_UNDECIDED : FRAG_FOUND_STEADY, whose(s));
 
-	frag_finding_say(f, "%s %s: at most %s in %s after the start%s", s->name,
-			 few ? "was read" : "does not grow", FRAG_BYTES((uint64_t)s->most),
-			 frag_answer_count(f->texts, n, "sample", "samples"),
-			 few ? ", too few to tell a trend" : "");
+	SAY("%s %s: at most %s in %s after the start%s", s->name,
+	    few ? "was read" : "does not grow", FRAG_BYTES((uint64_t)s->most),
+	    frag_answer_count(f->texts, n, "sample", "samples"),
+	    few ? ", too few to tell a trend" : "");
 	if (full)
-		frag_finding_say(f, "; the card is full, which a caching allocator can cause "
-				    "without need: record the program to see");
+		SAY("; the card is full, which a caching allocator can cause without need: record "
+		    "the program to see");
 	frag_finding_number(f, "most_bytes", s->most);
 	frag_finding_number(f, "samples_count", (double)n);
 }
@@ -185,11 +183,10 @@ static bool tell_spike(const struct frag_memlog *log, const struct frag_memlog_s
 	    (double)(end - first) > SPIKE_PART * (double)(to - from))
 		return false;
 	f = frag_findings_add(out, FRAG_FOUND_SPIKE, whose(s));
-	frag_finding_say(f, "%s stood at %s and rose by %s to %s from %s to %s", s->name,
-			 FRAG_BYTES((uint64_t)base), FRAG_BYTES((uint64_t)rise),
-			 FRAG_BYTES((uint64_t)s->most),
-			 clock_of(log, s->list[first].time, out->texts),
-			 clock_of(log, s->list[end].time, out->texts));
+	SAY("%s stood at %s and rose by %s to %s from %s to %s", s->name,
+	    FRAG_BYTES((uint64_t)base), FRAG_BYTES((uint64_t)rise), FRAG_BYTES((uint64_t)s->most),
+	    clock_of(log, s->list[first].time, out->texts),
+	    clock_of(log, s->list[end].time, out->texts));
 	frag_finding_number(f, "most_bytes", s->most);
 	frag_finding_number(f, "rise_bytes", rise);
 	return true;

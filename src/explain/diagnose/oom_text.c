@@ -52,8 +52,13 @@ struct error {
 	} summaries[DEVICES_MOST], *summary; /* the one that is read */
 };
 
-static const char *const metrics[] = { "| Allocated memory |", "| GPU reserved memory |",
-				       "| Non-releasable memory |" };
+static const struct {
+	const char *words, *now, *most;
+} metrics[] = {
+	{ "| Allocated memory |", "allocated_bytes", "peak_allocated_bytes" },
+	{ "| GPU reserved memory |", "reserved_bytes", "peak_reserved_bytes" },
+	{ "| Non-releasable memory |", "nonreleasable_bytes", "peak_nonreleasable_bytes" },
+};
 
 #define AT(member) offsetof(struct error, member)
 
@@ -291,8 +296,8 @@ static void take_summary(struct error *e, const char *text)
 		sscanf(at, "CUDA OOMs: %lu | cudaMalloc retries: %lu", &e->summary->ooms,
 		       &e->summary->retries);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(metrics); i++)
-		if ((at = strstr(text, metrics[i]))) {
-			at += strlen(metrics[i]) + 1;
+		if ((at = strstr(text, metrics[i].words))) {
+			at += strlen(metrics[i].words) + 1;
 			e->summary->now[i] = bytes_at(at);
 			at += strcspn(at, "|");
 			e->summary->most[i] = bytes_at(at + strspn(at, "| "));
@@ -632,8 +637,12 @@ static void tell_summary(const struct summary *m, size_t device, struct frag_fin
 		SAY(". The peaks differ by %s (%.0f %%): cached, or in pieces; a recording tells "
 		    "which setting saves it",
 		    SIZE(lost), 100 * lost / m->most[1]);
-	frag_finding_number(f, "peak_allocated_bytes", m->most[0]);
-	frag_finding_number(f, "peak_reserved_bytes", m->most[1]);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(metrics); i++) {
+		frag_finding_number(f, metrics[i].now, m->now[i]);
+		frag_finding_number(f, metrics[i].most, m->most[i]);
+	}
+	frag_finding_number(f, "refused_count", (double)m->ooms);
+	frag_finding_number(f, "retries_count", (double)m->retries);
 }
 
 int frag_diagnose_text(const char *path, struct frag_findings *out, struct frag_err *err)

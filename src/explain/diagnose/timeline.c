@@ -13,6 +13,7 @@
 #include "trace/input/input.h"
 
 #define FILE_MOST (64u << 20) /* bytes, which jansson keeps in up to sixteen times as many */
+#define SAY(...) frag_finding_say(f, __VA_ARGS__)
 #define NUMBER_MOST 0x1p62
 
 static const char *const categories[] = { "parameters",	 "optimizer states", "inputs",
@@ -92,18 +93,16 @@ static void tell(const json_t *root, bool raw, size_t n, const char *path,
 		when = FRAG_MAX(time - begin, 0);
 		memcpy(peak, sizes, sizeof(peak));
 	}
-	frag_finding_say(f, "at most %s is live, %.3f s after the beginning",
-			 FRAG_BYTES((uint64_t)most), when);
+	SAY("at most %s is live, %.3f s after the beginning", FRAG_BYTES((uint64_t)most), when);
 	for (size_t k = 0; k < CATEGORIES; k++)
 		if (peak[k] >= 1) {
-			frag_finding_say(f, "%s %s %s", between, categories[k],
-					 FRAG_BYTES((uint64_t)FRAG_MIN(peak[k], NUMBER_MOST)));
+			SAY("%s %s %s", between, categories[k],
+			    FRAG_BYTES((uint64_t)FRAG_MIN(peak[k], NUMBER_MOST)));
 			between = ",";
 		}
-	frag_finding_say(f,
-			 "; at the end %s. What is reserved for it, and at which lines it was "
-			 "requested, a recording tells",
-			 FRAG_BYTES((uint64_t)FRAG_MIN(FRAG_MAX(total, 0), NUMBER_MOST)));
+	SAY("; at the end %s. What is reserved for it, and at which lines it was requested, a "
+	    "recording tells",
+	    FRAG_BYTES((uint64_t)FRAG_MIN(FRAG_MAX(total, 0), NUMBER_MOST)));
 	frag_finding_number(f, "most_bytes", most);
 	frag_findings_note(out, "PyTorch's memory timeline, of a profile");
 }
@@ -124,8 +123,8 @@ int frag_diagnose_timeline(const char *path, struct frag_findings *out, struct f
 	root = json_load_callback(read_some, in, JSON_DECODE_INT_AS_REAL, &wrong);
 	n = moments(root, &raw);
 	if (!n)
-		return frag_fail(err, FRAG_EINPUT, "'%.200s': offset %d: not a memory timeline",
-				 path, wrong.position);
+		return FRAG_INPUT(err, "'%.200s': offset %d: not a memory timeline", path,
+				  wrong.position);
 	tell(root, raw, n, path, out);
 	return 1;
 }

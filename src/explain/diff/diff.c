@@ -336,11 +336,11 @@ int frag_diff(const struct frag_side *before, const struct frag_side *after, siz
 	struct frag_comparison *c = frag_answer_new(a, 1, sizeof(*c));
 
 	if (before->state != after->state)
-		return frag_fail(err, FRAG_EINPUT,
-				 "'%.100s' is a state without a history, which has no peaks that "
-				 "can be compared with those of '%.100s'",
-				 before->state ? before->name : after->name,
-				 before->state ? after->name : before->name);
+		return FRAG_INPUT(err,
+				  "'%.100s' is a state without a history, which has no peaks that "
+				  "can be compared with those of '%.100s'",
+				  before->state ? before->name : after->name,
+				  before->state ? after->name : before->name);
 	if (c) {
 		*c = (struct frag_comparison){
 			.before = before,

@@ -197,10 +197,10 @@ int frag_side_of_json(const json_t *root, const char *name, struct frag_answer *
 			  .releasable_bytes = bytes_of(r, "releasable_bytes") },
 	};
 	if (!out->peak_reserved_bytes)
-		return frag_fail(err, FRAG_EINPUT,
-				 "'%.200s' is not a result of replay, compare or explain: it lacks "
-				 "peak_reserved_bytes",
-				 name);
+		return FRAG_INPUT(err,
+				  "'%.200s' is not a result of replay, compare or explain: it "
+				  "lacks peak_reserved_bytes",
+				  name);
 	/* explain looked at another moment */
 	if (event && !json_equal(event, json_object_get(r, "event")))
 		out->non_releasable_bytes = out->loss.requested_bytes = UINT64_MAX;

@@ -96,12 +96,11 @@ static int find_oom(struct frag_explained *x, struct frag_err *err)
 	size_t count = x->refusals.count, at = x->at.n ? (size_t)(x->at.n - 1) : count - 1;
 
 	if (!count)
-		return frag_fail(err, FRAG_EINPUT,
-				 "no request was refused: nothing ran out of memory");
+		return FRAG_INPUT(err, "no request was refused: nothing ran out of memory");
 	if (x->at.n > count)
-		return frag_fail(err, FRAG_EINPUT, "there is no oom:%llu; %zu %s refused",
-				 (unsigned long long)x->at.n, count,
-				 count == 1 ? "request was" : "requests were");
+		return FRAG_INPUT(err, "there is no oom:%llu; %zu %s refused",
+				  (unsigned long long)x->at.n, count,
+				  count == 1 ? "request was" : "requests were");
 	x->refusal = &x->refusals.list[at];
 	x->m.peak_live_us = x->m.peak_reserved_us = UINT64_MAX; /* may be later */
 	x->m.event = x->refusal->r.event;
@@ -117,7 +116,7 @@ static int find_time(struct frag_explained *x, struct frag_err *err)
 	while (n < dev->events_count && dev->events[n].time_us <= x->at.n)
 		n++;
 	if (!n)
-		return frag_fail(err, FRAG_EINPUT, "the first event comes later than that");
+		return FRAG_INPUT(err, "the first event comes later than that");
 	x->m.event = n - 1;
 	return 0;
 }
@@ -134,10 +133,9 @@ static int find_moment(struct frag_explained *x, struct frag_err *err)
 		return find_oom(x, err);
 	case FRAG_AT_EVENT:
 		if (x->at.n >= x->in.history.events)
-			return frag_fail(err, FRAG_EINPUT,
-					 "there is no event %llu; the last is %llu",
-					 (unsigned long long)x->at.n,
-					 (unsigned long long)(x->in.history.events - 1));
+			return FRAG_INPUT(err, "there is no event %llu; the last is %llu",
+					  (unsigned long long)x->at.n,
+					  (unsigned long long)(x->in.history.events - 1));
 		x->m.event = x->at.n;
 		return 0;
 	case FRAG_AT_TIME:
@@ -283,7 +281,7 @@ static int explain(struct frag_explained *x, struct frag_err *err)
 	double per_step = 0;
 
 	if (!c->history.events)
-		return frag_fail(err, FRAG_EINPUT, "there are no events to explain");
+		return FRAG_INPUT(err, "there are no events to explain");
 	m->limit_bytes = c->limit_bytes;
 	m->limit_low_bytes = c->limit_high_bytes ? c->limit_low_bytes : UINT64_MAX;
 	m->limit_high_bytes = c->limit_high_bytes ? c->limit_high_bytes : UINT64_MAX;

@@ -2,13 +2,12 @@
 /*
  * fit: the smallest card on which a trace completes under a policy.
  *
- * Works in pages of 2 MiB that the process can have: card = context + pages. Bisects
- * between the load (nothing completes below it) and the peak on a large enough card (nothing is
- * returned or retried above it). A caching policy may fail above a capacity at which it completes,
- * because it releases memory at other moments and leaves other holes. So fit also probes the
- * neighbourhood: at distances that grow by half on both sides, and evenly over the whole range. A
- * completion below moves the answer down (and is bisected again); failures above are reported as
- * gaps.
+ * Works in pages of 2 MiB that the process can have: card = context + pages. Bisects between the
+ * load (nothing completes below it) and the peak on a large enough card (nothing is returned or
+ * retried above it). A caching policy may fail above a capacity at which it completes, because it
+ * releases memory at other moments and leaves other holes. So fit also probes the neighbourhood: at
+ * distances that grow by half on both sides, and evenly over the whole range. A completion below
+ * moves the answer down (and is bisected again); failures above are reported as gaps.
  */
 #include <frag/plan.h>
 

@@ -111,8 +111,7 @@ int frag_engine_log_read(const char *path, struct frag_engine_log *out, struct f
 
 	*out = (struct frag_engine_log){ 0 };
 	if (!f)
-		return frag_fail(err, FRAG_EINPUT, "cannot open '%.200s': %s", path,
-				 strerror(errno));
+		return FRAG_INPUT(err, "cannot open '%.200s': %s", path, strerror(errno));
 	while (fgets(line, sizeof(line), f) && *line) /* lines have an end */
 		for (size_t r = 0; r < FRAG_ARRAY_LEN(rows); r++) {
 			const char *at = rows[r].line ? strstr(line, rows[r].line) : line;
@@ -129,5 +128,5 @@ int frag_engine_log_read(const char *path, struct frag_engine_log *out, struct f
 		out->tokens = out->blocks * FRAG_KVCACHE_BLOCK;
 	failed = !feof(f);
 	fclose(f);
-	return failed ? frag_fail(err, FRAG_EINPUT, "cannot read '%.200s' as text", path) : 0;
+	return failed ? FRAG_INPUT(err, "cannot read '%.200s' as text", path) : 0;
 }

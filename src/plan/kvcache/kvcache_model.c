@@ -154,15 +154,15 @@ static int count_layers(const struct model *m, uint64_t counts[KINDS], struct fr
 {
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(beyond); i++)
 		if (field(m, beyond[i]) && !json_is_null(field(m, beyond[i])))
-			return frag_fail(err, FRAG_EINPUT, "its '%s' is not understood", beyond[i]);
+			return FRAG_INPUT(err, "its '%s' is not understood", beyond[i]);
 	if (!m->layers || m->layers > LAYERS_MOST)
-		return frag_fail(err, FRAG_EINPUT, "it has no 'num_hidden_layers'");
+		return FRAG_INPUT(err, "it has no 'num_hidden_layers'");
 	for (uint64_t i = 0; i < m->layers; i++) {
 		enum kind kind = kind_of(m, i);
 
 		if (kind == UNKNOWN)
-			return frag_fail(err, FRAG_EINPUT,
-					 "the type of layer %" PRIu64 " is not understood", i);
+			return FRAG_INPUT(err, "the type of layer %" PRIu64 " is not understood",
+					  i);
 		if (kind < KINDS)
 			counts[kind]++;
 		counts[FULL] += kind == BOTH;
@@ -188,17 +188,17 @@ static int group(struct frag_kvcache *k, const struct model *m, struct frag_err 
 			most = FRAG_MAX(most, counts[kind]);
 		}
 	if (!page)
-		return frag_fail(err, FRAG_EINPUT, "it has no keys and values of known size");
+		return FRAG_INPUT(err, "it has no keys and values of known size");
 	if (most * 2 < least * 3)
 		least = most;
 	for (unsigned kind = 0; kind < KINDS; kind++) {
 		uint64_t part = bytes[kind] ?: page;
 
 		if (counts[kind] && (page % part || (kind == WINDOW && !windows[kind])))
-			return frag_fail(err, FRAG_EINPUT, "its layers' sizes are not understood");
+			return FRAG_INPUT(err, "its layers' sizes are not understood");
 		for (uint64_t n = 0; n < counts[kind]; n += least) {
 			if (k->groups_count == FRAG_KVCACHE_GROUPS)
-				return frag_fail(err, FRAG_EINPUT, "it has too many groups");
+				return FRAG_INPUT(err, "it has too many groups");
 			k->groups[k->groups_count++] =
 				(struct frag_kvcache_group){ windows[kind], page / part };
 		}
@@ -273,10 +273,9 @@ int frag_kvcache_model(struct frag_kvcache *k, const char *text, struct frag_err
 		return FRAG_USAGE(err, "--model: expected tp= and pp= from 1 to 1024");
 	root = json_load_file(path, 0, &why) ?: find(path, list, sizeof(list));
 	if (!root)
-		return frag_fail(err, FRAG_EINPUT,
-				 "model '%.80s' is neither a config.json (%.70s) nor known, as "
-				 "%s...",
-				 path, why.text, list);
+		return FRAG_INPUT(
+			err, "model '%.80s' is neither a config.json (%.70s) nor known, as %s...",
+			path, why.text, list);
 	m.config = json_object_get(root, "text_config") ?: root;
 	m.layers = number(&m, "num_hidden_layers");
 	rc = group(k, &m, err);

@@ -140,7 +140,7 @@ static int read_all(struct reader *r, struct frag_kvcache *k, struct frag_err *e
 	if (rc)
 		return rc;
 	if (!k->count)
-		return frag_fail(err, FRAG_EINPUT, "it has no requests");
+		return FRAG_INPUT(err, "it has no requests");
 	qsort(k->list, k->count, sizeof(*k->list), by_time);
 	first = k->list[0].arrival_us;
 	for (size_t i = 0; i < k->count; i++) {

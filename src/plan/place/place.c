@@ -33,7 +33,7 @@ int frag_placer_init(struct frag_placer *p, const struct frag_buffers *b, uint64
 
 	*p = (struct frag_placer){ .b = b, .offsets = offsets, .leaves = 1 };
 	if (n >= UINT32_MAX)
-		return frag_fail(err, FRAG_EINPUT, "more than 4 billion buffers to place");
+		return FRAG_INPUT(err, "more than 4 billion buffers to place");
 	while (p->leaves < n)
 		p->leaves *= 2;
 	p->by_lower = frag_host_calloc(n + 1, sizeof(*p->by_lower));

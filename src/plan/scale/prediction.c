@@ -290,17 +290,17 @@ static int check_parts(const struct frag_prediction *s, struct frag_err *err)
 			return FRAG_USAGE(err, "two recordings have the value %" PRIu64,
 					  s->parts[i].value);
 		if (t->devs_count != first->devs_count)
-			return frag_fail(err, FRAG_EINPUT,
-					 "the recording at %" PRIu64
-					 " has %u devices, the one at %" PRIu64 " has %u",
-					 s->parts[i].value, t->devs_count, s->parts[0].value,
-					 first->devs_count);
+			return FRAG_INPUT(err,
+					  "the recording at %" PRIu64
+					  " has %u devices, the one at %" PRIu64 " has %u",
+					  s->parts[i].value, t->devs_count, s->parts[0].value,
+					  first->devs_count);
 		for (uint32_t d = 0; d < t->devs_count; d++)
 			if (t->devs[d].ordinal != first->devs[d].ordinal)
-				return frag_fail(err, FRAG_EINPUT,
-						 "the recordings at %" PRIu64 " and %" PRIu64
-						 " are of different devices",
-						 s->parts[0].value, s->parts[i].value);
+				return FRAG_INPUT(err,
+						  "the recordings at %" PRIu64 " and %" PRIu64
+						  " are of different devices",
+						  s->parts[0].value, s->parts[i].value);
 	}
 	return 0;
 }

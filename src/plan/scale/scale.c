@@ -184,11 +184,11 @@ static int match_pair(struct pair *p, struct frag_err *err)
 	for (size_t n = 0; n < p->a->count; n++)
 		matched += p->match[n] != SIZE_MAX;
 	if (2 * matched < FRAG_MIN(p->a->count, p->b->count))
-		return frag_fail(err, FRAG_EINPUT,
-				 "the recordings at %llu and %llu are not of the same program: "
-				 "only %zu of %zu and %zu requests match",
-				 (unsigned long long)p->a_value, (unsigned long long)p->b_value,
-				 matched, p->a->count, p->b->count);
+		return FRAG_INPUT(err,
+				  "the recordings at %llu and %llu are not of the same program: "
+				  "only %zu of %zu and %zu requests match",
+				  (unsigned long long)p->a_value, (unsigned long long)p->b_value,
+				  matched, p->a->count, p->b->count);
 	return 0;
 }
 
@@ -223,15 +223,15 @@ static int check_part(const struct frag_scaling_part *p, struct frag_err *err)
 
 	for (size_t i = 0; i < dev->events_count; i++) {
 		if (dev->events[i].kind == FRAG_EV_REFUSED)
-			return frag_fail(err, FRAG_EINPUT,
-					 "the recording at %llu ran out of memory at event %zu, so "
-					 "it cannot be scaled; record it with more memory",
-					 value, i);
+			return FRAG_INPUT(err,
+					  "the recording at %llu ran out of memory at event %zu, "
+					  "so it cannot be scaled; record it with more memory",
+					  value, i);
 		if (dev->events[i].flags & FRAG_EVF_INITIAL)
-			return frag_fail(err, FRAG_EINPUT,
-					 "the recording at %llu starts with live blocks whose "
-					 "order is unknown; record from the start",
-					 value);
+			return FRAG_INPUT(err,
+					  "the recording at %llu starts with live blocks whose "
+					  "order is unknown; record from the start",
+					  value);
 	}
 	return 0;
 }

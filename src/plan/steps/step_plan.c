@@ -199,9 +199,8 @@ static int fill_phases(const struct step_maker *m, struct frag_step_plan *out, s
 	out->phase_marks = m->marks[first + 1] - m->marks[first];
 	for (uint32_t k = first + 1; k < m->trained; k++)
 		if (m->marks[k] - m->marks[k - 1] != out->phase_marks)
-			return frag_fail(err, FRAG_EINPUT,
-					 "steps have different numbers of marks: "
-					 "no plan can follow them");
+			return FRAG_INPUT(err, "steps have different numbers of marks: no plan can "
+					       "follow them");
 	return 0;
 }
 
@@ -214,10 +213,10 @@ static int choose_trained(struct step_maker *m, uint32_t train, struct frag_err 
 	if (m->trained >= least && m->trained <= m->steps && m->b.count)
 		return 0;
 	if (!m->b.count)
-		return frag_fail(err, FRAG_EINPUT, "a plan needs requests; the trace has none");
-	return frag_fail(err, FRAG_EINPUT,
-			 "a plan needs %u %s or more; the trace has %u, --train allows %u of them",
-			 least, m->windows ? "windows" : "steps", m->steps, m->trained);
+		return FRAG_INPUT(err, "a plan needs requests; the trace has none");
+	return FRAG_INPUT(err,
+			  "a plan needs %u %s or more; the trace has %u, --train allows %u of them",
+			  least, m->windows ? "windows" : "steps", m->steps, m->trained);
 }
 
 static int find_pattern(struct step_maker *m, const struct frag_trace_dev *dev,
@@ -233,7 +232,7 @@ static int find_pattern(struct step_maker *m, const struct frag_trace_dev *dev,
 		/* the program does not mark windows, so only the beginning is planned */
 		m->period = 0;
 		if (!m->cut[m->trained - 1])
-			return frag_fail(err, FRAG_EINPUT, "the trained windows have no requests");
+			return FRAG_INPUT(err, "the trained windows have no requests");
 		return 0;
 	}
 	out->skip = find_skip(m, dev);
@@ -241,7 +240,7 @@ static int find_pattern(struct step_maker *m, const struct frag_trace_dev *dev,
 		m->cut[k] = (uint32_t)FRAG_MIN((size_t)m->cut[k] + out->skip, m->b.count);
 	if (m->cut[m->trained - 2] >= m->b.count ||
 	    m->cut[m->trained - 3] >= m->cut[m->trained - 2])
-		return frag_fail(err, FRAG_EINPUT, "the steps of the trace have no requests");
+		return FRAG_INPUT(err, "the steps of the trace have no requests");
 	/* twice as long where that gives every lifetime its place and there are enough steps */
 	w = step_window_of(m);
 	for (uint32_t i = w.first; i < w.end && !too_long; i++)

@@ -40,9 +40,8 @@ static void add_row(struct curves *c, int64_t series, uint64_t event, uint64_t u
 }
 
 /*
- * A row holds from its event to the next row's: extremes of a window, so no peak is
- * lost. The last row repeats the last values at the end of the curve; its state says why
- * the curve ends.
+ * A row holds from its event to the next row's: extremes of a window, so no peak is lost. The last
+ * row repeats the last values at the end of the curve; its state says why the curve ends.
  */
 static void add_curve(struct curves *c, size_t k)
 {

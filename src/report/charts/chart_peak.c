@@ -43,11 +43,10 @@ static void finding(const struct frag_chart_job *job, struct frag_title *out)
 	peak = frag_title_bytes(out, "peak_reserved_bytes", all);
 	bytes = frag_title_bytes(out, "free_bytes", unused);
 	ratio = frag_title_percent(out, "free_ratio", (double)unused / (double)all, 0);
-	frag_text_addf(&out->text,
-		       "At its peak of reserved memory (event %s) %s holds %s, of which %s (%s) "
-		       "are free",
-		       frag_title_count(out, "event", r->peak.event), r->policy, peak, bytes,
-		       ratio);
+	frag_text_addf(
+		&out->text,
+		"At its peak of reserved memory (event %s) %s holds %s, of which %s (%s) are free",
+		frag_title_count(out, "event", r->peak.event), r->policy, peak, bytes, ratio);
 }
 
 static void note(const struct frag_chart_job *job, struct frag_text *out)
@@ -68,8 +67,8 @@ const struct frag_chart_ops frag_chart_peak = {
 	FRAG_CHART_HOOKS,
 	.caption = "Length of a bar: the largest memory the policy ever took from the card. Its "
 		   "parts: where those bytes were at that moment, the event in the table. "
-		   "Everything but "
-		   "\xe2\x80\x9crequested\xe2\x80\x9d is lost; non-releasable bytes are free but "
-		   "cannot be given back because a live block sits in the same segment.",
+		   "Everything but \xe2\x80\x9crequested\xe2\x80\x9d is lost; non-releasable bytes "
+		   "are free but cannot be given back because a live block sits in the same "
+		   "segment.",
 	.note = note,
 };

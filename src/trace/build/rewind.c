@@ -94,10 +94,9 @@ static int undo_alloc(struct rewinder *w, size_t i)
 	struct frag_addr_cell *at = frag_addr_map_find(&w->blocks, e->addr);
 
 	if (!at) /* live at the end, which only final segments could show */
-		return w->raw->finals_known ? contradiction(w, i,
-							    "allocated block disappears "
-							    "without a free")
-					    : 0;
+		return w->raw->finals_known
+			       ? contradiction(w, i, "allocated block disappears without a free")
+			       : 0;
 	w->cells[frag_addr_number(at)].dead = true;
 	frag_addr_map_remove(&w->blocks, at);
 	return 0;

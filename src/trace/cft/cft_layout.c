@@ -246,8 +246,7 @@ static int do_text(struct frag_cft_columns *c, char **text, struct frag_err *err
 	size_t len = there ? strlen(*text) : 0;
 
 	if (len > FRAG_CFT_STRING_MAX)
-		return frag_fail(err, FRAG_EINPUT, "a text of %zu bytes is too long to be stored",
-				 len);
+		return FRAG_INPUT(err, "a text of %zu bytes is too long to be stored", len);
 	FRAG_TRY(numbers(c, &there, 1, false, err));
 	if (!c->reads)
 		return frag_cft_pack_raw(c, *text, len, 1, err);

@@ -312,13 +312,13 @@ int frag_sums_add(struct frag_sums *s, const struct frag_event *events, size_t c
 			s->live -= FRAG_MIN(s->live, (uint64_t)e->bytes);
 		}
 		if (FRAG_UNLIKELY(s->live > FRAG_LIVE_MAX || s->flow > FRAG_FLOW_MAX))
-			return frag_fail(err, FRAG_EINPUT,
-					 s->live > FRAG_LIVE_MAX
-						 ? "more than 1 PiB is live at event %llu: no "
-						   "device has so much"
-						 : "the requests up to event %llu ask for more "
-						   "than 4 EiB",
-					 (unsigned long long)(first + i));
+			return FRAG_INPUT(err,
+					  s->live > FRAG_LIVE_MAX
+						  ? "more than 1 PiB is live at event %llu: no "
+						    "device has so much"
+						  : "the requests up to event %llu ask for more "
+						    "than 4 EiB",
+					  (unsigned long long)(first + i));
 	}
 	return 0;
 }

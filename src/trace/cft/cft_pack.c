@@ -218,8 +218,7 @@ int frag_cft_pack_addrs(struct frag_cft_coder *c, const struct frag_event *ev,
 		if (ev[i].kind == FRAG_EV_ALLOC)
 			c->pair[allocs++] = (struct frag_cft_pair){ addrs[i], 0 };
 		else if (addrs[i] != FRAG_NO_ADDR)
-			return frag_fail(err, FRAG_EINPUT,
-					 "an address without an alloc cannot be stored");
+			return FRAG_INPUT(err, "an address without an alloc cannot be stored");
 	}
 	return pack_values(c, allocs, p, err);
 }

@@ -41,7 +41,7 @@ static int put_block(struct frag_cft_writer *w, unsigned type, unsigned dev, siz
 				    .payload = (uint32_t)w->columns.len };
 
 	if (w->columns.len > FRAG_CFT_PAYLOAD_MAX)
-		return frag_fail(err, FRAG_EINPUT, "texts of the trace are too long to be stored");
+		return FRAG_INPUT(err, "texts of the trace are too long to be stored");
 	b.checksum = frag_cft_checksum(&b, w->columns.out, w->blocks++);
 	fwrite(&b, sizeof(b), 1, w->to);
 	fwrite(w->columns.out, 1, w->columns.len, w->to);
@@ -94,8 +94,7 @@ static int put_some_strings(struct frag_cft_writer *w, const struct frag_strings
 		size_t len = frag_strings_len(s, from + n);
 
 		if (len > FRAG_CFT_STRING_MAX)
-			return frag_fail(err, FRAG_EINPUT,
-					 "a text of %zu bytes is too long to be stored", len);
+			return FRAG_INPUT(err, "a text of %zu bytes is too long to be stored", len);
 		if (n && bytes + len > FRAG_CFT_STRING_MAX)
 			break;
 		bytes += len;
@@ -187,8 +186,8 @@ int frag_cft_put_events(struct frag_cft_writer *w, uint32_t index, const struct 
 	if (!end)
 		return 0;
 	if (w->model.events < dev->initial.blocks_count)
-		return frag_fail(err, FRAG_EINPUT, "device %u has fewer events than initial blocks",
-				 dev->ordinal);
+		return FRAG_INPUT(err, "device %u has fewer events than initial blocks",
+				  dev->ordinal);
 	frag_cft_model_release(&w->model);
 	for (unsigned i = 0; i < FRAG_CFT_AFTER; i++)
 		FRAG_TRY(put_part(w, index, &frag_cft_after[i], err));
@@ -207,7 +206,7 @@ static int check(const struct frag_trace *t, struct frag_err *err)
 		if (!wrong)
 			wrong = frag_cft_check_evidence(&t->devs[d]);
 	}
-	return wrong ? frag_fail(err, FRAG_EINPUT, "the trace cannot be stored: %s", wrong) : 0;
+	return wrong ? FRAG_INPUT(err, "the trace cannot be stored: %s", wrong) : 0;
 }
 
 /* All before the events. */

@@ -384,10 +384,10 @@ static int open_archive(struct frag_input *in, struct frag_err *err)
 	int rc;
 
 	if (!lib)
-		return frag_fail(err, FRAG_EINPUT,
-				 "cannot decompress '%s': libarchive cannot be loaded: %s (or "
-				 "decompress the file first)",
-				 src->name, why);
+		return FRAG_INPUT(err,
+				  "cannot decompress '%s': libarchive cannot be loaded: %s (or "
+				  "decompress the file first)",
+				  src->name, why);
 	a = src->archive = lib->archive_read_new();
 	if (src->raw[0] == 0x1f)
 		src->gzip = frag_host_alloc(sizeof(*src->gzip));
@@ -424,7 +424,7 @@ static int start(struct frag_input *in, struct frag_err *err)
 			err, FRAG_EINPUT, "cannot read '%s': %s%s", src->name, strerror(errno),
 			errno == EISDIR ? " (cufrag sweep replays all recordings in it)" : "");
 	if (!have)
-		return frag_fail(err, FRAG_EINPUT, "'%s' is empty", src->name);
+		return FRAG_INPUT(err, "'%s' is empty", src->name);
 	src->raw_end = have;
 	growing = frag_appended_is(src->raw, have);
 	if (growing)
@@ -439,10 +439,10 @@ static int start(struct frag_input *in, struct frag_err *err)
 	for (int i = 0; i < 3 && frag_input_left(in) >= 3; i++)
 		in->cur += memcmp(in->cur, "\xef\xbb\xbf", 3) ? 0 : 3;
 	if (frag_input_left(in) == 0)
-		return frag_fail(err, FRAG_EINPUT,
-				 growing ? "'%s' contains no request yet"
-					 : "'%s' is empty when decompressed",
-				 src->name);
+		return FRAG_INPUT(err,
+				  growing ? "'%s' contains no request yet"
+					  : "'%s' is empty when decompressed",
+				  src->name);
 	return 0;
 }
 
@@ -477,7 +477,7 @@ int frag_input_open(const char *path, struct frag_input **out, struct frag_err *
 	src->own_fd = strcmp(path, "-") != 0;
 	src->fd = src->own_fd ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
 	if (src->fd < 0)
-		return frag_fail(err, FRAG_EINPUT, "cannot open '%s': %s", path, strerror(errno));
+		return FRAG_INPUT(err, "cannot open '%s': %s", path, strerror(errno));
 	/* a pipe may be slow, and closing would wait for the thread: no thread then */
 	src->may_read_ahead = src->own_fd && !fstat(src->fd, &st) && S_ISREG(st.st_mode);
 	FRAG_TRY(start(in, err));

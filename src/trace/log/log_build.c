@@ -121,7 +121,7 @@ static int new_number(struct frag_log_dev *dev, struct frag_event ev, uint32_t *
 		      struct frag_err *err)
 {
 	if (dev->allocs_count >= NO_SLOT)
-		return frag_fail(err, FRAG_EINPUT, "too many allocations");
+		return FRAG_INPUT(err, "too many allocations");
 	FRAG_TRY(FRAG_GROW(dev->allocs, dev->allocs_count, dev->allocs_cap, "allocations", err));
 	*out = (uint32_t)dev->allocs_count;
 	dev->allocs[dev->allocs_count++] =
@@ -408,8 +408,7 @@ static int finish(struct frag_log *log, const char *format, struct frag_trace **
 	for (size_t i = 0; i < log->devs_count; i++)
 		events += log->devs[i].count;
 	if (!events)
-		return frag_fail(err, FRAG_EINPUT, "the log (%s) has no allocation on a device",
-				 format);
+		return FRAG_INPUT(err, "the log (%s) has no allocation on a device", format);
 	FRAG_TRY_CALLOC(trace, 1, "trace", err);
 	FRAG_TRY(fill_trace(log, format, trace, err));
 	*out = FRAG_GIVE(trace);

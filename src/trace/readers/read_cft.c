@@ -56,7 +56,7 @@ static int keep_device(struct frag_trace *t, int64_t only, struct frag_err *err)
 	}
 	t->devs_count = kept;
 	if (!kept)
-		return frag_fail(err, FRAG_EINPUT, "the trace has no device %lld", (long long)only);
+		return FRAG_INPUT(err, "the trace has no device %lld", (long long)only);
 	return 0;
 }
 

@@ -187,9 +187,8 @@ static int scan(struct frag_log *log, struct frag_err *err)
 	if (r->depth || r->in_string)
 		return fail_scan(r, "the file is truncated", err);
 	if (!log->later_count)
-		return frag_fail(err, FRAG_EINPUT,
-				 "a Chrome trace without [memory] events of a CUDA device; record "
-				 "it with profile_memory=True");
+		return FRAG_INPUT(err, "a Chrome trace without [memory] events of a CUDA device; "
+				       "record it with profile_memory=True");
 	return frag_log_add_sorted(log, 1000, FRAG_MIN(r->base_us, UINT64_MAX / 2000), err);
 }
 
@@ -223,9 +222,8 @@ static int probe(const unsigned char *bytes, size_t len)
 
 const struct frag_reader_ops frag_reader_kineto = {
 	.name = "kineto",
-	.summary =
-		"Chrome trace of PyTorch's profiler with memory: times, devices, block sizes; no "
-		"streams",
+	.summary = "Chrome trace of PyTorch's profiler with memory: times, devices, block sizes; "
+		   "no streams",
 	.probe = probe,
 	.read = read_kineto,
 };

@@ -123,14 +123,13 @@ static int read_buffers(struct frag_log *log, struct frag_err *err)
 		return rc;
 	missing = read_header(r);
 	if (missing != COLUMN_COUNT)
-		return frag_fail(err, FRAG_EINPUT, "'%s' has no column '%s'",
-				 frag_input_name(r->log.lines.in), column_names[missing][0]);
+		return FRAG_INPUT(err, "'%s' has no column '%s'", frag_input_name(r->log.lines.in),
+				  column_names[missing][0]);
 	while ((rc = frag_log_next_line(&r->log.lines, LINE_MAX_BYTES, err)) > 0)
 		FRAG_TRY(read_buffer(r, err));
 	if (!rc && (!r->log.later_count || r->log.later_count / 2 > BUFFERS_MAX))
-		return frag_fail(err, FRAG_EINPUT, "'%s' has %s buffers",
-				 frag_input_name(r->log.lines.in),
-				 r->log.later_count ? "too many" : "no");
+		return FRAG_INPUT(err, "'%s' has %s buffers", frag_input_name(r->log.lines.in),
+				  r->log.later_count ? "too many" : "no");
 	return rc ? rc : frag_log_add_sorted(log, 1, 0 - r->first, err);
 }
 

@@ -37,11 +37,10 @@ struct reader {
 static int fail_sql(const struct reader *r, struct frag_err *err)
 {
 	if (r->budget < 0)
-		return frag_fail(err, FRAG_EINPUT,
-				 "'%.200s': the database needs too much work for its size",
-				 frag_input_name(r->log.lines.in));
-	return frag_fail(err, FRAG_EINPUT, "'%.200s': %.120s", frag_input_name(r->log.lines.in),
-			 r->db ? sqlite3_errmsg(r->db) : "cannot be opened as a database");
+		return FRAG_INPUT(err, "'%.200s': the database needs too much work for its size",
+				  frag_input_name(r->log.lines.in));
+	return FRAG_INPUT(err, "'%.200s': %.120s", frag_input_name(r->log.lines.in),
+			  r->db ? sqlite3_errmsg(r->db) : "cannot be opened as a database");
 }
 
 /* ---- the file ------------------------------------------------------------------------ */
@@ -182,12 +181,12 @@ static int read_columns(struct reader *r, unsigned *has, struct frag_err *err)
 					     "memKind", "address",  "memoryOperationType",
 					     "bytes" };
 	sqlite3_stmt *st = NULL;
-	int rc =
-		sqlite3_prepare_v2(r->db,
-				   "SELECT p.name FROM sqlite_master m, pragma_table_xinfo('" TABLE
-				   "') p WHERE m.name = '" TABLE "' AND m.type = 'table' AND m.sql "
-				   "LIKE 'CREATE TABLE%' AND p.hidden = 0",
-				   -1, &st, NULL);
+	int rc = sqlite3_prepare_v2(r->db,
+				    "SELECT p.name FROM sqlite_master m, pragma_table_xinfo('" TABLE
+				    "') p WHERE m.name = '" TABLE
+				    "' AND m.type = 'table' AND m.sql LIKE 'CREATE TABLE%' AND "
+				    "p.hidden = 0",
+				    -1, &st, NULL);
 
 	*has = 0;
 	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
@@ -201,13 +200,13 @@ static int read_columns(struct reader *r, unsigned *has, struct frag_err *err)
 	if (rc != SQLITE_DONE)
 		return fail_sql(r, err);
 	if (!*has)
-		return frag_fail(err, FRAG_EINPUT,
-				 "'%.200s' has no table " TABLE
-				 ": record with nsys profile --cuda-memory-usage=true",
-				 frag_input_name(r->log.lines.in));
+		return FRAG_INPUT(err,
+				  "'%.200s' has no table " TABLE
+				  ": record with nsys profile --cuda-memory-usage=true",
+				  frag_input_name(r->log.lines.in));
 	if ((*has & (HAS_START | HAS_REST)) != (HAS_START | HAS_REST))
-		return frag_fail(err, FRAG_EINPUT, "'%.200s': " TABLE " lacks a column it needs",
-				 frag_input_name(r->log.lines.in));
+		return FRAG_INPUT(err, "'%.200s': " TABLE " lacks a column it needs",
+				  frag_input_name(r->log.lines.in));
 	return 0;
 }
 
@@ -282,9 +281,8 @@ static int probe(const unsigned char *bytes, size_t len)
 
 const struct frag_reader_ops frag_reader_nsys = {
 	.name = "nsys",
-	.summary =
-		"Nsight Systems' sqlite with CUDA memory usage: times, devices; streams only from "
-		"newer versions",
+	.summary = "Nsight Systems' sqlite with CUDA memory usage: times, devices; streams only "
+		   "from newer versions",
 	.probe = probe,
 	.read = read_nsys,
 };

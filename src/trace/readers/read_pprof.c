@@ -221,7 +221,7 @@ static int fill(struct frag_log *log, struct frag_err *err)
 
 	while ((c = frag_input_get(log->lines.in, err)) >= 0) {
 		if (r->len == FILE_MOST)
-			return frag_fail(err, FRAG_EINPUT, "a profile of more than 256 MiB");
+			return FRAG_INPUT(err, "a profile of more than 256 MiB");
 		FRAG_TRY(FRAG_GROW(r->bytes, r->len, r->cap, "profile", err));
 		r->bytes[r->len++] = (unsigned char)c;
 	}

@@ -224,8 +224,8 @@ static bool host_name(const char *name)
 static int judge(struct reader *r, struct frag_err *err)
 {
 	if (r->allocators_count > 4096)
-		return frag_fail(err, FRAG_EINPUT, "%zu allocators exceed the limit of 4096",
-				 r->allocators_count);
+		return FRAG_INPUT(err, "%zu allocators exceed the limit of 4096",
+				  r->allocators_count);
 	for (size_t i = 0; i < r->allocators_count; i++) {
 		struct allocator *a = &r->allocators[i], *at = a, *base;
 		const char *name = a->name;
@@ -287,9 +287,8 @@ static int probe(const unsigned char *bytes, size_t len)
 
 const struct frag_reader_ops frag_reader_umpire = {
 	.name = "umpire",
-	.summary =
-		"Umpire's replay log, what the program asked of its device allocators: times; no "
-		"streams; one device",
+	.summary = "Umpire's replay log, what the program asked of its device allocators: times; "
+		   "no streams; one device",
 	.probe = probe,
 	.read = read_umpire,
 };

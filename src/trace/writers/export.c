@@ -80,8 +80,8 @@ static int tell(struct walk *w, const struct frag_event *e, uint64_t index, stru
 	struct frag_told t = { .index = index, .e = e, .addr = FRAG_NO_ADDR, .run = w->run };
 
 	if (e->kind < FRAG_EV_TRIM && !slot)
-		return frag_fail(err, FRAG_EINPUT, "event %llu names a slot out of range",
-				 (unsigned long long)index);
+		return FRAG_INPUT(err, "event %llu names a slot out of range",
+				  (unsigned long long)index);
 	if (e->kind != FRAG_EV_ALLOC && there)
 		t.addr = slot->b.addr;
 	w->count = 0;

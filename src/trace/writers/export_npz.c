@@ -128,8 +128,8 @@ static int add_array(struct zip *w, const char *name, unsigned width, uint64_t c
 	struct column *c;
 
 	if (count > UINT64_MAX >> 8)
-		return frag_fail(err, FRAG_EINPUT, "%llu rows are too many for an .npz",
-				 (unsigned long long)count);
+		return FRAG_INPUT(err, "%llu rows are too many for an .npz",
+				  (unsigned long long)count);
 	FRAG_TRY(FRAG_GROW(w->columns, w->count, w->cap, "columns", err));
 	c = &w->columns[w->count];
 	*c = (struct column){ .width = width, .count = count, .offset = w->end };
@@ -151,7 +151,7 @@ static int add_value(struct zip *w, size_t column, uint64_t value, struct frag_e
 		FRAG_TRY_CALLOC(c->buffer, BUFFER, "columns", err);
 	if (c->used + c->width > BUFFER) {
 		if (c->at + c->used > start_of(c) + c->bytes)
-			return frag_fail(err, FRAG_EINPUT, "there are more rows than announced");
+			return FRAG_INPUT(err, "there are more rows than announced");
 		FRAG_TRY(flush(w, c, c->buffer, c->used, err));
 		c->used = 0;
 	}
@@ -207,7 +207,7 @@ static int end_column(struct zip *w, struct column *c, uint64_t *end, struct fra
 		FRAG_TRY(flush(w, c, c->buffer, c->used, err));
 	c->used = 0;
 	if (c->at != start_of(c) + c->bytes)
-		return frag_fail(err, FRAG_EINPUT, "the rows are not as many as announced");
+		return FRAG_INPUT(err, "the rows are not as many as announced");
 	to = put_member(head, c, false);
 	FRAG_TRY(write_at(w, head, (size_t)(to - head), c->offset, err));
 	to = put_member(head, c, true);
