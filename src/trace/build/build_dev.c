@@ -207,7 +207,8 @@ static bool began_empty(const struct frag_builder *b)
 static bool looks_truncated(const struct frag_builder *b)
 {
 	const struct frag_raw_dev *raw = b->raw;
-	uint64_t n = raw->recorded_count - b->kinds[FRAG_RAW_EMPTY_CACHE] - b->kinds[FRAG_RAW_LIMIT];
+	uint64_t n =
+		raw->recorded_count - b->kinds[FRAG_RAW_EMPTY_CACHE] - b->kinds[FRAG_RAW_LIMIT];
 
 	if (!n)
 		return false;
