@@ -51,11 +51,6 @@ def say(text):
     print("record_torch: " + text, file=sys.stderr, flush=True)
 
 
-def returned(call):
-    """Bytes, to the driver."""
-    return call["size"] if call["action"] == "empty_cache" else 0
-
-
 class Recorder:
     """Waits for the program to import torch, starts with its first use of CUDA, writes once."""
 
@@ -63,7 +58,8 @@ class Recorder:
         self.options = options
         self.torch = None
         self.started = False
-        self.limits = {}  # by device; after the first request they become entries
+        self.fractions = {}  # by device, from the beginning on
+        self.limits = {}  # all of them; after the first request they become entries
         self.called = {}  # calls of empty_cache, by device
         self.pid = os.getpid()
         self.original_import = builtins.__import__
@@ -104,7 +100,8 @@ class Recorder:
         entry = {"action": "limit", "addr": 0, "stream": 0, "time_us": now,
                  "size": max(int(fraction * total), 1) if fraction < 1 else 0}
         at = self.counts()[device][0] if self.torch.cuda.is_initialized() else 0
-        self.limits.setdefault(device, []).append((at, entry, float(fraction)))
+        self.limits.setdefault(device, []).append((at, entry, 0))
+        self.fractions[device] = 1.0 if at else float(fraction)
         return done
 
     def counts(self):
@@ -121,9 +118,9 @@ class Recorder:
         before, now = self.counts(), time.time_ns() // 1000
         done = original(*given, **named)
         for device, (old, new) in enumerate(zip(before, self.counts())):
-            entry = {"action": "empty_cache", "addr": 0, "size": new[1] - old[1], "stream": 0,
-                     "time_us": now}
-            self.called.setdefault(device, []).append((old[0], entry))
+            size = new[1] - old[1]
+            entry = {"action": "empty_cache", "addr": 0, "size": size, "stream": 0, "time_us": now}
+            self.called.setdefault(device, []).append((old[0], entry, size))
         return done
 
     def with_called(self, trace, called, at):
@@ -134,28 +131,28 @@ class Recorder:
             call, release = entry["action"] in CALLS, entry["action"] in RELEASES
             left = 0 if call else left
             while called and left <= 0 and called[0][0] <= at and (
-                    call or release or not returned(called[0][1])):
-                left = returned(called[0][1])
-                yield called.pop(0)[1]
+                    call or release or not called[0][2]):
+                _, one, left = called.pop(0)
+                yield one
             left -= entry["size"] if release else 0
             at += call
             yield entry
-        for _, entry, *_ in called:
+        for _, entry, _ in called:
             yield entry
 
     def dump(self, path):
         memory = self.torch.cuda.memory
         for device, limits in self.limits.items():
             if limits[-1][0]:
-                self.called[device] = sorted(self.called.get(device, []) + limits,
-                                             key=lambda e: (e[0], e[1]["time_us"]))
+                calls = self.called.get(device, []) + limits
+                self.called[device] = sorted(calls, key=lambda e: (e[0], e[1]["time_us"]))
         if not self.called:
             return memory._dump_snapshot(path)
         counts, snapshot = self.counts(), memory._snapshot()
         for device, trace in enumerate(snapshot["device_traces"]):
             if device in self.called:
                 if not any(entry.get("time_us") for entry in trace):  # PyTorch 2.1
-                    for _, entry, *_ in self.called[device]:
+                    for _, entry, _ in self.called[device]:
                         del entry["time_us"]
                 begun = counts[device][0] - sum(entry["action"] in CALLS for entry in trace)
                 trace[:] = list(self.with_called(trace, self.called[device], begun))
@@ -177,9 +174,8 @@ class Recorder:
 
     def card(self, device):
         properties = self.torch.cuda.get_device_properties(device)
-        at, _, fraction = self.limits.get(device, [(0, None, 1.0)])[-1]
         return {"ordinal": device, "name": properties.name, "total_bytes": properties.total_memory,
-                "limit_fraction": 1.0 if at else fraction,
+                "limit_fraction": self.fractions.get(device, 1.0),
                 "beside_bytes": self.beside(device)}
 
     def describe(self, path):
