@@ -58,8 +58,9 @@ class Recorder:
         self.options = options
         self.torch = None
         self.started = False
-        self.fractions = {}  # by device; None: it changed, so that no limit holds for all
-        self.emptied = {}  # calls of empty_cache, by device
+        self.fractions = {}  # by device, from the beginning on
+        self.limits = {}  # all of them; after the first request they become entries
+        self.called = {}  # calls of empty_cache, by device
         self.pid = os.getpid()
         self.original_import = builtins.__import__
 
@@ -82,7 +83,7 @@ class Recorder:
         torch.cuda._lazy_call(self.start)
 
     def note_calls(self):
-        """The file has neither the memory limit nor calls of empty_cache; a replay needs them."""
+        """The file has neither memory limits nor calls of empty_cache; a replay needs them."""
         binding = getattr(self.torch, "_C", None)
 
         def hook(name, instead):
@@ -94,9 +95,13 @@ class Recorder:
         hook("_accelerator_emptyCache", self.empty_cache)
 
     def set_fraction(self, original, fraction, device):
-        done = original(fraction, device)
-        changed = self.fractions.get(device, fraction) != fraction
-        self.fractions[device] = None if changed else float(fraction)
+        done, now = original(fraction, device), time.time_ns() // 1000
+        total = self.torch.cuda.get_device_properties(device).total_memory
+        entry = {"action": "limit", "addr": 0, "stream": 0, "time_us": now,
+                 "size": max(int(fraction * total), 1) if fraction < 1 else 0}
+        at = self.counts()[device][0] if self.torch.cuda.is_initialized() else 0
+        self.limits.setdefault(device, []).append((at, entry, 0))
+        self.fractions[device] = 1.0 if at else float(fraction)
         return done
 
     def counts(self):
@@ -113,40 +118,44 @@ class Recorder:
         before, now = self.counts(), time.time_ns() // 1000
         done = original(*given, **named)
         for device, (old, new) in enumerate(zip(before, self.counts())):
-            entry = {"action": "empty_cache", "addr": 0, "size": new[1] - old[1], "stream": 0,
-                     "time_us": now}
-            self.emptied.setdefault(device, []).append((old[0], entry))
+            size = new[1] - old[1]
+            entry = {"action": "empty_cache", "addr": 0, "size": size, "stream": 0, "time_us": now}
+            self.called.setdefault(device, []).append((old[0], entry, size))
         return done
 
-    def with_emptied(self, trace, emptied, at):
+    def with_called(self, trace, called, at):
         """The entries, the first after `at` of CALLS, with empty_cache before what it returned."""
         left = 0  # bytes that the last one returned
-        emptied = [e for e in emptied if e[0] >= at]
+        called = [e for e in called if e[0] >= at or e[1]["action"] == "limit"]
         for entry in trace:
             call, release = entry["action"] in CALLS, entry["action"] in RELEASES
             left = 0 if call else left
-            while emptied and left <= 0 and emptied[0][0] <= at and (
-                    call or release or not emptied[0][1]["size"]):
-                left = emptied[0][1]["size"]
-                yield emptied.pop(0)[1]
+            while called and left <= 0 and called[0][0] <= at and (
+                    call or release or not called[0][2]):
+                _, one, left = called.pop(0)
+                yield one
             left -= entry["size"] if release else 0
             at += call
             yield entry
-        for _, entry in emptied:
+        for _, entry, _ in called:
             yield entry
 
     def dump(self, path):
         memory = self.torch.cuda.memory
-        if not self.emptied:
+        for device, limits in self.limits.items():
+            if limits[-1][0]:
+                calls = self.called.get(device, []) + limits
+                self.called[device] = sorted(calls, key=lambda e: (e[0], e[1]["time_us"]))
+        if not self.called:
             return memory._dump_snapshot(path)
         counts, snapshot = self.counts(), memory._snapshot()
         for device, trace in enumerate(snapshot["device_traces"]):
-            if device in self.emptied:
+            if device in self.called:
                 if not any(entry.get("time_us") for entry in trace):  # PyTorch 2.1
-                    for _, entry in self.emptied[device]:
+                    for _, entry, _ in self.called[device]:
                         del entry["time_us"]
                 begun = counts[device][0] - sum(entry["action"] in CALLS for entry in trace)
-                trace[:] = list(self.with_emptied(trace, self.emptied[device], begun))
+                trace[:] = list(self.with_called(trace, self.called[device], begun))
         with open(path, "wb") as f:
             pickle.dump(snapshot, f)
 
@@ -175,7 +184,7 @@ class Recorder:
         A card in an error state must not cost the snapshot."""
         try:
             cuda = self.torch.cuda
-            used = [d for d in range(cuda.device_count()) if d in self.fractions or
+            used = [d for d in range(cuda.device_count()) if d in self.limits or
                     cuda.memory_stats(d).get("reserved_bytes.all.peak", 0)]
             meta = {"cufrag_meta": 1, "torch": str(self.torch.__version__),
                     "devices": [self.card(d) for d in used]}

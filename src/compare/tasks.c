@@ -112,6 +112,7 @@ static void run_task(void *workers, size_t i)
 	if (t->spec) {
 		opt.limit_bytes = t->limit_bytes;
 		opt.restore = t->restore;
+		opt.limit_changes = !s->target.limit.text && !s->target.card_given;
 	}
 	opt.progress = count_events;
 	opt.progress_ctx = &share;

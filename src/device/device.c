@@ -141,6 +141,9 @@ static int enter(struct call *c, struct frag_device *dev, enum frag_call kind, u
 		return not_able(dev, kind, err);
 	*c = (struct call){ .dev = dev, .kind = kind, .bytes = bytes, .ns = NS_UNSET };
 	dev->driver_calls++;
+	if (FRAG_UNLIKELY(dev->limit_bytes) && 1u << kind & (BIT(MALLOC) | BIT(CREATE)) &&
+	    dev->reserved_bytes + bytes > dev->limit_bytes)
+		return inject(c, err);
 	if (FRAG_UNLIKELY(dev->fail_call)) {
 		if (dev->driver_calls == dev->fail_call ||
 		    (dev->fail_all_after && dev->driver_calls > dev->fail_call))

@@ -144,10 +144,11 @@ uint64_t frag_case_step_number(const struct frag_case *c, size_t step)
 /* Without a limit the card is full: a request of the replay shows its size, a recorded one not. */
 static uint64_t limit_then(const struct frag_case *c, const struct frag_cursor *s, bool own)
 {
+	uint64_t set = s->dev->limit_bytes;
 	struct frag_device_info info;
 
-	if (c->limit_bytes != UINT64_MAX)
-		return c->limit_bytes;
+	if (set || c->limit_bytes != UINT64_MAX)
+		return FRAG_MIN(c->limit_bytes, set ?: UINT64_MAX);
 	frag_dev_info(s->dev, &info);
 	return own ? info.total_bytes - info.context_bytes : frag_cursor_reserved(s);
 }
@@ -171,6 +172,7 @@ static void note(const struct frag_case *c, const struct frag_cursor *s, bool ow
 		       .pool = e->pool },
 		.reserved_bytes = frag_cursor_reserved(s),
 		.limit_bytes = limit_then(c, s, own),
+		.limit_changed = s->dev->limit_bytes && s->dev->limit_bytes < c->limit_bytes,
 	};
 }
 

@@ -69,6 +69,7 @@ struct frag_refused_at {
 	struct frag_refusal r;	 /* live_bytes: granted, and waiting for another stream */
 	uint64_t reserved_bytes; /* then */
 	uint64_t limit_bytes;	 /* what the process could have reserved */
+	bool limit_changed;	 /* to that, by the program while it ran */
 };
 
 struct frag_refusals {

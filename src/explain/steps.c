@@ -2,7 +2,8 @@
 /*
  * Ends of steps: the marks of optimizer steps, if there are enough. Otherwise a token (the stack of
  * a request, or its size without stacks) that repeats at even distances; of several the rarest,
- * because it belongs to the outermost loop, unless that is one over layers. Otherwise equal windows.
+ * because it belongs to the outermost loop, unless that is one over layers: without stacks, four
+ * sizes in a row tell passes from layers, where they are half as often. Otherwise equal windows.
  */
 #include "history.h"
 
@@ -37,6 +38,7 @@ struct survey {
 	uint64_t from, to; /* events to look at */
 	uint64_t allocs, step_marks, first_mark, last_alloc;
 	bool stacks, sized;	    /* the keys */
+	uint64_t sizes;		    /* of the last four requests */
 	uint64_t key, window, seen; /* of the second pass, which writes down ends */
 };
 
@@ -59,9 +61,13 @@ static struct token *token_of(struct survey *s, uint64_t key)
 	return &s->tokens[s->tokens_count++];
 }
 
-static uint64_t key_of(const struct survey *s, const struct frag_event *e)
+/* sized: a line with its size; without stacks the hashes of four sizes, as one repeats in layers. */
+static uint64_t key_of(struct survey *s, const struct frag_event *e)
 {
-	return s->sized ? ((uint64_t)e->stack << 40) ^ e->bytes : s->stacks ? e->stack : e->bytes;
+	s->sizes = s->sizes << 16 | (e->bytes * 0x9e3779b97f4a7c15u) >> 48;
+	if (!s->stacks)
+		return s->sized ? s->sizes : e->bytes;
+	return s->sized ? ((uint64_t)e->stack << 40) ^ e->bytes : e->stack;
 }
 
 static void note_token(struct survey *s, const struct frag_event *e)
@@ -195,7 +201,7 @@ static void note_end(struct survey *s, struct frag_step_ends *ends, uint64_t eve
 
 static void find_ends(struct survey *s, struct frag_step_ends *ends)
 {
-	uint64_t allocs = 0;
+	uint64_t allocs = s->sizes = 0;
 
 	for (uint64_t i = s->from; i < s->to; i++) {
 		const struct frag_event *e = &s->dev->events[i];
@@ -248,17 +254,22 @@ static bool find_period(struct survey *s, const struct frag_events *ev, bool pha
 			struct frag_step_ends *out)
 {
 	const struct token *even = even_token(s, phase);
+	struct token plain;
 	uint64_t first = 0;
 	double left;
 	bool climbs;
 
-	if (!even && s->stacks) { /* a line may request all that a pass needs */
+	if (even)
+		plain = *even;
+	if (!even == s->stacks) { /* a line may request all that a pass needs */
 		frag_addr_map_release(&s->numbers);
 		memset(s->tokens, 0, s->tokens_count * sizeof(*s->tokens));
-		s->allocs = s->tokens_count = s->step_marks = 0;
+		s->allocs = s->tokens_count = s->step_marks = s->sizes = 0;
 		s->sized = true;
 		look(s);
 		even = even_token(s, phase);
+		s->sized = s->stacks || (even && 2 * even->count <= plain.count);
+		even = s->sized ? even : &plain;
 	}
 	if (!even)
 		return false;

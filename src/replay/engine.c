@@ -323,6 +323,10 @@ static int do_mark(struct frag_run *run, const struct frag_event *e)
 {
 	bool end = e->flags & FRAG_EVF_END;
 
+	if (frag_event_limits(e)) {
+		run->dev->limit_bytes = run->opt.limit_changes ? e->bytes : 0;
+		return 0;
+	}
 	run->steps += end && e->flags & FRAG_EVF_STEP;
 	if (run->policy.ops->mark)
 		run->policy.ops->mark(run->policy.self, !end);

@@ -235,7 +235,7 @@ int follow_recording(const struct frag_trace_dev *td, const struct frag_policy_s
 	*out = (struct follow_report){ 0 };
 	frag_run_options_defaults(&opt);
 	opt.limit_bytes = limit_bytes;
-	opt.skip_oom = opt.restore = true;
+	opt.skip_oom = opt.restore = opt.limit_changes = true;
 	opt.windows_max = 2;
 	cfg.place = follow_place;
 	cfg.place_ctx = &f;

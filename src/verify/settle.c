@@ -187,11 +187,13 @@ static void note(struct settle *s, enum frag_limit_source source)
 			 "too little of the initial state is known (%.300s)", s->t.text);
 	else if (s->t.outcome != RESOLVE_SAME)
 		snprintf(out->difference, sizeof(out->difference), "%.300s", s->t.text);
-	else if (!out->identical)
+	out->refusals_only = s->t.outcome == RESOLVE_SAME && s->t.refusals;
+	if (out->refusals_only)
 		snprintf(out->difference, sizeof(out->difference),
-			 "the driver refused memory %" PRIu64
-			 " times, which no limit explains: another process may have held it",
-			 s->t.refusals);
+			 "the driver refused memory %" PRIu64 " times, %s", s->t.refusals,
+			 s->card_full
+				 ? "as the card was full"
+				 : "which no limit explains: another process may have held it");
 }
 
 static uint64_t unsure_trims(const struct frag_trace_dev *td)
@@ -263,6 +265,8 @@ static int settle_device(struct settle *s, uint64_t limit_bytes, bool only, stru
 				      .limit_bytes = UINT64_MAX,
 				      .peak_bytes = frag_recorded_peak(s->td) };
 	out->refused_count = follow_events(s->td, FRAG_EV_REFUSED);
+	for (size_t i = 0; i < s->td->events_count; i++)
+		out->limits_count += frag_event_limits(&s->td->events[i]);
 	rc = follow_spec(s->trace, NULL, &spec, &unknown);
 	if (rc == FRAG_ENOMEM)
 		return frag_fail_nomem(err, "recorded settings");
@@ -312,7 +316,9 @@ char *frag_settled_text(const struct frag_settled *s, char *buf, size_t size)
 	if (!s->checked)
 		return buf;
 	frag_format_bytes(s->limit_bytes, at, sizeof(at));
-	if (!s->identical)
+	if (!s->identical && s->refusals_only)
+		snprintf(buf, size, "identical, but %s", s->difference);
+	else if (!s->identical)
 		snprintf(buf, size, "%s from event %" PRIu64 " on: %s",
 			 s->undetermined ? "undetermined" : "not identical,", s->event,
 			 s->difference);

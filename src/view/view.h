@@ -31,10 +31,10 @@
 	F(S, TEXT, policy, "policy", "the replayed policy") \
 	F(S, COUNT, events_count, "events", "of the recording", .grouped = true) \
 	F(S, US, duration_us, NULL, "of the recording") \
-	F(S, BYTES, peak_reserved_bytes, "peak reserved", \
+	F(S, BYTES, peak_reserved_bytes, "most reserved", \
 	  "that was recorded, where this is the recorded policy; else of the replay") \
 	F(S, BYTES, replayed_peak_bytes, NULL, "reserved by the replay") \
-	F(S, BYTES, peak_allocated_bytes, "peak allocated", "of the replay") \
+	F(S, BYTES, peak_allocated_bytes, "most allocated", "of the replay") \
 	F(S, BYTES, peak_requested_bytes, NULL, "of the replay") \
 	F(S, COUNT, peak_event, NULL, "after which most was live, as granted: the first") \
 	F(S, COUNT, peak_reserved_event, NULL, "after which most was reserved, the first") \

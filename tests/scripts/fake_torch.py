@@ -35,6 +35,7 @@ cuda.use = use
 _C = types.SimpleNamespace(_cuda_setMemoryFraction=lambda fraction, device: None)
 cuda.set_per_process_memory_fraction = lambda part, device=0: _C._cuda_setMemoryFraction(part, device)
 cuda.device_count = lambda: 2
+cuda.is_initialized = lambda: False
 cuda.current_device = lambda: 0
 cuda.memory_stats = lambda device: {"reserved_bytes.all.peak": 4096 if device == 0 else 0}
 cuda.memory_reserved = lambda device: 2**20

@@ -38,7 +38,7 @@ static int advance(struct frag_checkup *c, struct frag_cursor *s, size_t step, u
 		c->replayed_peak_bytes = FRAG_MAX(c->replayed_peak_bytes, c->reserved[step]);
 		active = s->run->allocated + s->run->waiting;
 		c->peak_active_bytes = FRAG_MAX(c->peak_active_bytes, active);
-		if (10 * i < c->in.history.events)
+		if (10 * (i + 1) <= c->in.history.events)
 			continue;
 		c->late_reserved_bytes = FRAG_MIN(c->late_reserved_bytes, frag_cursor_reserved(s));
 		c->late_active_bytes = FRAG_MAX(c->late_active_bytes, active);
@@ -271,8 +271,6 @@ void frag_find_imbalance(const struct frag_checked_device *devices, size_t n,
 {
 	const struct frag_checked_device *most = devices, *least = devices;
 	struct frag_finding *f;
-	const char *device;
-	bool one;
 
 	for (size_t i = 1; i < n; i++) {
 		if (!frag_is_alike(devices[i].name, devices->name))
@@ -286,17 +284,12 @@ void frag_find_imbalance(const struct frag_checked_device *devices, size_t n,
 	    most->peak_active_bytes - least->peak_active_bytes < IMBALANCE_BYTES ||
 	    (double)most->peak_active_bytes < IMBALANCE_RATIO * (double)least->peak_active_bytes)
 		return;
-	device = strstr(most->name, " device "); /* of one recording */
-	one = device && !strncmp(most->name, least->name, (size_t)(device - most->name) + 1);
 	f = frag_findings_add(out, FRAG_FOUND_IMBALANCE, "all");
-	frag_finding_say(
-		f, "%s needs %s, %s only %s: %s the fullest decides; move work to the other%s",
-		most->name, FRAG_BYTES(most->peak_active_bytes), least->name,
-		FRAG_BYTES(least->peak_active_bytes),
-		one ? "of the cards of a job"
-		    : "if they are ranks of one job, as names that differ only in "
-		      "numbers suggest,",
-		one ? "" : " (two runs of a program: cufrag diff)");
+	frag_finding_say(f,
+			 "%s needs %s, %s only %s: if they are ranks or cards of one job, the "
+			 "fullest decides; move work to the other (two runs: cufrag diff)",
+			 most->name, FRAG_BYTES(most->peak_active_bytes), least->name,
+			 FRAG_BYTES(least->peak_active_bytes));
 	frag_finding_number(f, "most_bytes", (double)most->peak_active_bytes);
 	frag_finding_number(f, "least_bytes", (double)least->peak_active_bytes);
 }

@@ -123,6 +123,7 @@ static int tell(struct frag_checkup *c, const struct tally *t, enum frag_finding
 {
 	const struct frag_refused_at *then = &c->refused.list[t->worst];
 	const struct frag_refusal *r = &then->r;
+	uint64_t limit = then->limit_changed ? then->limit_bytes : c->in.limit_bytes;
 	uint64_t reserved = then->reserved_bytes, live = r->live_bytes;
 	uint64_t request = frag_live_bytes(r->bytes);
 	struct frag_finding *f = frag_findings_add(out, kind, c->about);
@@ -132,23 +133,23 @@ static int tell(struct frag_checkup *c, const struct tally *t, enum frag_finding
 	frag_finding_say(f, "a request for %s%s%s was refused while %s was live",
 			 FRAG_BYTES(r->bytes), f->line ? " at " : "", f->line ? f->line : "",
 			 FRAG_BYTES(live));
-	if (c->in.limit_bytes != UINT64_MAX)
+	if (limit != UINT64_MAX)
 		frag_finding_say(f, "; together they %s the %s %s",
-				 live + request > c->in.limit_bytes	? "exceed"
+				 live + request > limit			? "exceed"
 				 : kind == FRAG_FOUND_OOM_FRAGMENTATION ? "fit under"
 									: "nearly fill",
-				 c->in.neighbours.count ? "rest of the card,"
-				 : c->in.card_full	? "card's"
-				 : c->in.limit_guessed	? "assumed limit of"
-							: "limit of",
-				 FRAG_BYTES(c->in.limit_bytes));
+				 c->in.neighbours.count			   ? "rest of the card,"
+				 : c->in.card_full && !then->limit_changed ? "card's"
+				 : c->in.limit_guessed			   ? "assumed limit of"
+									   : "limit of",
+				 FRAG_BYTES(limit));
 	if (kind == FRAG_FOUND_OOM_FRAGMENTATION && reserved > live)
 		frag_finding_say(f, ", but %s is free in segments that live blocks pin",
 				 FRAG_BYTES(reserved - live));
-	else if (c->in.limit_bytes != UINT64_MAX && live + request <= c->in.limit_bytes)
+	else if (limit != UINT64_MAX && live + request <= limit)
 		frag_finding_say(f, "; live memory fills %.0f %% of it, settings win at most %s",
-				 100 * (double)live / (double)c->in.limit_bytes,
-				 FRAG_BYTES(c->in.limit_bytes - live - request));
+				 100 * (double)live / (double)limit,
+				 FRAG_BYTES(limit - live - request));
 	if (c->in.neighbours.count)
 		frag_finding_say(
 			f, "; %s",
@@ -166,8 +167,8 @@ static int tell(struct frag_checkup *c, const struct tally *t, enum frag_finding
 	frag_finding_number(f, "reserved_bytes", (double)reserved);
 	if (reserved > live)
 		frag_finding_number(f, "pinned_bytes", (double)(reserved - live));
-	if (c->in.limit_bytes != UINT64_MAX)
-		frag_finding_number(f, "limit_bytes", (double)c->in.limit_bytes);
+	if (limit != UINT64_MAX)
+		frag_finding_number(f, "limit_bytes", (double)limit);
 	frag_finding_number(f, "refused_count", (double)t->count);
 	return 0;
 }

@@ -122,6 +122,9 @@ static const char *recorded_by(struct frag_answer *a, const struct frag_rows *re
 
 static const char *limit_text(struct frag_answer *a, const struct frag_trace *t)
 {
+	for (uint32_t d = 0; d < t->devs_count; d++)
+		if (t->devs[d].settled.limits_count)
+			return "changed while it ran, see marks";
 	if (t->settings.limit_known && t->settings.limit_bytes == UINT64_MAX)
 		return "none was set";
 	if (t->settings.limit_known)

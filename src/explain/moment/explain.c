@@ -289,6 +289,10 @@ static int explain(struct frag_explained *x, struct frag_err *err)
 	m->peak_live_bytes = c->history.peak_live;
 	FRAG_TRY(find_peaks(x, err));
 	FRAG_TRY(find_moment(x, err));
+	if (x->refusal && x->refusal->limit_changed) {
+		m->limit_bytes = x->refusal->limit_bytes;
+		x->in.card_full = false;
+	}
 	x->step = frag_history_step(&c->history, m->event);
 	m->step = frag_case_step_number(c, x->step);
 	FRAG_TRY(look(x, err));

@@ -252,6 +252,7 @@ struct frag_device {
 	uint64_t driver_calls; /* number of all calls, including failed ones */
 	uint64_t fail_call;    /* the number (from 1) of the call that fails on demand; 0 = none */
 	bool fail_all_after;   /* and every call after it */
+	uint64_t limit_bytes;  /* mallocs beyond it are refused; 0 = none */
 	bool abandoned; /* about to be closed: calls that return memory do nothing and are not
 			 * counted */
 	struct frag_call_stat stat[FRAG_CALL_COUNT];

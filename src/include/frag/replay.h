@@ -20,6 +20,7 @@
 
 struct frag_run_options {
 	uint64_t limit_bytes; /* UINT64_MAX = none */
+	bool limit_changes;   /* the recording's changes of it hold, too (FRAG_EVF_LIMIT) */
 	uint64_t seed;
 	unsigned source_release; /* release of the simulated allocator; 0 = that of the recording */
 	uint64_t sync_every;	 /* synchronise the device after every n operations; 0 = never */

@@ -35,6 +35,7 @@ enum frag_event_kind {
 #define FRAG_EVF_END 4u	    /* MARK: the phase ends (else begins) */
 #define FRAG_EVF_STEP 8u    /* MARK: a step boundary (optimizer step) */
 #define FRAG_EVF_UNSURE 16u /* TRIM: may be a retry; see resolve */
+#define FRAG_EVF_LIMIT 32u  /* MARK: from here on the process may reserve `bytes`; 0 = no limit */
 
 #define FRAG_MAX_REQUEST ((1ull << 48) - 1)
 #define FRAG_NO_STACK 0u
@@ -55,6 +56,11 @@ struct frag_event {
 static inline bool frag_event_ends_step(const struct frag_event *e)
 {
 	return e->kind == FRAG_EV_MARK && e->flags & FRAG_EVF_STEP && e->flags & FRAG_EVF_END;
+}
+
+static inline bool frag_event_limits(const struct frag_event *e)
+{
+	return e->kind == FRAG_EV_MARK && e->flags & FRAG_EVF_LIMIT;
 }
 
 enum frag_evidence_kind {
@@ -122,8 +128,10 @@ struct frag_settled {
 	uint64_t assumed_trims_count;
 	uint64_t peak_bytes;	/* peak reserved in the recording */
 	uint64_t refused_count; /* requests that were refused in the recording */
+	uint64_t limits_count;	/* changes of the limit while the program ran */
 	uint64_t event;		/* of the first difference */
-	char difference[400];	/* "" if identical; the reason if undetermined */
+	bool refusals_only;   /* not identical as the driver refused memory, and for nothing else */
+	char difference[400]; /* "" if identical; the reason if undetermined */
 	/* number that match, and number recorded: addresses, segment events, refused requests */
 	struct {
 		uint64_t same, all;

@@ -235,7 +235,7 @@ static struct group find_group(const struct frag_builder *b, size_t first)
 		unsigned action = (unsigned)e[g.last].action;
 
 		if (action == FRAG_RAW_ALLOC || action == FRAG_RAW_OOM ||
-		    action == FRAG_RAW_EMPTY_CACHE || frag_raw_is_free(action)) {
+		    action >= FRAG_RAW_EMPTY_CACHE || frag_raw_is_free(action)) {
 			g.closer = action;
 			break;
 		}
@@ -370,6 +370,12 @@ int frag_build_entries(struct frag_builder *b)
 			break;
 		case FRAG_RAW_EMPTY_CACHE:
 			FRAG_TRY(empty_cache(b, i, &i));
+			break;
+		case FRAG_RAW_LIMIT:
+			emit(b, e, FRAG_EV_MARK, FRAG_MIN(e->bytes, FRAG_MAX_REQUEST),
+			     frag_event_what(b->raw->limit_name, 0, 0, FRAG_EVF_LIMIT),
+			     FRAG_NO_ADDR);
+			i++;
 			break;
 		default:
 			FRAG_TRY(group(b, i, &i));

@@ -26,6 +26,7 @@ enum frag_raw_action {
 	FRAG_RAW_OOM,	      /* addr = free bytes the driver reported, bytes = rounded request */
 	FRAG_RAW_SNAPSHOT,    /* bytes = active at that moment */
 	FRAG_RAW_EMPTY_CACHE, /* a call: bytes = what the releases after it have together */
+	FRAG_RAW_LIMIT,	      /* the process may reserve `bytes` from here on; 0 = no limit */
 	FRAG_RAW_COUNT
 };
 
@@ -77,7 +78,8 @@ struct frag_raw_dev {
 	uint32_t pools_count;
 	const struct frag_raw_mark *marks; /* by time */
 	size_t marks_count;
-	bool early_marks; /* marks from before the first entry were left out */
+	uint32_t limit_name; /* string index, of FRAG_RAW_LIMIT */
+	bool early_marks;    /* marks from before the first entry were left out */
 	/* the final snapshot; known false: the file has none */
 	bool finals_known;
 	const struct frag_raw_segment *segments;

@@ -80,7 +80,7 @@ static int allocate(struct frag_builder *b, size_t initial)
 	size_t events = k[FRAG_RAW_ALLOC] + k[FRAG_RAW_FREE] + k[FRAG_RAW_FREE_REQUESTED] +
 			k[FRAG_RAW_FREE_COMPLETED] + k[FRAG_RAW_SEGMENT_FREE] +
 			k[FRAG_RAW_SEGMENT_UNMAP] + k[FRAG_RAW_OOM] + k[FRAG_RAW_EMPTY_CACHE] +
-			b->raw->marks_count + 2 * initial;
+			k[FRAG_RAW_LIMIT] + b->raw->marks_count + 2 * initial;
 	struct frag_trace_dev *out = b->out;
 
 	out->events = frag_host_realloc(NULL, events, sizeof(*out->events));
@@ -207,7 +207,8 @@ static bool began_empty(const struct frag_builder *b)
 static bool looks_truncated(const struct frag_builder *b)
 {
 	const struct frag_raw_dev *raw = b->raw;
-	uint64_t n = raw->recorded_count - b->kinds[FRAG_RAW_EMPTY_CACHE];
+	uint64_t n =
+		raw->recorded_count - b->kinds[FRAG_RAW_EMPTY_CACHE] - b->kinds[FRAG_RAW_LIMIT];
 
 	if (!n)
 		return false;

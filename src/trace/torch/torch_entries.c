@@ -23,6 +23,7 @@ static const uint8_t actions[FRAG_W_COUNT] = {
 	[FRAG_W_OOM] = FRAG_RAW_OOM,
 	[FRAG_W_SNAPSHOT] = FRAG_RAW_SNAPSHOT,
 	[FRAG_W_EMPTY_CACHE] = FRAG_RAW_EMPTY_CACHE, /* scripts/record_torch.py */
+	[FRAG_W_LIMIT] = FRAG_RAW_LIMIT,
 };
 
 /* Columns of a row. What an entry lacks is 0, its frames and pool are NONE. */

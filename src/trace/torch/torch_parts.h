@@ -30,6 +30,7 @@
 	X(OOM, "oom") \
 	X(SNAPSHOT, "snapshot") \
 	X(EMPTY_CACHE, "empty_cache") \
+	X(LIMIT, "limit") \
 	X(SEGMENTS, "segments") \
 	X(DEVICE_TRACES, "device_traces") \
 	X(ALLOCATOR_SETTINGS, "allocator_settings") \
