@@ -28,12 +28,9 @@ static int check_groups(const struct options *o, const struct frag_engine_log *s
 		return FRAG_USAGE(err, "the log lacks 'Maximum concurrency for N tokens per "
 				       "request', which the size of groups of layers follows from");
 	for (size_t i = 0; i < k->groups_count; i++)
-		if (k->prefix && (!k->groups[i].window || k->groups[i].times > 1))
-			return FRAG_USAGE(err, "--prefix: %s",
-					  k->groups[i].window ? "groups with blocks of several "
-								"sizes are not modelled"
-							      : "vLLM caches no prefix of a model "
-								"with a state");
+		if (k->prefix && !k->groups[i].window)
+			return FRAG_USAGE(err, "--prefix: vLLM caches no prefix of a model with a "
+					       "state");
 		else if (!k->groups[i].window && !k->block && !said->block && !k->state_block)
 			return FRAG_USAGE(err, "a model with a state needs --block N: the engine "
 					       "prints 'Setting attention block size to N tokens'");
