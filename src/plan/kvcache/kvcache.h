@@ -77,7 +77,7 @@ struct frag_kvcache {
 	uint64_t draft, prefix;		   /* tokens */
 	struct frag_kvcache_group groups[FRAG_KVCACHE_GROUPS];
 	size_t groups_count;
-	uint64_t full;	/* groups that keep all tokens */
+	uint64_t full;	/* blocks of `align` in groups that keep all tokens */
 	uint64_t align; /* most `times` of a group, a multiple of all others */
 	bool uniform;	/* no groups were given */
 	/* of a model, on a card: of a block by its tokens; of a token in all layers of a kind; tokens

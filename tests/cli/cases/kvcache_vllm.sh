@@ -29,9 +29,9 @@ done << END
 END
 # blocks of full attention hold 2 or 4 times the tokens of a window's, with as many bytes
 while read -r times window blocks step prefix; do
-	echo "{'num_hidden_layers':2,'num_attention_heads':$times,'head_dim':64,'sliding_window':$window,'sliding_window_pattern':2,
-		'global_head_dim':64,'num_global_key_value_heads':1}" | tr "'" '"' > config.json
-	replay "$blocks" "$step" "$prefix" --model config.json --cache-memory $((blocks * times * 4096))
+	printf '{"num_hidden_layers":2,"num_attention_heads":%d,"head_dim":64,"sliding_window":%d,
+		"num_global_key_value_heads":1,"sliding_window_pattern":2}' "$times" "$window" > c
+	replay "$blocks" "$step" "$prefix" --model c --cache-memory $((blocks * times * 4096))
 done << END
 2 300 1500 700
 2 300 900 2048 --prefix=300
