@@ -81,7 +81,7 @@ static int write_line(struct log *l, const char *action, frag_addr_t addr, uint6
 		    stream) >= 0)
 		return 0;
 	l->failed = true;
-	return frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", l->out.path, strerror(errno));
+	return FRAG_OUTPUT(err, "cannot write '%s': %s", l->out.path, strerror(errno));
 }
 
 /* ---- the policy ----------------------------------------------------------------------- */

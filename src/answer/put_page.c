@@ -160,8 +160,7 @@ static int move_files(struct writer *w, bool now, struct frag_err *err)
 {
 	DIR *d = opendir(w->work);
 	const struct dirent *e;
-	int rc = d ? 0
-		   : frag_fail(err, FRAG_EOUTPUT, "cannot list '%s': %s", w->work, strerror(errno));
+	int rc = d ? 0 : FRAG_OUTPUT(err, "cannot list '%s': %s", w->work, strerror(errno));
 
 	while (d && !rc && (e = readdir(d))) {
 		const char *to = frag_answer_print(&w->strings, "%s/%s", w->page->dir, e->d_name);
@@ -172,10 +171,9 @@ static int move_files(struct writer *w, bool now, struct frag_err *err)
 		if (w->strings.failed)
 			rc = frag_fail_nomem(err, "page");
 		else if (!now && !lstat(to, &st) && S_ISDIR(st.st_mode))
-			rc = frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': it is a folder", to);
+			rc = FRAG_OUTPUT(err, "cannot write '%s': it is a folder", to);
 		else if (now && rename(path_of(w, e->d_name, ""), to))
-			rc = frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", to,
-				       strerror(errno));
+			rc = FRAG_OUTPUT(err, "cannot write '%s': %s", to, strerror(errno));
 	}
 	if (d)
 		closedir(d);

@@ -267,8 +267,8 @@ static int make_token(struct frag_http *s, struct frag_err *err)
 				  "port: ssh -L 9400:localhost:9400 HOST",
 				  s->o.name);
 	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-		return frag_fail(err, FRAG_EOUTPUT, "%s: no random numbers for the token: %s",
-				 s->o.name, strerror(errno));
+		return FRAG_OUTPUT(err, "%s: no random numbers for the token: %s", s->o.name,
+				   strerror(errno));
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		snprintf(s->token + 2 * i, 3, "%02x", bytes[i]);
 	return 0;
@@ -284,8 +284,8 @@ static int listen_on(struct frag_http *s, union address *a, struct frag_err *err
 		setsockopt(s->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (s->listener < 0 || bind(s->listener, &a->any, size) || listen(s->listener, 64) ||
 	    getsockname(s->listener, &a->any, &size))
-		return frag_fail(err, FRAG_EOUTPUT, "cannot listen on '%.60s': %s", s->o.where,
-				 strerror(errno));
+		return FRAG_OUTPUT(err, "cannot listen on '%.60s': %s", s->o.where,
+				   strerror(errno));
 	s->port = ntohs(s->v6 ? a->v6.sin6_port : a->v4.sin_port);
 	return 0;
 }
@@ -306,9 +306,7 @@ static int start(struct frag_http *s, struct frag_err *err)
 	reason = s->daemon ? pthread_create(&s->thread, NULL, serve, s) : errno;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	s->running = !reason;
-	return reason ? frag_fail(err, FRAG_EOUTPUT, "%s: no server: %s", s->o.name,
-				  strerror(reason))
-		      : 0;
+	return reason ? FRAG_OUTPUT(err, "%s: no server: %s", s->o.name, strerror(reason)) : 0;
 }
 
 int frag_http_open(const struct frag_http_options *o, struct frag_http **out, struct frag_err *err)

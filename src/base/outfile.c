@@ -51,8 +51,7 @@ static int open_temp(struct frag_outfile *out, struct frag_err *err)
 	if (reason == ENOMEM)
 		return frag_fail_nomem(err, out->path);
 	if (reason)
-		return frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", out->path,
-				 strerror(reason));
+		return FRAG_OUTPUT(err, "cannot write '%s': %s", out->path, strerror(reason));
 	usual_mode(fd);
 	out->to = fdopen(fd, "w");
 	if (!out->to) {
@@ -79,8 +78,7 @@ int frag_outfile_open(struct frag_outfile *out, const char *path, struct frag_er
 	if (!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
 		out->to = fopen(path, "w");
 		ret = out->to ? 0
-			      : frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", path,
-					  strerror(errno));
+			      : FRAG_OUTPUT(err, "cannot write '%s': %s", path, strerror(errno));
 	} else {
 		ret = open_temp(out, err);
 	}
@@ -120,11 +118,10 @@ int frag_outfile_commit(struct frag_outfile *out, struct frag_err *err)
 	else
 		frag_scratch_remove(out->temp);
 	if (saved)
-		ret = out->to == stdout
-			      ? frag_fail(err, FRAG_EOUTPUT, "cannot write standard output: %s",
-					  strerror(saved))
-			      : frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", out->path,
-					  strerror(saved));
+		ret = out->to == stdout ? FRAG_OUTPUT(err, "cannot write standard output: %s",
+						      strerror(saved))
+					: FRAG_OUTPUT(err, "cannot write '%s': %s", out->path,
+						      strerror(saved));
 	forget(out);
 	return ret;
 }
@@ -162,8 +159,8 @@ int frag_make_dirs(const char *path, struct frag_err *err)
 			continue;
 		*p = '\0';
 		if (mkdir(copy, 0777) && errno != EEXIST) {
-			ret = frag_fail(err, FRAG_EOUTPUT, "cannot create folder '%s': %s", copy,
-					strerror(errno));
+			ret = FRAG_OUTPUT(err, "cannot create folder '%s': %s", copy,
+					  strerror(errno));
 			break;
 		}
 		*p = kept;
@@ -171,7 +168,7 @@ int frag_make_dirs(const char *path, struct frag_err *err)
 			break;
 	}
 	if (!ret && (stat(path, &st) || !S_ISDIR(st.st_mode)))
-		ret = frag_fail(err, FRAG_EOUTPUT, "'%s' is not a folder", path);
+		ret = FRAG_OUTPUT(err, "'%s' is not a folder", path);
 	return ret;
 }
 
@@ -188,11 +185,10 @@ int frag_can_make_dirs(const char *path, struct frag_err *err)
 	}
 	FRAG_CHECK_ALLOC(at, path, err);
 	if (!stat(path, &st) && !S_ISDIR(st.st_mode))
-		return frag_fail(err, FRAG_EOUTPUT, "'%s' is not a folder", path);
+		return FRAG_OUTPUT(err, "'%s' is not a folder", path);
 	return !access(at, W_OK | X_OK)
 		       ? 0
-		       : frag_fail(err, FRAG_EOUTPUT, "cannot create folder '%s': %s", path,
-				   strerror(errno));
+		       : FRAG_OUTPUT(err, "cannot create folder '%s': %s", path, strerror(errno));
 }
 
 size_t frag_path_shared(const char *a, const char *b)

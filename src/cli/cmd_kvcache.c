@@ -5,8 +5,6 @@
 #include "plan/kvcache/kvcache.h"
 
 #define USUAL_TOKENS 8192u /* of a request, where only a log is given */
-#define USUAL_PART 0.9	   /* of a card, for weights, activations and cache */
-#define USUAL_WORK (3 * FRAG_GIB / 2)
 
 struct options {
 	struct frag_kvcache cache;
@@ -28,12 +26,9 @@ static int check_groups(const struct options *o, const struct frag_engine_log *s
 		return FRAG_USAGE(err, "the log lacks 'Maximum concurrency for N tokens per "
 				       "request', which the size of groups of layers follows from");
 	for (size_t i = 0; i < k->groups_count; i++)
-		if (k->prefix && (!k->groups[i].window || k->groups[i].times > 1))
-			return FRAG_USAGE(err, "--prefix: %s",
-					  k->groups[i].window ? "groups with blocks of several "
-								"sizes are not modelled"
-							      : "vLLM caches no prefix of a model "
-								"with a state");
+		if (k->prefix && !k->groups[i].window)
+			return FRAG_USAGE(err, "--prefix: vLLM caches no prefix of a model with a "
+					       "state");
 		else if (!k->groups[i].window && !k->block && !said->block && !k->state_block)
 			return FRAG_USAGE(err, "a model with a state needs --block N: the engine "
 					       "prints 'Setting attention block size to N tokens'");
@@ -49,12 +44,11 @@ static int take_card(struct options *o, struct frag_err *err)
 	if (!o->gpu)
 		return 0;
 	FRAG_TRY(frag_gpu_named(o->gpu, &gpu, err));
-	left = USUAL_PART * (double)gpu->total_bytes - (double)(o->weights + USUAL_WORK);
+	left = 0.9 * (double)gpu->total_bytes - (double)(o->weights + 3 * FRAG_GIB / 2);
 	if (!o->model || !o->weights || o->memory || left < 1)
-		return FRAG_USAGE(err,
-				  "--gpu: %.1f of the card less weights and 1.5 GiB of activations "
-				  "is the cache; give --model, and --weights that leave something",
-				  USUAL_PART);
+		return FRAG_USAGE(err, "--gpu: 0.9 of the card less weights and 1.5 GiB of "
+				       "activations is the cache; give --model, and --weights that "
+				       "leave something");
 	o->memory = (uint64_t)left;
 	return 0;
 }

@@ -52,8 +52,7 @@ static int make_file(struct frag_program_operand *out, struct frag_err *err)
 	int reason = frag_scratch_folder(NULL, &out->folder);
 
 	if (reason)
-		return frag_fail(err, FRAG_EOUTPUT, "cannot create a temporary folder: %s",
-				 strerror(reason));
+		return FRAG_OUTPUT(err, "cannot create a temporary folder: %s", strerror(reason));
 	snprintf(out->path, sizeof(out->path), "%s/trace.cft", out->folder);
 	return 0;
 }

@@ -110,8 +110,7 @@ static int check_one(const struct frag_cli *cli, const struct frag_arg_table *ta
 					  is_stdout(o->path) ? "standard output" : o->path);
 	/* before hours of work, not behind them */
 	if (o->there && S_ISDIR(o->st.st_mode))
-		return frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", o->path,
-				 strerror(EISDIR));
+		return FRAG_OUTPUT(err, "cannot write '%s': %s", o->path, strerror(EISDIR));
 	FRAG_TRY(check_against_inputs(cli, tables, o, err));
 	what = precious(o);
 	if (what)

@@ -147,10 +147,9 @@ static int put_plan(const struct frag_step_plan *plan, char **folder, struct fra
 	char *path = rc ? NULL : frag_path_join(*folder, PLAN);
 
 	if (rc)
-		return frag_fail(err, FRAG_EOUTPUT,
-				 "cannot write a plan: %s; set TMPDIR to a folder that can be "
-				 "written",
-				 strerror(rc));
+		return FRAG_OUTPUT(
+			err, "cannot write a plan: %s; set TMPDIR to a folder that can be written",
+			strerror(rc));
 	rc = path ? frag_step_plan_write(plan, "by compare", path, err)
 		  : frag_fail_nomem(err, "plan");
 	frag_host_free(path);

@@ -142,7 +142,7 @@ static int run_with(struct frag_store *s, const char *sql, const char *path, str
 	sqlite3_bind_text(q, 1, path, -1, SQLITE_STATIC);
 	return sqlite3_step(q) == SQLITE_DONE
 		       ? 0
-		       : frag_fail(err, FRAG_EOUTPUT, "'%.200s': %s", path, sqlite3_errmsg(s->db));
+		       : FRAG_OUTPUT(err, "'%.200s': %s", path, sqlite3_errmsg(s->db));
 }
 
 /* Columns by name: the other file may have been made by a build with another order. */
@@ -209,7 +209,7 @@ int frag_store_write(struct frag_store *s, const char *path, struct frag_err *er
 
 	FRAG_TRY(frag_outfile_open(&out, path, err));
 	if (!out.temp)
-		return frag_fail(err, FRAG_EOUTPUT, "cannot write '%.200s': not a file", path);
+		return FRAG_OUTPUT(err, "cannot write '%.200s': not a file", path);
 	FRAG_TRY(run_with(s, "VACUUM INTO ?", out.temp, err));
 	return frag_outfile_commit(&out, err);
 }

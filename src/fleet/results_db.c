@@ -197,8 +197,7 @@ int frag_store_open(struct frag_store **out, const char *path, bool fresh, struc
 	if (fd >= 0)
 		close(fd);
 	else if (errno != EEXIST)
-		return frag_fail(err, FRAG_EOUTPUT, "cannot write '%.200s': %s", path,
-				 strerror(errno));
+		return FRAG_OUTPUT(err, "cannot write '%.200s': %s", path, strerror(errno));
 	else
 		return frag_fail(
 			err, FRAG_EUSAGE,

@@ -320,7 +320,7 @@ static int run_rank(struct course *c, const struct frag_ranks *ranks, struct fra
 	counts[0] = c->skipped;
 	counts[1] = c->passed;
 	if (ranks->sum(counts, 2))
-		return frag_fail(err, FRAG_EOUTPUT, "the other ranks cannot be reached");
+		return FRAG_OUTPUT(err, "the other ranks cannot be reached");
 	c->skipped = counts[0];
 	c->passed = counts[1];
 	c->is_part = false;

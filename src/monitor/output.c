@@ -168,9 +168,7 @@ int frag_monitor_print(const struct frag_monitor_round *r, bool json, struct fra
 	for (unsigned i = 0; !json && i < r->count; i++)
 		print_card(when, &r->cards[i]);
 	reason = frag_outfile_reason(stdout);
-	return reason ? frag_fail(err, FRAG_EOUTPUT, "cannot write standard output: %s",
-				  strerror(reason))
-		      : 0;
+	return reason ? FRAG_OUTPUT(err, "cannot write standard output: %s", strerror(reason)) : 0;
 }
 
 /* ---- files ---------------------------------------------------------------------------------- */
@@ -203,8 +201,7 @@ int frag_monitor_append_csv(const struct frag_monitor_options *o,
 	int reason = 0;
 
 	if (!f)
-		return frag_fail(err, FRAG_EOUTPUT, "cannot write '%.200s': %s", o->csv,
-				 strerror(errno));
+		return FRAG_OUTPUT(err, "cannot write '%.200s': %s", o->csv, strerror(errno));
 	frag_monitor_stamp(r, when, sizeof(when));
 	if (empty)
 		frag_shape_csv_head(&card_shape, &rows);
@@ -223,9 +220,7 @@ int frag_monitor_append_csv(const struct frag_monitor_options *o,
 	reason = rows.failed ? ENOMEM : frag_outfile_reason(f);
 	if (fclose(f) && !reason)
 		reason = errno;
-	return reason ? frag_fail(err, FRAG_EOUTPUT, "cannot write '%.200s': %s", o->csv,
-				  strerror(reason))
-		      : 0;
+	return reason ? FRAG_OUTPUT(err, "cannot write '%.200s': %s", o->csv, strerror(reason)) : 0;
 }
 
 /* ---- OpenMetrics -------------------------------------------------------------------------- */

@@ -67,7 +67,7 @@ const char *frag_stacks_hint(const struct frag_trace *trace)
 	if (!strncmp(format, "torch", 5) || !strncmp(format, "kineto", 6) ||
 	    trace->settings.present)
 		return "torch.cuda.memory._record_memory_history(stacks=\"python\")";
-	return "cufrag record --stacks";
+	return own ? "cufrag record --frames" : NULL;
 }
 
 bool frag_is_state(const struct frag_trace *trace, const struct frag_trace_dev *dev)

@@ -47,7 +47,7 @@ static bool have_zlib(void)
 int frag_blob_store_open(struct frag_blob_store *s, struct frag_err *err)
 {
 	*s = (struct frag_blob_store){ .file = tmpfile() };
-	return s->file ? 0 : frag_fail(err, FRAG_EOUTPUT, "no temporary file: %s", strerror(errno));
+	return s->file ? 0 : FRAG_OUTPUT(err, "no temporary file: %s", strerror(errno));
 }
 
 void frag_blob_store_release(struct frag_blob_store *s)
@@ -73,8 +73,7 @@ int frag_blob_store_add(struct frag_blob_store *s, const void *bytes, size_t cou
 			n = count;
 	}
 	if (n && fwrite(n < count ? packed : bytes, 1, n, s->file) != n)
-		return frag_fail(err, FRAG_EOUTPUT, "cannot write a temporary file: %s",
-				 strerror(errno));
+		return FRAG_OUTPUT(err, "cannot write a temporary file: %s", strerror(errno));
 	s->blobs[s->count] = (struct frag_blob){ s->bytes, n, count };
 	s->bytes += n;
 	*blob = s->count++;
@@ -113,8 +112,7 @@ int frag_blob_store_read(const struct frag_blob_store *s, size_t i, uint8_t **by
 	uint64_t done = 0;
 
 	if (fflush(s->file))
-		return frag_fail(err, FRAG_EOUTPUT, "cannot write a temporary file: %s",
-				 strerror(errno));
+		return FRAG_OUTPUT(err, "cannot write a temporary file: %s", strerror(errno));
 	all = frag_host_alloc(b->bytes + 1);
 	FRAG_CHECK_ALLOC(all, "page", err);
 	while (done < b->bytes) {
@@ -122,8 +120,8 @@ int frag_blob_store_read(const struct frag_blob_store *s, size_t i, uint8_t **by
 				  (off_t)(b->offset + done));
 
 		if (n <= 0)
-			return frag_fail(err, FRAG_EOUTPUT, "cannot read a temporary file: %s",
-					 n ? strerror(errno) : "it is too short");
+			return FRAG_OUTPUT(err, "cannot read a temporary file: %s",
+					   n ? strerror(errno) : "it is too short");
 		done += (uint64_t)n;
 	}
 	*bytes = FRAG_GIVE(all);

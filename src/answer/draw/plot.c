@@ -29,9 +29,8 @@ int frag_plot_scripts(char **dir, struct frag_err *err)
 	*dir = frag_share_find("plot", "scripts/plot", "style.gp");
 	if (*dir)
 		return 0;
-	return frag_fail(err, FRAG_EOUTPUT,
-			 "the plot scripts are not found near the program; set FRAG_SHARE to the "
-			 "folder that holds plot/style.gp");
+	return FRAG_OUTPUT(err, "the plot scripts are not found near the program; set FRAG_SHARE "
+				"to the folder that holds plot/style.gp");
 }
 
 int frag_plot_aside(const char *dir, char **folder, struct frag_err *err)
@@ -43,8 +42,8 @@ int frag_plot_aside(const char *dir, char **folder, struct frag_err *err)
 	frag_host_free(safe);
 	if (reason == ENOMEM)
 		return frag_fail_nomem(err, "report");
-	return reason ? frag_fail(err, FRAG_EOUTPUT, "cannot write into '%s': %s",
-				  dir ? dir : "$TMPDIR", strerror(reason))
+	return reason ? FRAG_OUTPUT(err, "cannot write into '%s': %s", dir ? dir : "$TMPDIR",
+				    strerror(reason))
 		      : 0;
 }
 
@@ -96,7 +95,7 @@ static int run(const struct frag_plot *p, char *script, const char *log, struct 
 	if (!pid)
 		become_gnuplot(log, self, argv);
 	if (pid < 0)
-		return frag_fail(err, FRAG_EOUTPUT, "cannot start gnuplot: %s", strerror(errno));
+		return FRAG_OUTPUT(err, "cannot start gnuplot: %s", strerror(errno));
 	for (useconds_t pause_us = 500; !waitpid(pid, &status, WNOHANG);
 	     pause_us = FRAG_MIN(2 * pause_us, 20000)) {
 		if (frag_interrupted_twice())
@@ -106,13 +105,11 @@ static int run(const struct frag_plot *p, char *script, const char *log, struct 
 	if (frag_interrupted_twice())
 		return frag_fail(err, FRAG_EINTR, "interrupted");
 	if (WIFEXITED(status) && WEXITSTATUS(status) == EXEC_FAILED)
-		return frag_fail(err, FRAG_EOUTPUT,
-				 "cannot run gnuplot for the charts; install it (package "
-				 "gnuplot-nox), or use --csv and --json");
+		return FRAG_OUTPUT(err, "cannot run gnuplot for the charts; install it (package "
+					"gnuplot-nox), or use --csv and --json");
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-		return frag_fail(err, FRAG_EOUTPUT,
-				 "gnuplot took longer than %u s to draw '%s' and was ended",
-				 LIMIT_S, p->script);
+		return FRAG_OUTPUT(err, "gnuplot took longer than %u s to draw '%s' and was ended",
+				   LIMIT_S, p->script);
 	if (!status && !access(p->output, R_OK))
 		return 0;
 	/* the first line gnuplot said that names a mistake, else a word about its status */
@@ -122,9 +119,9 @@ static int run(const struct frag_plot *p, char *script, const char *log, struct 
 		if (*line && (strstr(line, "line ") || !*mistake))
 			memcpy(mistake, line, sizeof(line));
 	}
-	return frag_fail(err, FRAG_EOUTPUT, "gnuplot failed to draw '%s' (status %d): %.200s",
-			 p->script, WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-			 *mistake ? mistake : "it said nothing");
+	return FRAG_OUTPUT(err, "gnuplot failed to draw '%s' (status %d): %.200s", p->script,
+			   WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+			   *mistake ? mistake : "it said nothing");
 }
 
 static void draw(void *ctx, size_t i)

@@ -103,5 +103,5 @@ int frag_svg_read(const char *path, char **svg, struct frag_err *err)
 		*svg = frag_host_alloc((size_t)st.st_size + 1);
 	if (*svg)
 		(*svg)[fread(*svg, 1, (size_t)st.st_size, f)] = '\0';
-	return *svg ? 0 : frag_fail(err, FRAG_EOUTPUT, "cannot read '%.200s' back", path);
+	return *svg ? 0 : FRAG_OUTPUT(err, "cannot read '%.200s' back", path);
 }

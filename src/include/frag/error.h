@@ -49,9 +49,10 @@ struct frag_err {
 /* Fills `err` (unless NULL) and returns `code`. */
 int frag_fail(struct frag_err *err, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Of the commonest errors: what is asked for in a wrong way, and files that are wrong. */
+/* Of the commonest errors: what is asked for in a wrong way, files that are wrong or not written. */
 #define FRAG_USAGE(err, ...) frag_fail(err, FRAG_EUSAGE, __VA_ARGS__)
 #define FRAG_INPUT(err, ...) frag_fail(err, FRAG_EINPUT, __VA_ARGS__)
+#define FRAG_OUTPUT(err, ...) frag_fail(err, FRAG_EOUTPUT, __VA_ARGS__)
 /* The same with an offset into the input; the text should name it, too. */
 int frag_fail_at(struct frag_err *err, int code, uint64_t offset, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));

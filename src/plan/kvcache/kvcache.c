@@ -57,7 +57,7 @@ struct replay {
 static uint64_t key_of(const struct replay *r, const struct frag_kvcache_request *q, size_t group,
 		       uint64_t i)
 {
-	uint64_t shared = FRAG_MIN(r->k->prefix, q->prompt) / r->k->block;
+	uint64_t shared = FRAG_MIN(r->k->prefix, q->prompt) / frag_kvcache_block(r->k, group);
 
 	return (i < shared ? 0 : (uint64_t)(q - r->k->list) + 1) << REQUEST_SHIFT |
 	       (uint64_t)(group + 1) << GROUP_SHIFT | i;
@@ -74,27 +74,34 @@ static uint64_t seen_from(const struct frag_kvcache *k, size_t group, uint64_t b
 {
 	uint64_t window = k->groups[group].window;
 
-	return blocks - (window == UINT64_MAX
-				 ? blocks
-				 : FRAG_MIN(blocks, frag_kvcache_blocks(k->block, window - 1)));
+	return blocks -
+	       (window == UINT64_MAX
+			? blocks
+			: FRAG_MIN(blocks,
+				   frag_kvcache_blocks(frag_kvcache_block(k, group), window - 1)));
 }
 
-/* Blocks of the longest hit of q, which holds none. */
+/* Tokens of the longest hit of q, which holds none: whole blocks of each group. */
 static uint64_t find_hit(const struct replay *r, const struct frag_kvcache_request *q)
 {
-	uint64_t hit = r->k->prefix ? (q->prompt + q->made - 1) / r->k->block : 0;
+	const uint64_t unit = r->k->block * r->k->align;
+	uint64_t hit = r->k->prefix ? (q->prompt + q->made - 1) / unit * unit : 0;
 
-	for (size_t g = 0; g < r->k->groups_count; g++)
-		for (uint64_t i = hit; i-- > seen_from(r->k, g, hit);)
+	for (size_t g = 0; g < r->k->groups_count; g++) {
+		const uint64_t block = frag_kvcache_block(r->k, g);
+
+		for (uint64_t i = hit / block; i-- > seen_from(r->k, g, hit / block);)
 			if (!find(r, q, g, i)) {
-				hit = i;
+				hit = i * block / unit * unit;
 				g = SIZE_MAX; /* all again */
 				break;
 			}
+	}
 	return hit;
 }
 
-/* Whether there are blocks for `slots` tokens of q. step: as in frag_kvcache_needs. */
+/* Whether there are blocks for `slots` tokens of q, of which `hit` are found. step: as in
+ * frag_kvcache_needs. */
 static bool has(const struct replay *r, const struct frag_kvcache_request *q, uint64_t hit,
 		uint64_t slots, uint64_t step)
 {
@@ -102,10 +109,11 @@ static bool has(const struct replay *r, const struct frag_kvcache_request *q, ui
 
 	for (size_t g = 0; g < r->k->groups_count; g++) {
 		uint64_t needs = frag_kvcache_group_needs(r->k, &r->k->groups[g], slots, step),
-			 held = q->tables ? q->tables[g].first + q->tables[g].count : hit;
+			 found = hit / frag_kvcache_block(r->k, g),
+			 held = q->tables ? q->tables[g].first + q->tables[g].count : found;
 
 		sum += needs - FRAG_MIN(held, needs);
-		for (uint64_t i = seen_from(r->k, g, hit); i < hit; i++)
+		for (uint64_t i = seen_from(r->k, g, found); i < found; i++)
 			sum += !find(r, q, g, i)->holders;
 	}
 	return sum <= r->free;
@@ -188,16 +196,16 @@ static int take(struct replay *r, struct frag_kvcache_request *q, uint64_t hit, 
 
 	if (!q->tables) {
 		FRAG_TRY_CALLOC(q->tables, groups, "requests", err);
-		q->done = (uint32_t)(hit * r->k->block);
-		q->cached = (uint32_t)hit;
+		q->done = q->cached = (uint32_t)hit;
 	}
 	for (size_t g = 0; g < groups && hit; g++) {
 		struct frag_kvcache_table *t = &q->tables[g];
+		const uint64_t found = hit / frag_kvcache_block(r->k, g);
 
-		t->first = seen_from(r->k, g, hit);
-		FRAG_TRY(frag_grow_to(&t->at, hit - t->first, &t->cap, sizeof(*t->at), "blocks",
+		t->first = seen_from(r->k, g, found);
+		FRAG_TRY(frag_grow_to(&t->at, found - t->first, &t->cap, sizeof(*t->at), "blocks",
 				      err));
-		for (uint64_t i = t->first; i < hit; i++)
+		for (uint64_t i = t->first; i < found; i++)
 			hold(r, t->at[t->count++] = find(r, q, g, i));
 	}
 	for (size_t g = 0; g < groups; g++) {
@@ -208,10 +216,13 @@ static int take(struct replay *r, struct frag_kvcache_request *q, uint64_t hit, 
 			FRAG_TRY(add(r, t, err));
 	}
 	q->done += (uint32_t)tokens;
-	slots = r->k->prefix ? FRAG_MIN(q->done, q->prompt + q->made) / r->k->block : 0;
-	for (; q->cached < slots; q->cached++)
+	slots = r->k->prefix ? FRAG_MIN(q->done, q->prompt + q->made) : 0;
+	for (const uint64_t unit = r->k->block * r->k->align; q->cached + unit <= slots;
+	     q->cached += (uint32_t)unit)
 		for (size_t g = 0; g < groups; g++)
-			FRAG_TRY(cache(r, q, g, q->cached, err));
+			for (uint64_t i = 0, block = frag_kvcache_block(r->k, g); i < unit / block;
+			     i++)
+				FRAG_TRY(cache(r, q, g, q->cached / block + i, err));
 	return 0;
 }
 
@@ -234,8 +245,7 @@ static void skip(struct replay *r, struct frag_kvcache_request *q)
 {
 	for (size_t g = 0; g < r->k->groups_count; g++) {
 		struct frag_kvcache_table *t = &q->tables[g];
-		uint64_t window = r->k->groups[g].window,
-			 block = r->k->block * r->k->groups[g].times,
+		uint64_t window = r->k->groups[g].window, block = frag_kvcache_block(r->k, g),
 			 first = window && q->done >= window ? (q->done - window + 1) / block : 0;
 
 		if (first > t->first)
@@ -283,18 +293,18 @@ static int begin(struct replay *r, struct frag_err *err)
 						: (uint32_t)r->begun;
 		struct frag_kvcache_request *q = &k->list[i];
 		uint64_t all = (uint64_t)q->prompt + q->made, hit = find_hit(r, q),
-			 done = hit * k->block, tokens = FRAG_MIN(all - done, r->budget);
+			 tokens = FRAG_MIN(all - hit, r->budget);
 
-		if (!has(r, q, hit, all, k->batched_tokens) || !has(r, q, hit, done + tokens, 0))
+		if (!has(r, q, hit, all, k->batched_tokens) || !has(r, q, hit, hit + tokens, 0))
 			break;
 		if (r->preempted_count)
 			r->preempted_count--;
 		else
 			r->begun++;
-		k->recomputed_tokens += q->preempted ? all - done : 0;
+		k->recomputed_tokens += q->preempted ? all - hit : 0;
 		r->running[r->running_count++] = i;
 		r->budget -= tokens;
-		FRAG_TRY(take(r, q, hit, done + tokens, tokens, err));
+		FRAG_TRY(take(r, q, hit, hit + tokens, tokens, err));
 	}
 	return 0;
 }

@@ -35,7 +35,7 @@ struct frag_kvcache_request {
 	uint32_t prompt, output;
 	uint32_t made;	 /* tokens so far */
 	uint32_t done;	 /* tokens of prompt and output whose keys and values are in the cache */
-	uint32_t cached; /* blocks that others may find */
+	uint32_t cached; /* tokens in blocks that others may find */
 	struct frag_kvcache_table *tables; /* blocks of each group; NULL: none */
 	bool drafts;			   /* it made a token in its last step: drafts follow */
 	bool preempted;			   /* once or more */
@@ -77,8 +77,9 @@ struct frag_kvcache {
 	uint64_t draft, prefix;		   /* tokens */
 	struct frag_kvcache_group groups[FRAG_KVCACHE_GROUPS];
 	size_t groups_count;
-	uint64_t full; /* groups that keep all tokens */
-	bool uniform;  /* no groups were given */
+	uint64_t full;	/* blocks of `align` in groups that keep all tokens */
+	uint64_t align; /* most `times` of a group, a multiple of all others */
+	bool uniform;	/* no groups were given */
 	/* of a model, on a card: of a block by its tokens; of a token in all layers of a kind; tokens
 	 * of blocks that hold a state; 0: not known */
 	uint64_t token_bytes, full_bytes, window_bytes, state_block;
@@ -105,6 +106,11 @@ struct frag_kvcache {
 static inline uint64_t frag_kvcache_blocks(uint64_t block, uint64_t tokens)
 {
 	return tokens / block + (tokens % block != 0);
+}
+/* Tokens of a block of a group. */
+static inline uint64_t frag_kvcache_block(const struct frag_kvcache *k, size_t group)
+{
+	return k->block * k->groups[group].times;
 }
 /* "16" or "16,full,window=1024*5,state*3,draft=2" (kvcache_layers.c). Errors: FRAG_EUSAGE. */
 int frag_kvcache_layers(void *cache, const char *text, struct frag_err *err);

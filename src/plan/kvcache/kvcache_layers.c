@@ -78,7 +78,7 @@ static void hold(struct frag_kvcache *k, bool agree)
 	const struct frag_engine_log *e = &k->engine;
 	double most = (double)e->hundredths / 100 * (double)e->request_tokens;
 	uint64_t tokens = k->request_tokens, blocks = k->tokens / k->block,
-		 shared = FRAG_MIN(k->prefix, tokens - 1) / k->block * k->full,
+		 shared = FRAG_MIN(k->prefix, tokens - 1) / (k->block * k->align) * k->full,
 		 need = frag_kvcache_needs(k, tokens, k->batched_tokens),
 		 later = frag_kvcache_needs(k, tokens, 1 + k->draft);
 
@@ -136,7 +136,10 @@ void frag_kvcache_take(struct frag_kvcache *k, const struct frag_engine_log *sai
 		k->batched_tokens =
 			said->batched_tokens || k->uniform ? said->batched_tokens : USUAL_STEP;
 	for (size_t i = 0; i < k->groups_count; i++)
-		k->full += k->groups[i].window == UINT64_MAX;
+		k->align = FRAG_MAX(k->align, k->groups[i].times);
+	for (size_t i = 0; i < k->groups_count; i++)
+		if (k->groups[i].window == UINT64_MAX)
+			k->full += k->align / k->groups[i].times;
 	if ((k->groups_count > 1 || !k->full) && said->hundredths) {
 		blocks = (double)frag_kvcache_needs(k, said->request_tokens, k->batched_tokens);
 		blocks = ceil((agree ? requests : most) * blocks);

@@ -281,7 +281,7 @@ int frag_cft_write_made(const struct frag_trace *head, const char *path, frag_cf
 	/* on the disk before it gets its name; pipes and terminals have no fsync */
 	if (!rc && (fflush(out.to) || (fsync(fileno(out.to)) && errno != EINVAL && errno != EROFS &&
 				       errno != ENOTSUP)))
-		rc = frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", path, strerror(errno));
+		rc = FRAG_OUTPUT(err, "cannot write '%s': %s", path, strerror(errno));
 	if (!rc)
 		return frag_outfile_commit(&out, err);
 	frag_outfile_abort(&out);

@@ -70,8 +70,7 @@ static int spool(struct reader *r, char **path, uint64_t *bytes, struct frag_err
 	if (reason == ENOMEM)
 		return frag_fail_nomem(err, "database");
 	if (reason)
-		return frag_fail(err, FRAG_EOUTPUT, "no temporary file for the database: %s",
-				 strerror(reason));
+		return FRAG_OUTPUT(err, "no temporary file for the database: %s", strerror(reason));
 	r->spool = fdopen(fd, "w");
 	if (!r->spool) {
 		close(fd);
@@ -82,11 +81,11 @@ static int spool(struct reader *r, char **path, uint64_t *bytes, struct frag_err
 		if (!got)
 			break;
 		if (fwrite(at, 1, got, r->spool) != got)
-			return frag_fail(err, FRAG_EOUTPUT, "no room for a copy of the database");
+			return FRAG_OUTPUT(err, "no room for a copy of the database");
 		FRAG_TRY(frag_input_skip(r->log.lines.in, got, err));
 	}
 	if (fflush(r->spool))
-		return frag_fail(err, FRAG_EOUTPUT, "no room for a copy of the database");
+		return FRAG_OUTPUT(err, "no room for a copy of the database");
 	return 0;
 }
 

@@ -73,8 +73,8 @@ static int write_at(const struct zip *w, const void *bytes, size_t n, uint64_t a
 		if (done < 0 && errno == EINTR)
 			continue;
 		if (done <= 0)
-			return frag_fail(err, FRAG_EOUTPUT, "cannot write the .npz: %s",
-					 strerror(done ? errno : ENOSPC));
+			return FRAG_OUTPUT(err, "cannot write the .npz: %s",
+					   strerror(done ? errno : ENOSPC));
 		from += done;
 		at += (uint64_t)done;
 		n -= (size_t)done;

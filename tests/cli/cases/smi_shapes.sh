@@ -25,7 +25,6 @@ rows table.txt '' 'Sat Apr 25 16:00:00 2026
 rows query.txt '' '=====NVSMI LOG=====
 GPU 00000000:01:00.0
     FB Memory Usage
-        Total    : 40960 MiB
         Used     : @M MiB
     BAR1 Memory Usage
         Used     : 4 MiB' 'GPU 00000000:02:00.0
