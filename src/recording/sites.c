@@ -308,9 +308,11 @@ FRAG_COMPARE(by_name, struct named, strcmp(x->name, y->name), FRAG_ORDER(x->stac
 /* Equal names become one site; in order of name, so that the numbers are those of any run. */
 static int merge(struct frag_sites *s, struct named *list, size_t n, struct frag_err *err)
 {
+	bool torch = !strcmp(s->trace->format, "torch-snapshot");
+	const char *none = torch ? "(no stack, as in backward)" : "(no stack)";
+
 	s->names = frag_host_calloc(n + 1, sizeof(*s->names));
-	FRAG_CHECK_ALLOC(s->names && (s->names[0] = frag_host_strdup("(no stack)")), "call sites",
-			 err);
+	FRAG_CHECK_ALLOC(s->names && (s->names[0] = frag_host_strdup(none)), "call sites", err);
 	s->count = 1;
 	qsort(list, n, sizeof(*list), by_name);
 	for (size_t i = 0; i < n; i++) {

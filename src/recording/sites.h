@@ -21,7 +21,7 @@ extern const char *const frag_site_by_words[]; /* of the command line, ended by 
 struct frag_sites {
 	const struct frag_trace *trace;
 	enum frag_site_by by;
-	char **names; /* [count]; 0 = "(no stack)" */
+	char **names; /* [count]; 0 = those without a stack */
 	size_t count;
 	uint32_t *of_stack; /* [stacks_count] */
 	size_t stacks_count;

@@ -323,7 +323,7 @@ static int do_mark(struct frag_run *run, const struct frag_event *e)
 {
 	bool end = e->flags & FRAG_EVF_END;
 
-	if (frag_event_limits(e)) {
+	if (e->flags & FRAG_EVF_LIMIT) {
 		run->dev->limit_bytes = run->opt.limit_changes ? e->bytes : 0;
 		return 0;
 	}

@@ -266,7 +266,7 @@ static int settle_device(struct settle *s, uint64_t limit_bytes, bool only, stru
 				      .peak_bytes = frag_recorded_peak(s->td) };
 	out->refused_count = follow_events(s->td, FRAG_EV_REFUSED);
 	for (size_t i = 0; i < s->td->events_count; i++)
-		out->limits_count += frag_event_limits(&s->td->events[i]);
+		out->limits_count += (s->td->events[i].flags & FRAG_EVF_LIMIT) != 0;
 	rc = follow_spec(s->trace, NULL, &spec, &unknown);
 	if (rc == FRAG_ENOMEM)
 		return frag_fail_nomem(err, "recorded settings");

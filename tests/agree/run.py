@@ -199,16 +199,38 @@ def remedies_agree(said, peaks):
         yield "compare", one["peak_reserved_bytes"], need.get(one["policy"], one["peak_reserved_bytes"])
 
 
-def settings_agree(cufrag, trace, refusal):
-    """explain's setting is the one that tune takes, its card the one that fit names, and what it takes to the end gets there."""
+def named_remedies(said, tune):
+    """(command, policy, limits, peak that it says) of each remedy that a replay can try: it must end, with that peak."""
+    limit = said["info"]["devices"][0]["recording"]["limit_bytes"]
+    limits, advice = ["--limit", limit] if limit else [], said["fit"]["advice"]
+    for one in said["diagnose"]["findings"]:
+        named = re.search(r"with(out your)? (\S+) the same program needs", one["text"])
+        if named:
+            yield "diagnose", "pytorch" if named[1] else "pytorch:" + named[2], limits, one["numbers"]["cured_peak_reserved_bytes"]
+    if tune["pick"]["completed"] and not tune["pick"]["refused_count"] and tune["reproduced"]:
+        yield "tune", tune["pick"]["policy"], limits, tune["pick"]["peak_reserved_bytes"]
+    if advice:
+        yield "fit", advice["policy"], ["--gpu", advice["card"], "--limit", "1T"], advice["reserved_bytes"]
+    for one in said["explain"]["oom"]["remedies"] if said["explain"]["oom"] else []:
+        if one["served"] and one["events_count"] is None and one["card"]:
+            yield "explain", one["text"].partition(", under ")[2] or said["explain"]["policy"], ["--gpu", one["card"], "--limit", "1T"], None
+        elif one["served"] and one["events_count"] is None and one["text"].startswith("a limit of "):
+            yield "explain", said["explain"]["policy"], ["--limit", one["bytes"]], None
+
+
+def settings_agree(cufrag, trace, said):
+    """Each remedy reaches the end; explain's setting is the one that tune takes, its card the one that fit names, and none
+    that diagnose names needs less than tune's."""
     tune, fit = cufrag.json("tune", trace), cufrag.run("fit", trace).stdout.decode().split("answer: ")[1].split("\n")[0]
     pick = None if tune["pick"] == tune["baseline"] else tune["pick"]
-    for one in refusal["oom"]["remedies"]:
+    for command, policy, limits, peak in named_remedies(said, tune):
+        truth = replayed(cufrag, trace, policy, *limits)
+        yield command, (policy, peak is None or peak in [one for _, one, _ in truth]), (policy, all(ended for _, _, ended in truth))
+        yield "tune", command != "diagnose" or tune["pick"]["peak_reserved_bytes"] <= peak or len(truth) > 1, True
+    for one in said["explain"]["oom"]["remedies"] if said["explain"]["oom"] else []:
         conf = (one["line"] or "").rpartition("PYTORCH_CUDA_ALLOC_CONF=")[2] if one["text"] == "another allocator setting" else ""
         if conf and tune["reproduced"]:
             yield "explain", conf, pick and pick["conf"]
-        if conf and one["served"] and one["events_count"] is None:
-            yield "explain", True, all(ended for _, _, ended in replayed(cufrag, trace, pick["policy"], "--limit", refusal["limit_bytes"]))
         if one["text"].startswith("a larger card: "):
             name = one["text"].split(": ")[1].split(" or more")[0].replace("no known card has", "no card of the list has")
             yield "explain", name if name in fit else fit, name
@@ -221,8 +243,8 @@ def table_of(cufrag, trace):
     limits = [one["recording"]["limit_bytes"] for one in said["info"]["devices"]]
     for cells in (peaks_agree(said, peaks, trace), limits_agree(said, limits), verdicts_agree(said), remedies_agree(said, peaks)):
         yield from cells
-    if said["explain"]["oom"]:
-        yield from settings_agree(cufrag, trace, said["explain"])
+    if said["explain"]["oom"] or said["diagnose"]["findings"][0]["verdict"] == "fragmentation":
+        yield from settings_agree(cufrag, trace, said)
     with tempfile.TemporaryDirectory() as folder:
         results = os.path.join(folder, "results.sqlite")
         cufrag.run("sweep", trace, "--policies", "recorded;pytorch", "-o", results)

@@ -252,6 +252,10 @@ static const char *who_holds(const struct frag_explained *x)
 			       FRAG_BYTES(x->m.non_releasable_bytes),
 			       100 * pins->non_releasable_share_ratio, known ? "" : "blocks of ",
 			       pins->site);
+	if (!is_state(x) && x->m.releasable_bytes > x->m.reserved_bytes / 10)
+		frag_text_addf(
+			&t, ". %s more is free and could be returned (cufrag tune tries settings)",
+			FRAG_BYTES(x->m.releasable_bytes));
 	if (!is_state(x) && (x->at.what == FRAG_AT_PEAK || x->at.what == FRAG_AT_RESERVED))
 		add_other_peak(x, &t);
 	return frag_answer_take(x->texts, &t);

@@ -58,11 +58,6 @@ static inline bool frag_event_ends_step(const struct frag_event *e)
 	return e->kind == FRAG_EV_MARK && e->flags & FRAG_EVF_STEP && e->flags & FRAG_EVF_END;
 }
 
-static inline bool frag_event_limits(const struct frag_event *e)
-{
-	return e->kind == FRAG_EV_MARK && e->flags & FRAG_EVF_LIMIT;
-}
-
 enum frag_evidence_kind {
 	FRAG_SEEN_SEGMENT_ALLOC, /* the first four match enum frag_segment_event */
 	FRAG_SEEN_SEGMENT_FREE,
