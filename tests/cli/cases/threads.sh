@@ -12,17 +12,17 @@ same() {
 	done
 }
 ln -s "$TRACES" traces
-third=streams few=
-[ -z "$FRAG_TEST_QUICK" ] || third=cudagraph few='--policies pytorch;async' # a tenth of their time
+third=streams one=gnn.default few=
+[ "$FRAG_TEST_QUICK/$FRAG_TEST_NIGHTLY" != 1/ ] || third=cudagraph one=leak.frames few='--policies pytorch;async --optimum bound' # a tenth of their time
 same compare traces/seeddemo.default.cft traces/mempool.default.cft traces/$third.default.cft --policies all --on-oom=skip --no-host
-# shellcheck disable=SC2086 # no word, or two
+# shellcheck disable=SC2086 # no word, or four
 same compare traces/modelpar.default.cft $few --no-host # two devices
 same compare traces/gnn.default.cft --policy native --no-host # more threads than policies
 # the reading thread and the replaying one
 same replay traces/varlen.default.cft --policy pytorch --stream --no-host
 same compare traces/modelpar.default.cft --policies 'pytorch;buddy;async' --stream --no-host
-same fit traces/gnn.default.cft
-same tune traces/gnn.default.cft
+same fit traces/$one.cft
+same tune traces/$one.cft
 # charts are drawn at the same time
-! command -v gnuplot > none || "$CUFRAG" compare traces/gnn.default.cft --no-host --threads 4 --out report > out 2>&1 || tail -n 40 out
+! command -v gnuplot > none || "$CUFRAG" compare traces/$one.cft --no-host --threads 4 --formats svg --out report > out 2>&1 || tail -n 40 out
 ! command -v gnuplot > none || [ -s report/report.html ] || echo 'no report'
