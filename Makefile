@@ -621,6 +621,7 @@ endif
 	install -m 644 $(PUBLIC) "$(INC)/frag"
 	install -m 644 src/metrics/metrics.def "$(INC)/frag/metrics"
 	install -m 644 $(wildcard scripts/plot/*) "$(DATA)/plot"
+	rm -rf "$(DATA)/traces" && cp -r traces "$(DATA)" && chmod -R u=rwX,go=rX "$(DATA)/traces"
 	install -m 644 README.md CHANGELOG.md LICENSE "$(DOCS)"
 	install -m 644 $(wildcard docs/*.md) "$(DOCS)/docs"
 	install -m 644 $(wildcard docs/img/*) "$(DOCS)/docs/img"
