@@ -51,8 +51,10 @@ static int do_run(struct frag_cli *cli, const struct options *o, struct frag_sui
 	FRAG_AUTO_FREE char *path = NULL;
 
 	s->card = cli->device == FRAG_CLI_DEVICE_CUDA;
-	if (cli->device == FRAG_CLI_DEVICE_NULL)
-		return frag_fail(err, FRAG_EUSAGE, "the suite runs on sim or cuda");
+	if (cli->device == FRAG_CLI_DEVICE_NULL || (s->card && !frag_cuda_built()))
+		return frag_fail(err, FRAG_EUSAGE,
+				 s->card ? "this program was built without CUDA"
+					 : "the suite runs on sim or cuda");
 	FRAG_TRY(frag_suite_manifest_choose(&s->manifest, o->classes, o->quick, s->card, err));
 	FRAG_TRY(frag_suite_policies(&s->policies, err));
 	s->ordinal = cli->ordinal;

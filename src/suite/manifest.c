@@ -233,6 +233,8 @@ int frag_suite_manifest_choose(struct frag_suite_manifest *m, const char *classe
 	m->workloads_count = n;
 	if (quick)
 		m->events_max = FRAG_MIN(m->events_max, FRAG_SUITE_QUICK_EVENTS);
+	if (card)
+		m->events_max = FRAG_MIN(m->events_max, FRAG_SUITE_CARD_EVENTS);
 	for (size_t i = 0; i < m->classes_count; i++)
 		for (size_t k = 0; k < n; k++)
 			if (!strcmp(m->workloads[k].class, m->classes[i].name)) {

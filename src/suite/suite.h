@@ -60,8 +60,9 @@ struct frag_suite_manifest {
 
 /* path NULL: the one that comes with the program. Errors: FRAG_EINPUT naming file and place. */
 int frag_suite_manifest_open(struct frag_suite_manifest *m, const char *path, struct frag_err *err);
-/* The beginnings that --quick is content with. */
+/* The beginnings that --quick is content with, and a card, on which calls take real time. */
 #define FRAG_SUITE_QUICK_EVENTS 50000u
+#define FRAG_SUITE_CARD_EVENTS 20000u
 /* Keeps the workloads of these classes (names with commas; NULL: all), those with `quick` or
  * `card`. Errors: FRAG_EUSAGE with the nearest name, or if none is left. */
 int frag_suite_manifest_choose(struct frag_suite_manifest *m, const char *classes, bool quick,

@@ -20,6 +20,12 @@
 
 #define SECOND 1000000000ull
 
+/* What a process works on: one row, or on the card a turn of each of these policies. */
+struct job {
+	size_t workload, *policies, count;
+	uint64_t deadline_ns;
+};
+
 struct course {
 	struct frag_suite *s;
 	FILE *part;
@@ -28,10 +34,8 @@ struct course {
 	struct frag_suite_trace trace;
 	size_t opened; /* which workload that is; SIZE_MAX = none */
 	struct frag_worker *workers;
-	uint64_t *deadlines; /* of the workers */
-	const size_t *turns; /* policies of the next child on the card */
-	size_t turns_count;
-	size_t done;
+	struct job *jobs;	 /* of the workers */
+	size_t workload, policy; /* the next to look at */
 	uint64_t begin_ns;
 	struct frag_suite_card card;
 	struct frag_progress progress;
@@ -74,14 +78,6 @@ static int keep(struct course *c, json_t *row, struct frag_err *err)
 	return 0;
 }
 
-static int keep_row(struct course *c, const struct frag_suite_row *row, struct frag_err *err)
-{
-	json_auto_t *json = frag_shape_json(&frag_suite_row_shape, row);
-
-	FRAG_CHECK_ALLOC(json, "rows", err);
-	return keep(c, json, err);
-}
-
 static bool is_of(const struct course *c, json_t *row, size_t w, size_t p)
 {
 	const char *workload = json_string_value(json_object_get(row, "workload")),
@@ -89,14 +85,6 @@ static bool is_of(const struct course *c, json_t *row, size_t w, size_t p)
 
 	return !strcmp(workload, c->s->manifest.workloads[w].name) &&
 	       !strcmp(policy, policy_of(c, p));
-}
-
-static bool has(const struct course *c, size_t w, size_t p)
-{
-	for (size_t i = 0; i < json_array_size(c->kept); i++)
-		if (is_of(c, json_array_get(c->kept, i), w, p))
-			return true;
-	return false;
 }
 
 /* What an earlier call kept; the last line may be cut. */
@@ -158,161 +146,7 @@ static int open_workload(struct course *c, size_t w, struct frag_err *err)
 	return 0;
 }
 
-/* ---- the simulated division: a process per row ------------------------------------------- */
-
-static void tell_row(const struct frag_suite_row *row, int to)
-{
-	json_t *json = frag_shape_json(&frag_suite_row_shape, row);
-	char *line = json ? json_dumps(json, JSON_COMPACT) : NULL;
-
-	if (!line)
-		_exit(1);
-	frag_worker_tell(to, line, strlen(line));
-	frag_worker_tell(to, "\n", 1);
-	free(line);
-	json_decref(json);
-}
-
-static void work_row(const void *course, size_t task, int to)
-{
-	const struct course *c = course;
-	size_t policies = c->s->policies.count;
-	const char *policy = policy_of(c, task % policies);
-	struct frag_suite_row row =
-		frag_suite_row_empty(&c->s->manifest.workloads[task / policies], &c->trace, policy);
-
-	frag_worker_bound(0, c->s->jobs);
-	frag_suite_measure(c->s, &c->trace, policy, &row);
-	tell_row(&row, to);
-}
-
-/* A worker without an answer: its row has failed. */
-static int give_up(struct course *c, size_t w, size_t p, bool late, const char *why,
-		   struct frag_err *err)
-{
-	struct frag_suite_row row =
-		frag_suite_row_empty(&c->s->manifest.workloads[w], NULL, policy_of(c, p));
-
-	row.state = late ? "timeout" : "crashed";
-	row.why = late ? "it took longer than --timeout" : why;
-	return keep_row(c, &row, err);
-}
-
-/* 1: it has ended. */
-static int look_at_worker(struct course *c, size_t i, char *why, bool *late)
-{
-	struct frag_worker *w = &c->workers[i];
-	size_t before = w->len;
-	int rc;
-
-	if (!w->pid)
-		return 0;
-	*late = frag_clock_ns() > c->deadlines[i];
-	if (*late)
-		kill(w->pid, SIGKILL);
-	rc = frag_worker_take(w, why);
-	if (w->len > before)
-		c->deadlines[i] = frag_clock_ns() + c->s->timeout_s * SECOND;
-	return rc;
-}
-
-static int start(struct course *c, size_t i, size_t task,
-		 void (*work)(const void *course, size_t task, int to), struct frag_err *err)
-{
-	c->deadlines[i] = frag_clock_ns() + c->s->timeout_s * SECOND;
-	return frag_worker_start(&c->workers[i], task, work, c, err);
-}
-
-/* Lines of rows; *count: how many. */
-static int keep_lines(struct course *c, const struct frag_worker *w, size_t *count,
-		      struct frag_err *err)
-{
-	for (char *at = w->answer, *end;
-	     at && (end = memchr(at, '\n', w->len - (size_t)(at - w->answer))); at = end + 1) {
-		json_auto_t *json = json_loadb(at, (size_t)(end - at), 0, NULL);
-		struct frag_suite_row row;
-
-		if (!json || !frag_suite_row_read(&row, json))
-			break;
-		FRAG_TRY(keep(c, json, err));
-		++*count;
-	}
-	return 0;
-}
-
-static int take_rows(struct course *c, struct frag_err *err)
-{
-	size_t policies = c->s->policies.count;
-
-	frag_worker_wait(c->workers, c->s->jobs, 200);
-	for (size_t i = 0; i < c->s->jobs; i++) {
-		size_t task = c->workers[i].task, lines = 0;
-		char why[120];
-		bool late;
-		int rc = look_at_worker(c, i, why, &late);
-
-		if (!rc)
-			continue;
-		FRAG_TRY(keep_lines(c, &c->workers[i], &lines, err));
-		if (!lines)
-			FRAG_TRY(give_up(c, task / policies, task % policies, late, why, err));
-		c->done++;
-	}
-	return 0;
-}
-
-static bool busy(const struct course *c)
-{
-	for (size_t i = 0; i < c->s->jobs; i++)
-		if (c->workers[i].pid)
-			return true;
-	return false;
-}
-
-static int run_rows(struct course *c, struct frag_err *err)
-{
-	size_t policies = c->s->policies.count, next = 0,
-	       total = policies * c->s->manifest.workloads_count;
-
-	do {
-		for (size_t i = 0; i < c->s->jobs && next < total; i++) {
-			while (next < total && has(c, next / policies, next % policies)) {
-				next++;
-				c->done++;
-			}
-			if (c->workers[i].pid || next == total)
-				continue;
-			FRAG_TRY(open_workload(c, next / policies, err));
-			FRAG_TRY(start(c, i, next++, work_row, err));
-		}
-		frag_progress_update(&c->progress, c->done, total);
-		if (busy(c))
-			FRAG_TRY(take_rows(c, err));
-	} while (!frag_interrupted() && (busy(c) || next < total));
-	if (frag_interrupted() && c->done < total)
-		return frag_fail(err, FRAG_EINTR,
-				 "interrupted after %zu of %zu rows; the same command goes on",
-				 c->done, total);
-	return 0;
-}
-
-/* ---- the card: a process for a turn of each policy --------------------------------------- */
-
-static void work_turns(const void *course, size_t task, int to)
-{
-	const struct course *c = course;
-
-	for (size_t i = 0; i < c->turns_count; i++) {
-		const char *policy = policy_of(c, c->turns[i]);
-		struct frag_suite_row row =
-			frag_suite_row_empty(&c->s->manifest.workloads[task], &c->trace, policy);
-
-		frag_suite_turn(c->s, &c->trace, policy, &row);
-		tell_row(&row, to);
-	}
-}
-
-/* The turns of one row, into the row. true: it is finished. */
+/* The turns of one row, into the row; the one row that the simulated division has. */
 static int sum(const struct course *c, size_t w, size_t p, struct frag_suite_row *row,
 	       bool *is_done, struct frag_err *err)
 {
@@ -327,66 +161,164 @@ static int sum(const struct course *c, size_t w, size_t p, struct frag_suite_row
 	return 0;
 }
 
-static bool out_of_time(const struct course *c)
+/* ---- processes ---------------------------------------------------------------------------- */
+
+static void work(const void *course, size_t i, int to)
 {
-	return c->s->budget_s && frag_clock_ns() - c->begin_ns > c->s->budget_s * SECOND;
+	const struct course *c = course;
+	const struct job *j = &c->jobs[i];
+
+	if (!c->s->card)
+		frag_worker_bound(0, c->s->jobs);
+	for (size_t k = 0; k < j->count; k++) {
+		const char *policy = policy_of(c, j->policies[k]);
+		struct frag_suite_row row = frag_suite_row_empty(
+			&c->s->manifest.workloads[j->workload], &c->trace, policy);
+		json_auto_t *json = NULL;
+		FRAG_AUTO_FREE char *line = NULL;
+
+		if (c->s->card)
+			frag_suite_turn(c->s, &c->trace, policy, &row);
+		else
+			frag_suite_measure(c->s, &c->trace, policy, &row);
+		json = frag_shape_json(&frag_suite_row_shape, &row);
+		line = json ? json_dumps(json, JSON_COMPACT) : NULL;
+		if (!line)
+			return;
+		frag_worker_tell(to, line, strlen(line));
+		frag_worker_tell(to, "\n", 1);
+	}
 }
 
-/* One turn of every policy that needs more of them. */
-static int take_turns(struct course *c, size_t w, struct frag_err *err)
+/* What is next: a row, or the policies that need a further turn. */
+static int find_job(struct course *c, struct job *j, struct frag_err *err)
 {
-	size_t lines = 0;
-	char why[120];
-	bool late = false;
-	int rc;
-
-	FRAG_TRY(frag_suite_card_look(c->s->ordinal, &c->card, err));
-	if (c->card.processes)
-		return frag_fail(err, FRAG_EDEVICE,
-				 "another process is on the card; what was measured is kept, and "
-				 "the same command goes on");
-	FRAG_TRY(start(c, 0, w, work_turns, err));
-	do
-		frag_worker_wait(c->workers, 1, 200);
-	while (!frag_interrupted() && !(rc = look_at_worker(c, 0, why, &late)));
-	if (frag_interrupted())
-		return 0;
-	FRAG_TRY(keep_lines(c, &c->workers[0], &lines, err));
-	return lines < c->turns_count ? give_up(c, w, c->turns[lines], late, why, err) : 0;
-}
-
-static int run_turns(struct course *c, struct frag_err *err)
-{
-	size_t policies = c->s->policies.count, total = policies * c->s->manifest.workloads_count;
-	FRAG_AUTO_FREE size_t *turns = NULL;
+	size_t policies = c->s->policies.count, most = c->s->card ? policies : 1;
 	struct frag_suite_row row;
+	bool is_done;
 
-	FRAG_TRY_CALLOC(turns, policies, "turns", err);
-	c->turns = turns;
-	for (size_t w = 0; w < c->s->manifest.workloads_count; w++) {
-		do {
-			c->turns_count = 0;
-			for (size_t p = 0; p < policies; p++) {
-				bool is_done;
+	for (j->count = 0; c->workload < c->s->manifest.workloads_count; c->workload++) {
+		j->workload = c->workload;
+		for (; c->policy < policies && j->count < most; c->policy++) {
+			FRAG_TRY(sum(c, c->workload, c->policy, &row, &is_done, err));
+			if (!is_done)
+				j->policies[j->count++] = c->policy;
+		}
+		if (j->count)
+			break;
+		c->policy = 0;
+	}
+	if (c->s->card)
+		c->policy = 0; /* after this turn its rows are looked at again */
+	return 0;
+}
 
-				FRAG_TRY(sum(c, w, p, &row, &is_done, err));
-				if (!is_done)
-					turns[c->turns_count++] = p;
-			}
-			frag_progress_update(&c->progress, (w + 1) * policies - c->turns_count,
-					     total);
-			if (!c->turns_count)
-				break;
-			if (frag_interrupted() || out_of_time(c))
-				return frag_fail(err, FRAG_EINTR,
-						 "stopped after %zu of %zu rows; the same command "
-						 "goes on",
-						 (w + 1) * policies - c->turns_count, total);
-			FRAG_TRY(open_workload(c, w, err));
-			FRAG_TRY(take_turns(c, w, err));
-		} while (c->turns_count);
+/* A process that has just ended may be on the card for a moment more. */
+static int check_alone(struct course *c, struct frag_err *err)
+{
+	for (unsigned i = 0; i < 10; i++) {
+		FRAG_TRY(frag_suite_card_look(c->s->ordinal, &c->card, err));
+		if (!c->card.processes)
+			return 0;
+		usleep(300000);
+	}
+	return frag_fail(err, FRAG_EDEVICE,
+			 "another process is on the card; what was measured is kept, and the same "
+			 "command goes on");
+}
+
+static int start(struct course *c, size_t i, struct frag_err *err)
+{
+	struct job *j = &c->jobs[i];
+
+	FRAG_TRY(find_job(c, j, err));
+	if (!j->count)
+		return 0;
+	FRAG_TRY(open_workload(c, j->workload, err));
+	if (c->s->card)
+		FRAG_TRY(check_alone(c, err));
+	j->deadline_ns = frag_clock_ns() + c->s->timeout_s * SECOND;
+	return frag_worker_start(&c->workers[i], i, work, c, err);
+}
+
+/* Lines of rows; *count: how many. */
+static int keep_lines(struct course *c, const struct frag_worker *w, size_t *count,
+		      struct frag_err *err)
+{
+	struct frag_suite_row row;
+	char *at = w->answer, *end;
+
+	for (; at && (end = memchr(at, '\n', w->len - (size_t)(at - w->answer))); at = end + 1) {
+		json_auto_t *json = json_loadb(at, (size_t)(end - at), 0, NULL);
+
+		if (!json || !frag_suite_row_read(&row, json))
+			break;
+		FRAG_TRY(keep(c, json, err));
+		++*count;
 	}
 	return 0;
+}
+
+/* Once it has ended: without an answer, the row that it worked on has failed. */
+static int take(struct course *c, size_t i, struct frag_err *err)
+{
+	struct frag_worker *w = &c->workers[i];
+	struct job *j = &c->jobs[i];
+	bool late = frag_clock_ns() > j->deadline_ns;
+	size_t before = w->len, lines = 0;
+	struct frag_suite_row row;
+	json_auto_t *json = NULL;
+	char why[120];
+	int rc;
+
+	if (late)
+		kill(w->pid, SIGKILL);
+	rc = frag_worker_take(w, why);
+	if (w->len > before)
+		j->deadline_ns = frag_clock_ns() + c->s->timeout_s * SECOND;
+	if (!rc)
+		return 0;
+	FRAG_TRY(keep_lines(c, w, &lines, err));
+	if (lines == j->count)
+		return 0;
+	row = frag_suite_row_empty(&c->s->manifest.workloads[j->workload], NULL,
+				   policy_of(c, j->policies[lines]));
+	row.state = late ? "timeout" : "crashed";
+	row.why = late ? "it took longer than --timeout" : why;
+	json = frag_shape_json(&frag_suite_row_shape, &row);
+	FRAG_CHECK_ALLOC(json, "rows", err);
+	return keep(c, json, err);
+}
+
+static bool is_stopped(const struct course *c)
+{
+	return frag_interrupted() ||
+	       (c->s->budget_s && frag_clock_ns() - c->begin_ns > c->s->budget_s * SECOND);
+}
+
+static int hand_out(struct course *c, struct frag_err *err)
+{
+	size_t total = c->s->manifest.workloads_count * c->s->policies.count, busy;
+
+	do {
+		frag_progress_update(&c->progress, c->workload * c->s->policies.count + c->policy,
+				     total);
+		for (size_t i = 0; i < c->s->jobs; i++)
+			if (!c->workers[i].pid && !is_stopped(c))
+				FRAG_TRY(start(c, i, err));
+		frag_worker_wait(c->workers, c->s->jobs, 200);
+		busy = 0;
+		for (size_t i = 0; i < c->s->jobs; i++)
+			if (c->workers[i].pid) {
+				FRAG_TRY(take(c, i, err));
+				busy++;
+			}
+	} while (busy && !frag_interrupted());
+	if (!is_stopped(c) || c->workload == c->s->manifest.workloads_count)
+		return 0;
+	return frag_fail(err, FRAG_EINTR,
+			 "stopped in workload %zu of %zu; the same command goes on",
+			 c->workload + 1, c->s->manifest.workloads_count);
 }
 
 /* ---- all of it ---------------------------------------------------------------------------- */
@@ -432,7 +364,7 @@ static int run(struct course *c, struct frag_err *err)
 		FRAG_TRY(frag_suite_card_look(c->s->ordinal, &c->card, err));
 	FRAG_TRY(open_part(c, err));
 	frag_progress_begin(&c->progress, c->s->card ? "measuring on the card" : "measuring");
-	rc = c->s->card ? run_turns(c, err) : run_rows(c, err);
+	rc = hand_out(c, err);
 	frag_progress_end(&c->progress);
 	rc = rc ?: finish(c, err);
 	if (rc && !json_array_size(c->kept))
@@ -443,23 +375,28 @@ static int run(struct course *c, struct frag_err *err)
 int frag_suite_run(struct frag_suite *s, struct frag_err *err)
 {
 	struct course c = { .s = s, .opened = SIZE_MAX, .begin_ns = frag_clock_ns() };
+	size_t policies = s->policies.count;
+	FRAG_AUTO_FREE size_t *lists = NULL;
 	int rc;
 
-	s->jobs = FRAG_MAX(s->jobs, 1u);
+	s->jobs = s->card ? 1 : FRAG_MAX(s->jobs, 1u);
 	c.path = frag_path_join(s->out, "suite.part");
 	c.kept = json_array();
 	c.workers = frag_host_calloc(s->jobs, sizeof(*c.workers));
-	c.deadlines = frag_host_calloc(s->jobs, sizeof(*c.deadlines));
+	c.jobs = frag_host_calloc(s->jobs, sizeof(*c.jobs));
+	lists = frag_host_calloc(s->jobs * policies, sizeof(*lists));
 	frag_interrupt_catch();
 	signal(SIGPIPE, SIG_IGN);
-	rc = c.path && c.kept && c.workers && c.deadlines ? run(&c, err)
-							  : frag_fail_nomem(err, "suite");
+	rc = c.path && c.kept && c.workers && c.jobs && lists ? 0 : frag_fail_nomem(err, "suite");
+	for (size_t i = 0; !rc && i < s->jobs; i++)
+		c.jobs[i].policies = lists + i * policies;
+	rc = rc ?: run(&c, err);
 	for (size_t i = 0; c.workers && i < s->jobs; i++)
 		frag_worker_end(&c.workers[i]);
 	if (c.part)
 		fclose(c.part);
 	frag_suite_trace_release(&c.trace);
 	json_decref(c.kept);
-	FRAG_FREE(c.path, c.workers, c.deadlines);
+	FRAG_FREE(c.path, c.workers, c.jobs);
 	return rc;
 }
