@@ -36,14 +36,6 @@ struct shape_of {
 	F(S, TEXT, about, NULL, "what it stands for")
 FRAG_ROW_AS(, frag_suite_like_shape, like_row, "suite_workload", LIKE, "a workload of the suite");
 
-#define PAIR(F, P, S) \
-	F(S, TEXT, first, NULL, "a workload") \
-	F(S, TEXT, second, NULL, "another") \
-	F(S, REAL, size_distance, NULL, "as above") \
-	F(S, REAL, life_distance, NULL, "as above") \
-	F(S, REAL, phase_distance, NULL, "as above")
-FRAG_ROW_AS(, frag_suite_pair_shape, pair_row, "suite_pair", PAIR, "how far apart two are");
-
 static void scale(double *bins, size_t count)
 {
 	double sum = 0;
@@ -106,52 +98,36 @@ static double distance(const double *x, const double *y, size_t count, double fa
 	return sum * factor;
 }
 
-static struct pair_row pair_of(const struct like_row *rows, const struct shape_of *shapes, size_t i,
-			       size_t k)
-{
-	return (struct pair_row){
-		.first = rows[i].workload,
-		.second = rows[k].workload,
-		.size_distance = distance(shapes[i].sizes, shapes[k].sizes, BINS, 0.5),
-		.life_distance = distance(shapes[i].lives, shapes[k].lives, BINS, 0.5),
-		.phase_distance = distance(shapes[i].phases, shapes[k].phases, PARTS, 1.0 / PARTS)
-	};
-}
-
-static double most(const struct pair_row *p)
-{
-	return fmax(p->size_distance, fmax(p->life_distance, p->phase_distance));
-}
-
-/* All pairs; in each row its nearest. Returns how many are alike. */
+/* In each row its nearest; alike ones are told. Returns how many pairs are. */
 static size_t compare(struct like_row *rows, const struct shape_of *shapes, size_t count,
-		      struct pair_row *pairs, struct frag_answer *a)
+		      struct frag_answer *a)
 {
-	size_t alike = 0, n = 0;
+	size_t alike = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		double best = INFINITY;
 
 		for (size_t k = 0; k < count; k++) {
-			struct pair_row p = pair_of(rows, shapes, i, k);
+			const struct shape_of *x = &shapes[i], *y = &shapes[k];
+			double size = distance(x->sizes, y->sizes, BINS, 0.5),
+			       life = distance(x->lives, y->lives, BINS, 0.5),
+			       phase = distance(x->phases, y->phases, PARTS, 1.0 / PARTS),
+			       most = fmax(size, fmax(life, phase));
 
-			if (k > i) {
-				pairs[n++] = p;
-				if (most(&p) < ALIKE) {
-					alike++;
-					frag_answer_warn(a,
-							 "%s and %s are alike: below %.1f by size, "
-							 "lifetime and phase",
-							 p.first, p.second, ALIKE);
-				}
+			if (k > i && most < ALIKE) {
+				alike++;
+				frag_answer_warn(a,
+						 "%s and %s are alike: below %.1f by size, life "
+						 "and phase",
+						 rows[i].workload, rows[k].workload, ALIKE);
 			}
-			if (k == i || most(&p) >= best)
+			if (k == i || most >= best)
 				continue;
-			best = most(&p);
-			rows[i].nearest = p.second;
-			rows[i].size_distance = p.size_distance;
-			rows[i].life_distance = p.life_distance;
-			rows[i].phase_distance = p.phase_distance;
+			best = most;
+			rows[i].nearest = rows[k].workload;
+			rows[i].size_distance = size;
+			rows[i].life_distance = life;
+			rows[i].phase_distance = phase;
 		}
 	}
 	return alike;
@@ -194,14 +170,12 @@ int frag_suite_describe(const struct frag_suite_manifest *m, const struct frag_t
 	size_t n = m->workloads_count, alike;
 	struct like_row *rows = frag_answer_new(a, n, sizeof(*rows));
 	struct shape_of *shapes = frag_answer_new(a, n, sizeof(*shapes));
-	struct pair_row *pairs = frag_answer_new(a, n * n / 2 + 1, sizeof(*pairs));
 	struct frag_suite_data *data = frag_answer_new(a, 1, sizeof(*data));
 
-	FRAG_CHECK_ALLOC(rows && shapes && pairs && data, "answer", err);
+	FRAG_CHECK_ALLOC(rows && shapes && data, "answer", err);
 	FRAG_TRY(fill(m, target, rows, shapes, a, err));
 	*data = (struct frag_suite_data){ .version = frag_answer_print(a, "%s", m->version),
-					  .workloads = { rows, n },
-					  .pairs = { pairs, n * (n - 1) / 2 } };
+					  .workloads = { rows, n } };
 	a->title = "suite list";
 	a->question = "Which workloads are there, and how far apart?";
 	frag_answer_data(a, &frag_suite_shape, data);
@@ -210,8 +184,8 @@ int frag_suite_describe(const struct frag_suite_manifest *m, const struct frag_t
 			   m->classes_count);
 	frag_answer_table(a, &frag_suite_like_shape, rows, n);
 	for (size_t i = 0; i < m->classes_count; i++)
-		frag_answer_item(a, "%s: %s", m->classes[i].name, m->classes[i].about);
-	alike = compare(rows, shapes, n, pairs, a);
+		frag_answer_item(a, "%s: %s", m->classes[i], m->abouts[i]);
+	alike = compare(rows, shapes, n, a);
 	if (alike)
 		frag_answer_conclude(a, "%zu pairs of workloads are alike", alike);
 	else

@@ -42,100 +42,68 @@ int frag_suite_json_open(const char *path, json_t **out, struct frag_err *err)
 
 /* ---- reading ------------------------------------------------------------------------- */
 
-static bool proper(const char *s)
+#define NAME_CHARS "abcdefghijklmnopqrstuvwxyz0123456789.-"
+
+static bool proper(const char *s, const char *chars, size_t least, size_t most)
 {
-	return *s && strlen(s) < 64 && !s[strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789.-")];
+	size_t n = strlen(s);
+
+	return n >= least && n <= most && strspn(s, chars) == n;
 }
 
 /* Below the manifest's folder. */
 static bool inside(const char *file)
 {
-	return *file && *file != '/' && !strstr(file, "..") && strlen(file) < 1024;
+	return *file && *file != '/' && !strstr(file, "..");
 }
 
-static bool hex(const char *s)
-{
-	return strlen(s) == FRAG_SHA256_TEXT - 1 &&
-	       strspn(s, "0123456789abcdef") == FRAG_SHA256_TEXT - 1;
-}
-
-static bool is_class(const struct frag_suite_manifest *m, const char *name)
+/* SIZE_MAX: there is none. */
+static size_t find_class(const struct frag_suite_manifest *m, const char *name)
 {
 	for (size_t i = 0; i < m->classes_count; i++)
-		if (!strcmp(m->classes[i].name, name))
-			return true;
-	return false;
+		if (!strcmp(m->classes[i], name))
+			return i;
+	return SIZE_MAX;
 }
 
-static bool is_workload(const struct frag_suite_manifest *m, const char *name)
+static bool read_class(struct frag_suite_manifest *m, json_t *from)
 {
+	const char *name, *about;
+
+	if (json_unpack_ex(from, NULL, JSON_STRICT, "{s:s, s:s}", "name", &name, "about", &about) ||
+	    !proper(name, NAME_CHARS, 1, 64) || find_class(m, name) != SIZE_MAX)
+		return false;
+	m->abouts[m->classes_count] = about;
+	m->classes[m->classes_count++] = name;
+	return true;
+}
+
+static bool read_workload(struct frag_suite_manifest *m, json_t *from)
+{
+	struct frag_suite_workload w = { 0 };
+
+	if (json_unpack_ex(from, NULL, JSON_STRICT, "{s:s, s:s, s:s, s?s, s?s, s?s, s?b, s?b}",
+			   "name", &w.name, "class", &w.class, "about", &w.about, "file", &w.file,
+			   "gen", &w.gen, "sha256", &w.sha256, "quick", &w.quick, "card",
+			   &w.card) ||
+	    !w.file == !w.gen || !w.file == !!w.sha256 || find_class(m, w.class) == SIZE_MAX ||
+	    !proper(w.name, NAME_CHARS, 1, 64) ||
+	    (w.file && (!inside(w.file) || !proper(w.sha256, "0123456789abcdef", 64, 64))))
+		return false;
 	for (size_t i = 0; i < m->workloads_count; i++)
-		if (!strcmp(m->workloads[i].name, name))
-			return true;
-	return false;
-}
-
-static int read_class(struct frag_suite_manifest *m, json_t *from, const char **why)
-{
-	struct frag_suite_class *c = &m->classes[m->classes_count];
-	json_error_t e;
-
-	*why = "a class has a name and what it is about, and nothing else";
-	if (json_unpack_ex(from, &e, JSON_STRICT, "{s:s, s:s}", "name", &c->name, "about",
-			   &c->about))
-		return -1;
-	*why = "its name is not new, or not made of a-z, 0-9, '.' and '-'";
-	if (!proper(c->name) || is_class(m, c->name))
-		return -1;
-	m->classes_count++;
-	return 0;
-}
-
-static int read_workload(struct frag_suite_manifest *m, json_t *from, const char **why)
-{
-	struct frag_suite_workload *w = &m->workloads[m->workloads_count];
-	json_error_t e;
-
-	*why = "a workload has name, class, about, file with sha256 or gen, and where wanted quick "
-	       "and card";
-	if (json_unpack_ex(from, &e, JSON_STRICT, "{s:s, s:s, s:s, s?s, s?s, s?s, s?b, s?b}",
-			   "name", &w->name, "class", &w->class, "about", &w->about, "file",
-			   &w->file, "gen", &w->gen, "sha256", &w->sha256, "quick", &w->quick,
-			   "card", &w->card) ||
-	    !w->file == !w->gen)
-		return -1;
-	*why = "its name is not new, or not made of a-z, 0-9, '.' and '-'";
-	if (!proper(w->name) || is_workload(m, w->name))
-		return -1;
-	*why = "its class is not among the classes";
-	if (!is_class(m, w->class))
-		return -1;
-	*why = "its file is not below the manifest, or has no sha256 of 64 digits";
-	if (w->file && (!inside(w->file) || !w->sha256 || !hex(w->sha256)))
-		return -1;
-	m->workloads_count++;
-	return 0;
-}
-
-static int each(struct frag_suite_manifest *m, json_t *list, const char *what,
-		int (*read)(struct frag_suite_manifest *m, json_t *from, const char **why),
-		struct frag_err *err)
-{
-	const char *why;
-
-	for (size_t i = 0; i < json_array_size(list); i++)
-		if (read(m, json_array_get(list, i), &why))
-			return frag_fail_at(err, FRAG_EINPUT, i, "%s %zu: %s", what, i + 1, why);
-	return json_array_size(list) ? 0 : frag_fail(err, FRAG_EINPUT, "it has no %s", what);
+		if (!strcmp(m->workloads[i].name, w.name))
+			return false;
+	m->workloads[m->workloads_count++] = w;
+	return true;
 }
 
 static int read_manifest(struct frag_suite_manifest *m, struct frag_err *err)
 {
-	json_t *classes, *workloads;
+	json_t *classes, *workloads, *one;
 	json_int_t events;
 	const char *suite;
 	json_error_t e;
-	size_t digits;
+	size_t i;
 
 	if (json_unpack_ex(m->doc, &e, JSON_STRICT, "{s:s, s:s, s:I, s:o, s:o}", "suite", &suite,
 			   "version", &m->version, "events_max", &events, "classes", &classes,
@@ -143,17 +111,27 @@ static int read_manifest(struct frag_suite_manifest *m, struct frag_err *err)
 	    strcmp(suite, "cufrag") != 0)
 		return frag_fail(err, FRAG_EINPUT, "not a manifest of the suite%s%.100s",
 				 *e.text ? ": " : "", e.text);
-	digits = strspn(m->version, "0123456789.");
-	if (m->version[digits] || digits > 20 || strtoul(m->version, NULL, 10) != FRAG_SUITE_MAJOR)
-		return frag_fail(err, FRAG_EINPUT, "version '%.20s' is not known here: %d.x.y",
+	if (strtoul(m->version, NULL, 10) != FRAG_SUITE_MAJOR)
+		return frag_fail(err, FRAG_EINPUT, "version '%.20s' is not known here, only %d.x.y",
 				 m->version, FRAG_SUITE_MAJOR);
 	if (events < 1000 || events > 1000000000)
 		return frag_fail(err, FRAG_EINPUT, "events_max is not from 1000 to 1000000000");
 	m->events_max = (uint64_t)events;
 	FRAG_TRY_CALLOC(m->classes, json_array_size(classes) + 1, "manifest", err);
+	FRAG_TRY_CALLOC(m->abouts, json_array_size(classes) + 1, "manifest", err);
 	FRAG_TRY_CALLOC(m->workloads, json_array_size(workloads) + 1, "manifest", err);
-	FRAG_TRY(each(m, classes, "class", read_class, err));
-	return each(m, workloads, "workload", read_workload, err);
+	json_array_foreach(classes, i, one) if (!read_class(m, one)) return frag_fail_at(
+		err, FRAG_EINPUT, i,
+		"class %zu has not a new name of a-z, 0-9, '.' and '-' "
+		"with what it is about, and nothing else",
+		i + 1);
+	json_array_foreach(workloads, i, one) if (!read_workload(m, one)) return frag_fail_at(
+		err, FRAG_EINPUT, i,
+		"workload %zu has not a new name, a class of the list, "
+		"what it is about, and a file below the manifest with "
+		"its sha256 or words for gen (docs/suite.md)",
+		i + 1);
+	return 0;
 }
 
 int frag_suite_manifest_open(struct frag_suite_manifest *m, const char *path, struct frag_err *err)
@@ -183,71 +161,77 @@ int frag_suite_manifest_open(struct frag_suite_manifest *m, const char *path, st
 void frag_suite_manifest_release(struct frag_suite_manifest *m)
 {
 	json_decref(m->doc);
-	FRAG_FREE(m->dir, m->classes, m->workloads);
+	FRAG_FREE(m->dir, m->classes, m->abouts, m->workloads);
 	*m = (struct frag_suite_manifest){ 0 };
 }
 
-/* Is the name one of those with commas? */
-static bool listed(const char *list, const char *name)
+/* Marks the classes of a list with commas. */
+static int choose_classes(const struct frag_suite_manifest *m, const char *list, bool *chosen,
+			  struct frag_err *err)
 {
-	size_t n = strlen(name);
-
-	for (; *list; list += strcspn(list, ","), list += *list == ',')
-		if (strcspn(list, ",") == n && !strncmp(list, name, n))
-			return true;
-	return false;
-}
-
-static int check_classes(const struct frag_suite_manifest *m, const char *classes,
-			 struct frag_err *err)
-{
-	FRAG_AUTO_FREE const char **names = NULL;
-	FRAG_AUTO_FREE char *copy = frag_host_strdup(classes);
+	FRAG_AUTO_FREE char *copy = frag_host_strdup(list);
 	char *rest = copy, *one;
 
 	FRAG_CHECK_ALLOC(copy, "classes", err);
-	FRAG_TRY_CALLOC(names, m->classes_count + 1, "classes", err);
-	for (size_t i = 0; i < m->classes_count; i++)
-		names[i] = m->classes[i].name;
-	while ((one = strsep(&rest, ",")) != NULL)
-		if (!is_class(m, one))
-			return frag_fail_unknown(err, "unknown class", one, names,
+	while ((one = strsep(&rest, ",")) != NULL) {
+		size_t i = find_class(m, one);
+
+		if (i == SIZE_MAX)
+			return frag_fail_unknown(err, "unknown class", one, m->classes,
 						 " (cufrag suite list)");
+		chosen[i] = true;
+	}
 	return 0;
 }
 
 int frag_suite_manifest_choose(struct frag_suite_manifest *m, const char *classes, bool quick,
 			       bool card, struct frag_err *err)
 {
+	FRAG_AUTO_FREE bool *chosen = NULL, *left = NULL;
 	size_t n = 0, kinds = 0;
 
+	FRAG_TRY_CALLOC(chosen, m->classes_count + 1, "classes", err);
+	FRAG_TRY_CALLOC(left, m->classes_count + 1, "classes", err);
 	if (classes)
-		FRAG_TRY(check_classes(m, classes, err));
+		FRAG_TRY(choose_classes(m, classes, chosen, err));
 	for (size_t i = 0; i < m->workloads_count; i++) {
-		const struct frag_suite_workload *w = &m->workloads[i];
+		struct frag_suite_workload w = m->workloads[i];
+		size_t class = find_class(m, w.class);
 
-		if ((!classes || listed(classes, w->class)) && (!quick || w->quick) &&
-		    (!card || w->card))
-			m->workloads[n++] = *w;
+		if ((classes && !chosen[class]) || (quick && !w.quick) || (card && !w.card))
+			continue;
+		left[class] = true;
+		m->workloads[n++] = w;
 	}
 	m->workloads_count = n;
-	if (quick)
-		m->events_max = FRAG_MIN(m->events_max, FRAG_SUITE_QUICK_EVENTS);
-	if (card)
-		m->events_max = FRAG_MIN(m->events_max, FRAG_SUITE_CARD_EVENTS);
 	for (size_t i = 0; i < m->classes_count; i++)
-		for (size_t k = 0; k < n; k++)
-			if (!strcmp(m->workloads[k].class, m->classes[i].name)) {
-				m->classes[kinds++] = m->classes[i];
-				break;
-			}
+		if (left[i]) {
+			m->abouts[kinds] = m->abouts[i];
+			m->classes[kinds++] = m->classes[i];
+		}
 	m->classes_count = kinds;
+	if (quick || card)
+		m->events_max = FRAG_MIN(m->events_max,
+					 card ? FRAG_SUITE_CARD_EVENTS : FRAG_SUITE_QUICK_EVENTS);
 	return n ? 0
 		 : frag_fail(err, FRAG_EUSAGE,
 			     "no workload of the suite is all of what was asked for");
 }
 
 /* ---- a workload ------------------------------------------------------------------------ */
+
+/* A manifest comes from others: its words name no other output, and no file elsewhere. */
+static bool harmless(const char *word)
+{
+	static const char *const known[] = { "--seed", "--scale", "--times", "--events",
+					     "--steps" };
+	size_t n = strcspn(word, "=");
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(known); i++)
+		if (strlen(known[i]) == n && !strncmp(word, known[i], n))
+			return true;
+	return *word != '-' && (inside(word) || strspn(word, "0123456789.") == strlen(word));
+}
 
 /* cufrag gen WORDS -o path, in the folder of the manifest. */
 static int generate(const struct frag_suite_manifest *m, const struct frag_suite_workload *w,
@@ -260,9 +244,12 @@ static int generate(const struct frag_suite_manifest *m, const struct frag_suite
 	pid_t pid;
 
 	FRAG_CHECK_ALLOC(words, "generator", err);
-	while ((word = strsep(&rest, " ")) != NULL && n < WORDS_MAX)
+	while ((word = strsep(&rest, " ")) != NULL && n < WORDS_MAX) {
+		if (*word && !harmless(word))
+			return frag_fail(err, FRAG_EINPUT, "'%.60s' is no word for gen here", word);
 		if (*word)
 			argv[n++] = word;
+	}
 	argv[n++] = "-o";
 	argv[n] = (char *)path;
 	pid = fork();

@@ -14,11 +14,10 @@
 #include "base/clean.h"
 
 #define FORMAT "cufrag-suite-result"
-#define MILLION 1e6
 
 /* ---- written ------------------------------------------------------------------------------ */
 
-/* text[]: of the document without hash and scores. */
+/* text[]: of the document without its hash. */
 static bool hash_of(const json_t *doc, char *text)
 {
 	json_auto_t *bare = json_copy((json_t *)doc);
@@ -27,7 +26,6 @@ static bool hash_of(const json_t *doc, char *text)
 	if (!bare)
 		return false;
 	json_object_del(bare, "hash");
-	json_object_del(bare, "scores");
 	line = json_dumps(bare, JSON_COMPACT | JSON_SORT_KEYS);
 	if (line)
 		frag_sha256(line, strlen(line), text);
@@ -60,7 +58,7 @@ static json_t *classes_of(const struct frag_suite *s)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < s->manifest.classes_count; i++)
-		json_array_append_new(list, json_string(s->manifest.classes[i].name));
+		json_array_append_new(list, json_string(s->manifest.classes[i]));
 	return list;
 }
 
@@ -73,34 +71,9 @@ static json_t *workloads_of(const struct frag_suite *s)
 	return list;
 }
 
-static json_int_t millionths(double ratio)
-{
-	return isfinite(ratio) ? (json_int_t)llround(ratio * MILLION) : -1;
-}
-
-/* Space and time in millionths; -1: no row for it. */
-static json_t *scores_of(const struct frag_suite_result *r)
-{
-	FRAG_AUTO_FREE struct frag_suite_score *s =
-		frag_host_calloc(r->policies_count + 1, sizeof(*s));
-	json_t *list = s ? json_array() : NULL;
-
-	if (s)
-		frag_suite_scores(r, SIZE_MAX, s);
-	for (size_t i = 0; s && i < r->policies_count; i++)
-		json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:b}", "policy", s[i].policy,
-						      "space_ppm", millionths(s[i].space.ratio),
-						      "time_ppm", millionths(s[i].time.ratio),
-						      "complete", s[i].done == s[i].rows));
-	return list;
-}
-
-static int read_doc(struct frag_suite_result *r, struct frag_err *err);
-
 json_t *frag_suite_result_make(const struct frag_suite *s, json_t *rows,
 			       const struct frag_suite_card *card)
 {
-	struct frag_suite_result r = { 0 };
 	char hash[FRAG_SHA256_TEXT];
 	json_t *doc = json_pack(
 		"{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:{s:I, s:I}, s:o, s:o, s:o, s:O}", "format",
@@ -115,12 +88,6 @@ json_t *frag_suite_result_make(const struct frag_suite *s, json_t *rows,
 		json_decref(doc);
 		return NULL;
 	}
-	r.doc = json_incref(doc);
-	if (read_doc(&r, NULL) || json_object_set_new(doc, "scores", scores_of(&r))) {
-		json_decref(doc);
-		doc = NULL;
-	}
-	frag_suite_result_release(&r);
 	return doc;
 }
 
@@ -210,25 +177,6 @@ static int read_doc(struct frag_suite_result *r, struct frag_err *err)
 	return 0;
 }
 
-/* They follow from the rows; the last digits depend on the mathematics of the machine. */
-static bool same_scores(const struct frag_suite_result *r)
-{
-	json_auto_t *mine = scores_of(r);
-	json_t *theirs = json_object_get(r->doc, "scores");
-
-	for (size_t i = 0; i < json_array_size(mine); i++)
-		for (unsigned k = 0; k < 2; k++) {
-			const char *name = k ? "time_ppm" : "space_ppm";
-			json_t *other = json_object_get(json_array_get(theirs, i), name);
-			json_int_t value =
-				json_integer_value(json_object_get(json_array_get(mine, i), name));
-
-			if (!json_is_integer(other) || llabs(json_integer_value(other) - value) > 2)
-				return false;
-		}
-	return true;
-}
-
 int frag_suite_result_open(struct frag_suite_result *r, const char *path, struct frag_err *err)
 {
 	int rc;
@@ -236,8 +184,6 @@ int frag_suite_result_open(struct frag_suite_result *r, const char *path, struct
 	*r = (struct frag_suite_result){ 0 };
 	FRAG_TRY(frag_suite_json_open(path, &r->doc, err));
 	rc = read_doc(r, err);
-	if (!rc && !same_scores(r))
-		rc = frag_fail(err, FRAG_EINPUT, "its scores are not those of its rows");
 	if (!rc)
 		return 0;
 	frag_suite_result_release(r);

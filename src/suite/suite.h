@@ -43,17 +43,13 @@ struct frag_suite_workload {
 	int quick, card;	/* taken by --quick; measured on a card, too */
 };
 
-struct frag_suite_class {
-	const char *name, *about;
-};
-
 struct frag_suite_manifest {
 	json_t *doc; /* owns the texts */
 	char *dir;   /* that files are relative to */
 	char sha256[FRAG_SHA256_TEXT];
 	const char *version;
 	uint64_t events_max; /* a workload is so many events of a recording, from the beginning */
-	struct frag_suite_class *classes;
+	const char **classes, **abouts; /* names, NULL-terminated; what each is about */
 	struct frag_suite_workload *workloads;
 	size_t classes_count, workloads_count;
 };
@@ -236,8 +232,7 @@ void frag_suite_interval(double *values, size_t count, double *mean, double *hal
 
 /* ---- answers ------------------------------------------------------------------------- */
 
-extern const struct frag_shape frag_suite_like_shape, frag_suite_pair_shape,
-	frag_suite_change_shape;
+extern const struct frag_shape frag_suite_like_shape, frag_suite_change_shape;
 /* Of all answers: each has its own part. */
 #define FRAG_SUITE_DATA(F, P, S) \
 	F(S, TEXT, version, NULL, "of workloads and rules") \
@@ -245,13 +240,12 @@ extern const struct frag_shape frag_suite_like_shape, frag_suite_pair_shape,
 	F(S, TEXT, division, NULL, "simulated or card") \
 	F(S, TEXT, device, NULL, "the card") \
 	F(S, TEXT, driver, NULL, "its driver; empty: simulated") \
-	F(S, TEXT, hash, NULL, "SHA-256 of the result, without itself and the scores") \
+	F(S, TEXT, hash, NULL, "SHA-256 of the result without it") \
 	F(S, BOOL, complete, NULL, "every row is there, and none has failed") \
 	F(S, LIST, scores, NULL, "by rank in space", .of = &score_row_shape) \
 	F(S, LIST, shifts, NULL, "sensitivity: ranks without each class", .of = &shift_row_shape) \
 	F(S, LIST, rows, NULL, "each policy on each workload", .of = &frag_suite_row_shape) \
 	F(S, LIST, workloads, NULL, "list: what they are like", .of = &frag_suite_like_shape) \
-	F(S, LIST, pairs, NULL, "list: how far apart", .of = &frag_suite_pair_shape) \
 	F(S, LIST, changes, NULL, "compare: rows that differ", .of = &frag_suite_change_shape)
 FRAG_ROW_STRUCT(frag_suite_data, FRAG_SUITE_DATA);
 extern const struct frag_shape frag_suite_shape;

@@ -55,7 +55,6 @@ refused() { "$CUFRAG" suite check "$1" 2>&1; echo "exit $?"; }
 sed 's/"refused_100_count": [1-9]/&1/' one/suite.json > edited.json && refused edited.json
 sed 's/"version": "1/"version": "7/' one/suite.json > new.json && refused new.json
 sed '/"seed"/d' one/suite.json > bare.json && refused bare.json
-sed 's/"space_ppm": 1000000/"space_ppm": 900000/' one/suite.json > score.json && refused score.json
 echo '{"suite": ' > cut.json && refused cut.json
 "$CUFRAG" suite --manifest one/suite.json 2>&1; echo "exit $?"
 echo x >> s/mempool.default.cft
