@@ -118,10 +118,8 @@ static int read_rows(struct frag_suite_result *r, json_t *rows, struct frag_err 
 			return frag_fail_at(err, FRAG_EINPUT, r->rows_count,
 					    "row %zu lacks something, or it is of another kind",
 					    r->rows_count + 1);
-		/* what a card or its memory refuses is measured, too */
-		r->complete &= !strcmp(row->state, "done") || !strcmp(row->state, "refused") ||
-			       !strcmp(row->state, "unsupported");
-		if (r->card && !strcmp(row->state, "done") &&
+		r->complete &= frag_suite_is_measured(row);
+		if (r->card && frag_suite_is_done(row) &&
 		    (row->turns_count < FRAG_SUITE_TURNS_MIN || row->turns_count == UINT64_MAX))
 			return frag_fail_at(err, FRAG_EINPUT, r->rows_count,
 					    "row %zu has fewer than %u runs on the card",

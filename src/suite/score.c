@@ -15,9 +15,15 @@ const struct frag_suite_row *frag_suite_result_find(const struct frag_suite_resu
 	return NULL;
 }
 
-static bool is_done(const struct frag_suite_row *row)
+bool frag_suite_is_done(const struct frag_suite_row *row)
 {
 	return row && !strcmp(row->state, "done");
+}
+
+bool frag_suite_is_measured(const struct frag_suite_row *row)
+{
+	return frag_suite_is_done(row) || !strcmp(row->state, "refused") ||
+	       !strcmp(row->state, "unsupported");
 }
 
 /* Nothing counts as one, so that a logarithm exists. */
@@ -50,10 +56,10 @@ double frag_suite_class_ratio(const struct frag_suite_result *r, const char *cla
 		const struct frag_suite_row *row = &r->rows[i], *base;
 
 		if (strcmp(row->class, class) != 0 || strcmp(row->policy, policy) != 0 ||
-		    !is_done(row))
+		    !frag_suite_is_done(row))
 			continue;
 		base = frag_suite_result_find(r, row->workload, FRAG_SUITE_BASELINE);
-		if (!is_done(base))
+		if (!frag_suite_is_done(base))
 			continue;
 		sum += log(time ? frag_suite_time(row, base) : frag_suite_space(row, base));
 		n++;
@@ -110,7 +116,7 @@ void frag_suite_scores(const struct frag_suite_result *r, size_t without,
 		for (size_t i = 0; i < r->rows_count; i++)
 			if (!strcmp(r->rows[i].policy, r->policies[p])) {
 				scores[p].rows++;
-				scores[p].done += is_done(&r->rows[i]);
+				scores[p].done += frag_suite_is_done(&r->rows[i]);
 			}
 	}
 	rank(scores, r->policies_count, offsetof(struct frag_suite_score, space));

@@ -206,6 +206,9 @@ int frag_suite_json_open(const char *path, json_t **out, struct frag_err *err);
 
 /* ---- scores -------------------------------------------------------------------------- */
 
+bool frag_suite_is_done(const struct frag_suite_row *row); /* NULL: no */
+/* Done, or refused by the card or its memory, which is a result, too. */
+bool frag_suite_is_measured(const struct frag_suite_row *row);
 /* Over that of the baseline: below 1 is better. NaN: no row for it. */
 struct frag_suite_measure {
 	double ratio, low, high; /* low, high: of the classes */
@@ -243,7 +246,6 @@ extern const struct frag_shape frag_suite_like_shape, frag_suite_change_shape;
 	F(S, TEXT, hash, NULL, "SHA-256 of the result without it") \
 	F(S, BOOL, complete, NULL, "every row is there, and none has failed") \
 	F(S, LIST, scores, NULL, "by rank in space", .of = &score_row_shape) \
-	F(S, LIST, shifts, NULL, "sensitivity: ranks without each class", .of = &shift_row_shape) \
 	F(S, LIST, rows, NULL, "each policy on each workload", .of = &frag_suite_row_shape) \
 	F(S, LIST, workloads, NULL, "list: what they are like", .of = &frag_suite_like_shape) \
 	F(S, LIST, changes, NULL, "compare: rows that differ", .of = &frag_suite_change_shape)

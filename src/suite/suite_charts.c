@@ -88,15 +88,12 @@ static void add_heat(const struct frag_suite_result *r, const struct frag_suite_
 	for (size_t i = 0; rows && i < r->rows_count; i++) {
 		const struct frag_suite_row *base = &r->rows[i];
 
-		if (strcmp(base->policy, FRAG_SUITE_BASELINE) != 0 ||
-		    strcmp(base->state, "done") != 0)
+		if (strcmp(base->policy, FRAG_SUITE_BASELINE) != 0 || !frag_suite_is_done(base))
 			continue;
 		for (size_t p = 0; p < r->policies_count; p++) {
 			const struct frag_suite_row *row =
 				frag_suite_result_find(r, base->workload, scores[p].policy);
-			double ratio = row && !strcmp(row->state, "done")
-					       ? frag_suite_space(row, base)
-					       : NAN;
+			double ratio = frag_suite_is_done(row) ? frag_suite_space(row, base) : NAN;
 
 			if (row && n < r->rows_count)
 				rows[n++] = FRAG_CSV_VALUES(cell, CELL);
@@ -133,7 +130,7 @@ static double refused(const struct frag_suite_result *r, const char *class, cons
 		};
 
 		if (strcmp(row->class, class) != 0 || strcmp(row->policy, policy) != 0 ||
-		    strcmp(row->state, "done") != 0)
+		    !frag_suite_is_done(row))
 			continue;
 		sum += (double)counts[k] / (double)row->requests_count;
 		n++;
