@@ -76,11 +76,12 @@ json_t *frag_suite_result_make(const struct frag_suite *s, json_t *rows,
 {
 	char hash[FRAG_SHA256_TEXT];
 	json_t *doc = json_pack(
-		"{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:{s:I, s:I}, s:o, s:o, s:o, s:O}", "format",
-		FORMAT, "version", s->manifest.version, "cufrag", FRAG_VERSION, "division",
-		card ? "card" : "simulated", "device", card ? card->name : s->target.card.name,
-		"driver", card ? card->driver : "", "seed", (json_int_t)s->target.seed, "settings",
-		"events_max", (json_int_t)s->manifest.events_max, "creep_events_max",
+		"{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:{s:I, s:s, s:I}, s:o, s:o, s:o, s:O}",
+		"format", FORMAT, "version", s->manifest.version, "cufrag", FRAG_VERSION,
+		"division", card ? "card" : "simulated", "device",
+		card ? card->name : s->target.card.name, "driver", card ? card->driver : "", "seed",
+		(json_int_t)s->target.seed, "settings", "events_max",
+		(json_int_t)s->manifest.events_max, "creep_events_max",
 		(json_int_t)FRAG_SUITE_CREEP_EVENTS, "policies", policies_of(s), "classes",
 		classes_of(s), "workloads", workloads_of(s), "rows", rows);
 
@@ -142,19 +143,19 @@ static int read_doc(struct frag_suite_result *r, struct frag_err *err)
 	json_t *policies, *classes, *workloads, *rows;
 	FRAG_AUTO_FREE const char **names = NULL;
 	char hash[FRAG_SHA256_TEXT];
-	const char *format, *division;
+	const char *format, *division, *manifest;
 	size_t count = 0;
 	json_int_t seed, most, creep;
 	json_error_t e;
 
 	if (json_unpack_ex(r->doc, &e, 0,
-			   "{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:{s:I, s:I}, s:o, s:o, s:o, "
+			   "{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:{s:I, s:s, s:I}, s:o, s:o, s:o, "
 			   "s:o, s:s}",
 			   "format", &format, "version", &r->version, "cufrag", &r->cufrag,
 			   "division", &division, "device", &r->device, "driver", &r->driver,
-			   "seed", &seed, "settings", "events_max", &most, "creep_events_max",
-			   &creep, "policies", &policies, "classes", &classes, "workloads",
-			   &workloads, "rows", &rows, "hash", &r->hash) ||
+			   "seed", &seed, "settings", "events_max", &most, "manifest", &manifest,
+			   "creep_events_max", &creep, "policies", &policies, "classes", &classes,
+			   "workloads", &workloads, "rows", &rows, "hash", &r->hash) ||
 	    strcmp(format, FORMAT) != 0)
 		return frag_fail(err, FRAG_EINPUT, "not a result of the suite%s%.100s",
 				 *e.text ? ": " : "", e.text);

@@ -53,9 +53,10 @@ static int question_of(const struct course *c, struct frag_text *t, struct frag_
 {
 	const struct frag_suite *s = c->s;
 
-	frag_text_addf(t, "cufrag %s suite %s %s seed %llu %s %s", FRAG_VERSION,
-		       s->manifest.version, s->manifest.sha256, (unsigned long long)s->target.seed,
-		       s->card ? c->card.name : "simulated", s->card ? c->card.driver : "");
+	frag_text_addf(t, "cufrag %s suite %s, %llu events, seed %llu, %s %s", FRAG_VERSION,
+		       s->manifest.sha256, (unsigned long long)s->manifest.events_max,
+		       (unsigned long long)s->target.seed, s->card ? c->card.name : "simulated",
+		       s->card ? c->card.driver : "");
 	for (size_t i = 0; i < s->policies.count; i++) {
 		char hash[FRAG_SHA256_TEXT];
 
@@ -87,62 +88,32 @@ static bool is_of(const struct course *c, json_t *row, size_t w, size_t p)
 	       !strcmp(policy, policy_of(c, p));
 }
 
-/* What an earlier call kept; the last line may be cut. */
-static int read_part(struct course *c, const char *question, struct frag_err *err)
+/* What an earlier call kept, and where this one goes on; a line may be cut. */
+static int open_part(struct course *c, struct frag_err *err)
 {
+	FRAG_AUTO(frag_text_release) struct frag_text question = { 0 };
 	FRAG_AUTO_FILE FILE *in = fopen(c->path, "r");
 	FRAG_AUTO_FREE char *line = NULL;
 	struct frag_suite_row row;
 	size_t cap = 0;
 	ssize_t n = in ? getline(&line, &cap, in) : -1;
 
-	if (n <= 0)
-		return 0;
-	line[n - (line[n - 1] == '\n')] = '\0';
-	if (strcmp(line, question) != 0)
+	FRAG_TRY(question_of(c, &question, err));
+	if (n > 0 && (strncmp(line, question.s, question.len) != 0 || line[question.len] != '\n'))
 		return frag_fail(err, FRAG_EUSAGE,
 				 "'%.200s' is of a run of something else; remove it, or name "
 				 "another folder with --out",
 				 c->path);
-	while (getline(&line, &cap, in) > 0) {
+	while (n > 0 && getline(&line, &cap, in) > 0) {
 		json_auto_t *json = json_loads(line, 0, NULL);
 
 		if (json && frag_suite_row_read(&row, json))
 			FRAG_CHECK_ALLOC(!json_array_append(c->kept, json), "rows", err);
 	}
-	return 0;
-}
-
-static int open_part(struct course *c, struct frag_err *err)
-{
-	FRAG_AUTO(frag_text_release) struct frag_text question = { 0 };
-	json_auto_t *found = NULL;
-
 	FRAG_TRY(frag_make_dirs(c->s->out, err));
-	FRAG_TRY(question_of(c, &question, err));
-	FRAG_TRY(read_part(c, question.s, err));
-	found = FRAG_GIVE(c->kept);
-	c->kept = json_array();
-	c->part = fopen(c->path, "w");
-	if (!c->part)
+	c->part = fopen(c->path, "a");
+	if (!c->part || fprintf(c->part, "%s\n", n > 0 ? "" : question.s) < 0)
 		return frag_fail(err, FRAG_EOUTPUT, "cannot write '%.200s': %m", c->path);
-	fprintf(c->part, "%s\n", question.s);
-	for (size_t i = 0; i < json_array_size(found); i++)
-		FRAG_TRY(keep(c, json_array_get(found, i), err));
-	return 0;
-}
-
-static int open_workload(struct course *c, size_t w, struct frag_err *err)
-{
-	const struct frag_suite *s = c->s;
-
-	if (c->opened == w)
-		return 0;
-	frag_suite_trace_release(&c->trace);
-	c->opened = SIZE_MAX;
-	FRAG_TRY(frag_suite_trace_open(&s->manifest, &s->manifest.workloads[w], &s->target,
-				       &c->trace, err));
-	c->opened = w;
 	return 0;
 }
 
@@ -234,19 +205,26 @@ static int start(struct course *c, size_t i, struct frag_err *err)
 	FRAG_TRY(find_job(c, j, err));
 	if (!j->count)
 		return 0;
-	FRAG_TRY(open_workload(c, j->workload, err));
+	if (c->opened != j->workload) {
+		frag_suite_trace_release(&c->trace);
+		FRAG_TRY(frag_suite_trace_open(&c->s->manifest,
+					       &c->s->manifest.workloads[j->workload],
+					       &c->s->target, &c->trace, err));
+		c->opened = j->workload;
+	}
 	if (c->s->card)
 		FRAG_TRY(check_alone(c, err));
 	j->deadline_ns = frag_clock_ns() + c->s->timeout_s * SECOND;
 	return frag_worker_start(&c->workers[i], i, work, c, err);
 }
 
-/* Lines of rows; *count: how many. */
-static int keep_lines(struct course *c, const struct frag_worker *w, size_t *count,
-		      struct frag_err *err)
+/* The lines that a process told before it ended; then the row without an answer has failed. */
+static int keep_lines(struct course *c, const struct job *j, const struct frag_worker *w,
+		      const char *state, const char *why, struct frag_err *err)
 {
-	struct frag_suite_row row;
 	char *at = w->answer, *end;
+	struct frag_suite_row row;
+	size_t lines = 0;
 
 	for (; at && (end = memchr(at, '\n', w->len - (size_t)(at - w->answer))); at = end + 1) {
 		json_auto_t *json = json_loadb(at, (size_t)(end - at), 0, NULL);
@@ -254,20 +232,28 @@ static int keep_lines(struct course *c, const struct frag_worker *w, size_t *cou
 		if (!json || !frag_suite_row_read(&row, json))
 			break;
 		FRAG_TRY(keep(c, json, err));
-		++*count;
+		lines++;
+	}
+	if (lines < j->count) {
+		json_auto_t *json = NULL;
+
+		row = frag_suite_row_empty(&c->s->manifest.workloads[j->workload], NULL,
+					   policy_of(c, j->policies[lines]));
+		row.state = state;
+		row.why = why;
+		json = frag_shape_json(&frag_suite_row_shape, &row);
+		FRAG_CHECK_ALLOC(json, "rows", err);
+		return keep(c, json, err);
 	}
 	return 0;
 }
 
-/* Once it has ended: without an answer, the row that it worked on has failed. */
 static int take(struct course *c, size_t i, struct frag_err *err)
 {
 	struct frag_worker *w = &c->workers[i];
 	struct job *j = &c->jobs[i];
 	bool late = frag_clock_ns() > j->deadline_ns;
-	size_t before = w->len, lines = 0;
-	struct frag_suite_row row;
-	json_auto_t *json = NULL;
+	size_t before = w->len;
 	char why[120];
 	int rc;
 
@@ -276,18 +262,9 @@ static int take(struct course *c, size_t i, struct frag_err *err)
 	rc = frag_worker_take(w, why);
 	if (w->len > before)
 		j->deadline_ns = frag_clock_ns() + c->s->timeout_s * SECOND;
-	if (!rc)
-		return 0;
-	FRAG_TRY(keep_lines(c, w, &lines, err));
-	if (lines == j->count)
-		return 0;
-	row = frag_suite_row_empty(&c->s->manifest.workloads[j->workload], NULL,
-				   policy_of(c, j->policies[lines]));
-	row.state = late ? "timeout" : "crashed";
-	row.why = late ? "it took longer than --timeout" : why;
-	json = frag_shape_json(&frag_suite_row_shape, &row);
-	FRAG_CHECK_ALLOC(json, "rows", err);
-	return keep(c, json, err);
+	return rc ? keep_lines(c, j, w, late ? "timeout" : "crashed",
+			       late ? "it took longer than --timeout" : why, err)
+		  : 0;
 }
 
 static bool is_stopped(const struct course *c)
@@ -323,30 +300,21 @@ static int hand_out(struct course *c, struct frag_err *err)
 
 /* ---- all of it ---------------------------------------------------------------------------- */
 
-/* In the order of the manifest, whatever order they came in. */
-static int put_in_order(struct course *c, json_t *rows, struct frag_err *err)
-{
-	for (size_t w = 0; w < c->s->manifest.workloads_count; w++)
-		for (size_t p = 0; p < c->s->policies.count; p++) {
-			struct frag_suite_row row;
-			bool is_done;
-			json_t *json;
-
-			FRAG_TRY(sum(c, w, p, &row, &is_done, err));
-			json = frag_shape_json(&frag_suite_row_shape, &row);
-			FRAG_CHECK_ALLOC(!json_array_append_new(rows, json), "rows", err);
-		}
-	return 0;
-}
-
+/* Rows in the order of the manifest, whatever order they came in. */
 static int finish(struct course *c, struct frag_err *err)
 {
-	FRAG_AUTO_FREE char *path = frag_path_join(c->s->out, "suite.json");
+	FRAG_AUTO_FREE char *path = frag_path_join(c->s->out, "suite.json"), *text = NULL;
 	json_auto_t *rows = json_array(), *doc = NULL;
-	FRAG_AUTO_FREE char *text = NULL;
+	size_t policies = c->s->policies.count;
 
 	FRAG_CHECK_ALLOC(path && rows, "result", err);
-	FRAG_TRY(put_in_order(c, rows, err));
+	for (size_t i = 0; i < c->s->manifest.workloads_count * policies; i++) {
+		struct frag_suite_row row = { 0 };
+		bool is_done;
+
+		FRAG_TRY(sum(c, i / policies, i % policies, &row, &is_done, err));
+		json_array_append_new(rows, frag_shape_json(&frag_suite_row_shape, &row));
+	}
 	doc = frag_suite_result_make(c->s, rows, c->s->card ? &c->card : NULL);
 	text = doc ? json_dumps(doc, JSON_INDENT(1) | JSON_SORT_KEYS) : NULL;
 	FRAG_CHECK_ALLOC(text, "result", err);
@@ -357,8 +325,15 @@ static int finish(struct course *c, struct frag_err *err)
 
 static int run(struct course *c, struct frag_err *err)
 {
+	size_t policies = c->s->policies.count;
+	FRAG_AUTO_FREE size_t *lists = NULL;
 	int rc;
 
+	FRAG_TRY_CALLOC(c->workers, c->s->jobs, "suite", err);
+	FRAG_TRY_CALLOC(c->jobs, c->s->jobs, "suite", err);
+	FRAG_TRY_CALLOC(lists, c->s->jobs * policies, "suite", err);
+	for (size_t i = 0; i < c->s->jobs; i++)
+		c->jobs[i].policies = lists + i * policies;
 	FRAG_TRY(frag_suite_manifest_check(&c->s->manifest, err));
 	if (c->s->card)
 		FRAG_TRY(frag_suite_card_look(c->s->ordinal, &c->card, err));
@@ -369,30 +344,24 @@ static int run(struct course *c, struct frag_err *err)
 	rc = rc ?: finish(c, err);
 	if (rc && !json_array_size(c->kept))
 		unlink(c->path);
+	for (size_t i = 0; i < c->s->jobs; i++)
+		frag_worker_end(&c->workers[i]);
 	return rc;
 }
 
 int frag_suite_run(struct frag_suite *s, struct frag_err *err)
 {
-	struct course c = { .s = s, .opened = SIZE_MAX, .begin_ns = frag_clock_ns() };
-	size_t policies = s->policies.count;
-	FRAG_AUTO_FREE size_t *lists = NULL;
+	struct course c = { .s = s,
+			    .path = frag_path_join(s->out, "suite.part"),
+			    .kept = json_array(),
+			    .opened = SIZE_MAX,
+			    .begin_ns = frag_clock_ns() };
 	int rc;
 
 	s->jobs = s->card ? 1 : FRAG_MAX(s->jobs, 1u);
-	c.path = frag_path_join(s->out, "suite.part");
-	c.kept = json_array();
-	c.workers = frag_host_calloc(s->jobs, sizeof(*c.workers));
-	c.jobs = frag_host_calloc(s->jobs, sizeof(*c.jobs));
-	lists = frag_host_calloc(s->jobs * policies, sizeof(*lists));
 	frag_interrupt_catch();
 	signal(SIGPIPE, SIG_IGN);
-	rc = c.path && c.kept && c.workers && c.jobs && lists ? 0 : frag_fail_nomem(err, "suite");
-	for (size_t i = 0; !rc && i < s->jobs; i++)
-		c.jobs[i].policies = lists + i * policies;
-	rc = rc ?: run(&c, err);
-	for (size_t i = 0; c.workers && i < s->jobs; i++)
-		frag_worker_end(&c.workers[i]);
+	rc = c.path && c.kept ? run(&c, err) : frag_fail_nomem(err, "suite");
 	if (c.part)
 		fclose(c.part);
 	frag_suite_trace_release(&c.trace);
