@@ -81,9 +81,9 @@ json_t *frag_suite_result_make(const struct frag_suite *s, json_t *rows,
 		"division", card ? "card" : "simulated", "device",
 		card ? card->name : s->target.card.name, "driver", card ? card->driver : "", "seed",
 		(json_int_t)s->target.seed, "settings", "events_max",
-		(json_int_t)s->manifest.events_max, "creep_events_max",
-		(json_int_t)FRAG_SUITE_CREEP_EVENTS, "policies", policies_of(s), "classes",
-		classes_of(s), "workloads", workloads_of(s), "rows", rows);
+		(json_int_t)s->manifest.events_max, "manifest", s->manifest.sha256,
+		"creep_events_max", (json_int_t)FRAG_SUITE_CREEP_EVENTS, "policies", policies_of(s),
+		"classes", classes_of(s), "workloads", workloads_of(s), "rows", rows);
 
 	if (!doc || !hash_of(doc, hash) || json_object_set_new(doc, "hash", json_string(hash))) {
 		json_decref(doc);
