@@ -25,13 +25,14 @@ set label 1004 "memory of the card, of the live peak (%)" at screen 0.5, py(HEAD
 unset key
 set xrange [-0.3:5.3]
 place(p) = p < 101 ? 0 : p < 104 ? 1 : p < 107 ? 2 : p < 120 ? 3 : p < 130 ? 4 : 5
-set xtics ("100" 0, "102" 1, "105" 2, "110" 3, "125" 4, "150" 5) font SMALL
+set xtics ("100" 0, "" 1, "105" 2, "" 3, "" 4, "150" 5) font SMALL
 set ytics font SMALL
 panel(i) = int(column("panel")) == i
 WIDE = (W - 60) / COLS
 do for [i = 0:PANELS - 1] {
 	X = 60 + WIDE * (i % COLS)
 	Y = HEAD + PITCH * int(i / COLS)
+	set yrange [*:*] # which limits what is looked at
 	eval limits_of("panel(i) ? 100 * column('refused_ratio') : NaN")
 	most = STATS_max > 0 ? STATS_max : 1
 	set yrange [0:1.06 * most]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A field for each policy on each workload of the suite. CSV: series, policy, column, workload, space (empty: not completed).
+# A field for each policy on each workload of the suite. CSV: series, workload, column, policy, space (empty: not
+# completed).
 load ARG0[1:strlen(ARG0)-strlen("suite_heat.gp")]."style.gp"
 eval arguments
 
@@ -7,7 +8,7 @@ array COLUMN[512]
 COLUMNS = 0
 deep = 0
 keep(i, s) = (COLUMN[i + 1] = s, COLUMNS = i + 1 > COLUMNS ? i + 1 : COLUMNS, deep = strlen(s) > deep ? strlen(s) : deep, 0)
-eval each("keep(int(column('column')), stringcolumn('workload'))")
+eval each("keep(int(column('column')), short(stringcolumn('policy'), 18))")
 eval read_names
 # darker is more: one hue, so that grey says the same; 2 is as dark as it gets
 shade(v) = v <= 0.5 ? 0 : v >= 2 ? 1 : (log(v) - log(0.5)) / log(4)

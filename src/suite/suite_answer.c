@@ -72,14 +72,18 @@ static void say_shifts(const struct frag_suite_result *r, const struct frag_suit
 		if (leads)
 			frag_text_addf(&leaders, "%s%s", leaders.len ? ", " : "", r->classes[c]);
 	}
-	if (moved && r->classes_count > 1)
+	if (r->classes_count < 2)
+		return;
+	if (!moved)
+		frag_answer_say(a, "No rank changes when any one class is left out.");
+	else
 		frag_answer_say(a,
 				"Ranks depend on which classes there are: leaving one out changes "
-				"some "
-				"for %zu of %zu classes, and who is first without: %s.",
-				moved, r->classes_count, leaders.len ? leaders.s : "none of them");
-	else if (r->classes_count > 1)
-		frag_answer_say(a, "No rank changes when any one class is left out.");
+				"some for %zu of %zu; "
+				"who is first %s%s.",
+				moved, r->classes_count,
+				leaders.len ? "changes without " : "stays so",
+				frag_text_str(&leaders));
 }
 
 /* ---- what people read ------------------------------------------------------------------------ */

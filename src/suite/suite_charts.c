@@ -62,10 +62,10 @@ static void add_pareto(const struct frag_suite_result *r, const struct frag_suit
 }
 
 #define CELL(X, s) \
-	X(s, COUNT, series, p) \
-	X(s, TEXT, policy, scores[p].policy) \
-	X(s, COUNT, column, w) \
+	X(s, COUNT, series, w) \
 	X(s, TEXT, workload, base->workload) \
+	X(s, COUNT, column, p) \
+	X(s, TEXT, policy, scores[p].policy) \
 	X(s, REAL, space, ratio)
 FRAG_CSV_ROW(cell, CELL)
 
