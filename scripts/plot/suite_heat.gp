@@ -13,7 +13,7 @@ eval read_names
 # darker is more: one hue, so that grey says the same; 2 is as dark as it gets
 shade(v) = v <= 0.5 ? 0 : v >= 2 ? 1 : (log(v) - log(0.5)) / log(4)
 mix(from, to, s) = int(from + (to - from) * s)
-ink(v) = 65536 * mix(238, 8, shade(v)) + 256 * mix(244, 48, shade(v)) + mix(250, 107, shade(v))
+ink(v) = v != v ? 0 : 65536 * mix(238, 8, shade(v)) + 256 * mix(244, 48, shade(v)) + mix(250, 107, shade(v))
 
 ROW = pitch(21)
 UNDER = 14 + 7.4 * deep
@@ -31,7 +31,7 @@ do for [i = 1:COLUMNS] { set label 600 + i COLUMN[i] at first i - 1, graph 0 rig
 set style fill solid 1.0
 eval key_below(12, HEAD + body + UNDER + 14, 2)
 there(v) = v == v ? 1 : 0
-plot CSV using "column":(-column("series")):(0.46):(0.44):(there(column("space")) ? ink(column("space")) : 0xffffff) with boxxyerror lc rgb variable notitle, \
+plot CSV using (there(column("space")) ? column("column") : NaN):(-column("series")):(0.46):(0.44):(ink(column("space"))) with boxxyerror lc rgb variable notitle, \
 	CSV using (there(column("space")) ? NaN : column("column")):(-column("series")) with points pt 2 ps 0.9 * DOT lw 1.4 lc rgb AXIS title "not completed", \
 	keyentry with boxes fs solid 1.0 noborder lc rgb ink(0.5) title "half", \
 	keyentry with boxes fs solid 1.0 noborder lc rgb ink(1) title "as much", \

@@ -21,9 +21,7 @@ struct shape_of {
 	F(S, COUNT, events_count, "events", "that are replayed", .grouped = true) \
 	F(S, COUNT, requests_count, NULL, "allocations among them") \
 	F(S, BYTES, live_peak_bytes, "live peak", "largest sum of live requests", .unit = "mem") \
-	F(S, BYTES, size_p50_bytes, NULL, "half of the requests are smaller than twice this") \
-	P(S, TEXT, size_text, "size", "of the median request, a power of two", .right = true, \
-	  .spare = 2) \
+	F(S, BYTES, size_p50_bytes, "size", "of the median request, a power of two", .spare = 2) \
 	F(S, COUNT, life_p50_count, "life", \
 	  "events until half of the blocks are freed, a power of two", .spare = 1) \
 	F(S, COUNT, streams_count, "streams", "of the recording", .spare = 3) \
@@ -134,8 +132,7 @@ static size_t compare(struct like_row *rows, const struct shape_of *shapes, size
 }
 
 static int fill(const struct frag_suite_manifest *m, const struct frag_target *target,
-		struct like_row *rows, struct shape_of *shapes, struct frag_answer *a,
-		struct frag_err *err)
+		struct like_row *rows, struct shape_of *shapes, struct frag_err *err)
 {
 	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
 
@@ -159,7 +156,6 @@ static int fill(const struct frag_suite_manifest *m, const struct frag_target *t
 					     .size_distance = NAN,
 					     .life_distance = NAN,
 					     .phase_distance = NAN };
-		rows[i].size_text = frag_answer_print(a, "%s", FRAG_BYTES(rows[i].size_p50_bytes));
 	}
 	return 0;
 }
@@ -173,7 +169,7 @@ int frag_suite_describe(const struct frag_suite_manifest *m, const struct frag_t
 	struct frag_suite_data *data = frag_answer_new(a, 1, sizeof(*data));
 
 	FRAG_CHECK_ALLOC(rows && shapes && data, "answer", err);
-	FRAG_TRY(fill(m, target, rows, shapes, a, err));
+	FRAG_TRY(fill(m, target, rows, shapes, err));
 	*data = (struct frag_suite_data){ .version = frag_answer_print(a, "%s", m->version),
 					  .workloads = { rows, n } };
 	a->title = "suite list";

@@ -62,28 +62,18 @@ static json_t *classes_of(const struct frag_suite *s)
 	return list;
 }
 
-static json_t *workloads_of(const struct frag_suite *s)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < s->manifest.workloads_count; i++)
-		json_array_append_new(list, json_string(s->manifest.workloads[i].name));
-	return list;
-}
-
 json_t *frag_suite_result_make(const struct frag_suite *s, json_t *rows,
 			       const struct frag_suite_card *card)
 {
 	char hash[FRAG_SHA256_TEXT];
 	json_t *doc = json_pack(
-		"{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:{s:I, s:s, s:I}, s:o, s:o, s:o, s:O}",
-		"format", FORMAT, "version", s->manifest.version, "cufrag", FRAG_VERSION,
-		"division", card ? "card" : "simulated", "device",
-		card ? card->name : s->target.card.name, "driver", card ? card->driver : "", "seed",
-		(json_int_t)s->target.seed, "settings", "events_max",
-		(json_int_t)s->manifest.events_max, "manifest", s->manifest.sha256,
+		"{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:{s:I, s:s, s:I}, s:o, s:o, s:O}", "format",
+		FORMAT, "version", s->manifest.version, "cufrag", FRAG_VERSION, "division",
+		card ? "card" : "simulated", "device", card ? card->name : s->target.card.name,
+		"driver", card ? card->driver : "", "seed", (json_int_t)s->target.seed, "settings",
+		"events_max", (json_int_t)s->manifest.events_max, "manifest", s->manifest.sha256,
 		"creep_events_max", (json_int_t)FRAG_SUITE_CREEP_EVENTS, "policies", policies_of(s),
-		"classes", classes_of(s), "workloads", workloads_of(s), "rows", rows);
+		"classes", classes_of(s), "rows", rows);
 
 	if (!doc || !hash_of(doc, hash) || json_object_set_new(doc, "hash", json_string(hash))) {
 		json_decref(doc);
@@ -129,33 +119,23 @@ static int read_rows(struct frag_suite_result *r, json_t *rows, struct frag_err 
 	return 0;
 }
 
-/* Without one row for each policy on each workload the result is not complete. */
-static void look_for_gaps(struct frag_suite_result *r, const char **workloads, size_t count)
-{
-	for (size_t w = 0; w < count; w++)
-		for (size_t p = 0; p < r->policies_count; p++)
-			r->complete &=
-				frag_suite_result_find(r, workloads[w], r->policies[p]) != NULL;
-}
-
 static int read_doc(struct frag_suite_result *r, struct frag_err *err)
 {
-	json_t *policies, *classes, *workloads, *rows;
-	FRAG_AUTO_FREE const char **names = NULL;
+	json_t *policies, *classes, *rows;
 	char hash[FRAG_SHA256_TEXT];
 	const char *format, *division, *manifest;
-	size_t count = 0;
+	size_t whole = 0;
 	json_int_t seed, most, creep;
 	json_error_t e;
 
 	if (json_unpack_ex(r->doc, &e, 0,
 			   "{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:{s:I, s:s, s:I}, s:o, s:o, s:o, "
-			   "s:o, s:s}",
+			   "s:s}",
 			   "format", &format, "version", &r->version, "cufrag", &r->cufrag,
 			   "division", &division, "device", &r->device, "driver", &r->driver,
 			   "seed", &seed, "settings", "events_max", &most, "manifest", &manifest,
 			   "creep_events_max", &creep, "policies", &policies, "classes", &classes,
-			   "workloads", &workloads, "rows", &rows, "hash", &r->hash) ||
+			   "rows", &rows, "hash", &r->hash) ||
 	    strcmp(format, FORMAT) != 0)
 		return frag_fail(err, FRAG_EINPUT, "not a result of the suite%s%.100s",
 				 *e.text ? ": " : "", e.text);
@@ -169,10 +149,12 @@ static int read_doc(struct frag_suite_result *r, struct frag_err *err)
 	r->card = !strcmp(division, "card");
 	FRAG_TRY(names_of(policies, "policy", &r->policies, &r->policies_count, err));
 	FRAG_TRY(names_of(classes, NULL, &r->classes, &r->classes_count, err));
-	FRAG_TRY(names_of(workloads, NULL, &names, &count, err));
 	r->complete = true;
 	FRAG_TRY(read_rows(r, rows, err));
-	look_for_gaps(r, names, count);
+	/* each policy has a row for each workload of the baseline */
+	for (size_t i = 0; i < r->rows_count; i++)
+		whole += !strcmp(r->rows[i].policy, FRAG_SUITE_BASELINE);
+	r->complete &= r->rows_count == whole * r->policies_count;
 	return 0;
 }
 
