@@ -63,7 +63,6 @@ static int replay(const struct frag_suite *s, const struct frag_suite_trace *t, 
 void frag_suite_turn(const struct frag_suite *s, const struct frag_suite_trace *t,
 		     const char *policy, struct frag_suite_row *row)
 {
-	static char why[sizeof(((struct frag_err *)0)->msg)];
 	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 	struct frag_suite_card card;
 	struct frag_err err = { 0 };
@@ -71,11 +70,7 @@ void frag_suite_turn(const struct frag_suite *s, const struct frag_suite_trace *
 	int rc = replay(s, t, policy, &r, &err) ?: frag_suite_card_look(s->ordinal, &card, &err);
 
 	if (rc) {
-		row->state = rc == FRAG_ECHECK || rc == FRAG_EPOLICY ? "broken"
-			     : rc == FRAG_ENOTSUP		     ? "unsupported"
-								     : "failed";
-		snprintf(why, sizeof(why), "%s", err.msg);
-		row->why = why;
+		frag_suite_row_fail(row, rc, &err);
 		return;
 	}
 	row->turns_count = 1;

@@ -38,6 +38,17 @@ struct frag_suite_row frag_suite_row_empty(const struct frag_suite_workload *w,
 	return row;
 }
 
+void frag_suite_row_fail(struct frag_suite_row *row, int rc, const struct frag_err *err)
+{
+	static char why[sizeof(err->msg)]; /* a process has one such row at a time */
+
+	row->state = rc == FRAG_ECHECK || rc == FRAG_EPOLICY ? "broken"
+		     : rc == FRAG_ENOTSUP		     ? "unsupported"
+							     : "failed";
+	snprintf(why, sizeof(why), "%s", err->msg);
+	row->why = why;
+}
+
 bool frag_suite_row_read(struct frag_suite_row *row, json_t *from)
 {
 	*row = (struct frag_suite_row){ 0 };
@@ -172,11 +183,9 @@ static int measure_space(const struct job *j, struct frag_err *err)
 
 /* ---- creep ------------------------------------------------------------------------------- */
 
-enum life { GONE, LIVE, WAITING };
-
-/* The events of a run, and what frees the blocks that it leaves: room for slots_count more. */
-static size_t close_run(const struct frag_trace_dev *dev, struct frag_event *to,
-			struct frag_event *left, unsigned char *life)
+/* The events of a run, and what frees the blocks that it leaves: room for slots_count more. last: the event of a slot
+ * that came last, plus 1. */
+static size_t close_run(const struct frag_trace_dev *dev, struct frag_event *to, size_t *last)
 {
 	size_t n = dev->events_count;
 
@@ -188,21 +197,19 @@ static size_t close_run(const struct frag_trace_dev *dev, struct frag_event *to,
 		if (e->kind > FRAG_EV_FREE_COMPLETED)
 			continue;
 		/* a block from before the recording may complete without a request */
-		if (e->kind == FRAG_EV_FREE_COMPLETED && life[e->slot] == LIVE) {
+		if (e->kind == FRAG_EV_FREE_COMPLETED && last[e->slot] &&
+		    to[last[e->slot] - 1].kind == FRAG_EV_ALLOC) {
 			e->kind = FRAG_EV_FREE;
 			e->flags = 0;
 		}
-		life[e->slot] = e->kind == FRAG_EV_ALLOC	    ? LIVE
-				: e->kind == FRAG_EV_FREE_REQUESTED ? WAITING
-								    : GONE;
-		left[e->slot] = *e;
+		last[e->slot] = i + 1;
 	}
 	for (uint32_t i = 0; i < dev->slots_count; i++) {
-		struct frag_event e = left[i];
+		struct frag_event e = to[last[i] ? last[i] - 1 : 0];
 
-		if (life[i] == GONE)
+		if (!last[i] || (e.kind != FRAG_EV_ALLOC && e.kind != FRAG_EV_FREE_REQUESTED))
 			continue;
-		e.kind = life[i] == LIVE ? FRAG_EV_FREE : FRAG_EV_FREE_COMPLETED;
+		e.kind = e.kind == FRAG_EV_ALLOC ? FRAG_EV_FREE : FRAG_EV_FREE_COMPLETED;
 		e.flags = 0;
 		e.time_us = to[dev->events_count - 1].time_us;
 		to[n++] = e;
@@ -244,14 +251,12 @@ static int run_again(const struct job *j, struct frag_event *events, size_t coun
 static int measure_creep(const struct job *j, struct frag_err *err)
 {
 	const struct frag_trace_dev *dev = j->trace->dev;
-	size_t room = dev->events_count + dev->slots_count;
-	FRAG_AUTO_FREE struct frag_event *events = NULL, *left = NULL;
-	FRAG_AUTO_FREE unsigned char *life = NULL;
+	FRAG_AUTO_FREE struct frag_event *events = NULL;
+	FRAG_AUTO_FREE size_t *last = NULL;
 
-	FRAG_TRY_CALLOC(events, room, "runs in a row", err);
-	FRAG_TRY_CALLOC(left, dev->slots_count + 1, "runs in a row", err);
-	FRAG_TRY_CALLOC(life, dev->slots_count + 1, "runs in a row", err);
-	return run_again(j, events, close_run(dev, events, left, life), err);
+	FRAG_TRY_CALLOC(events, dev->events_count + dev->slots_count, "runs in a row", err);
+	FRAG_TRY_CALLOC(last, dev->slots_count + 1, "runs in a row", err);
+	return run_again(j, events, close_run(dev, events, last), err);
 }
 
 static int measure(struct job *j, const char *policy, struct frag_err *err)
@@ -268,18 +273,12 @@ static int measure(struct job *j, const char *policy, struct frag_err *err)
 void frag_suite_measure(const struct frag_suite *s, const struct frag_suite_trace *t,
 			const char *policy, struct frag_suite_row *row)
 {
-	static char why[sizeof(((struct frag_err *)0)->msg)];
 	struct job j = { .trace = t, .row = row };
 	struct frag_err err = { 0 };
 	int rc;
 
 	frag_plan_env_init(&j.env, &s->target, 1);
 	rc = measure(&j, policy, &err);
-	if (!rc)
-		return;
-	row->state = rc == FRAG_ECHECK || rc == FRAG_EPOLICY ? "broken"
-		     : rc == FRAG_ENOTSUP		     ? "unsupported"
-							     : "failed";
-	snprintf(why, sizeof(why), "%s", err.msg);
-	row->why = why;
+	if (rc)
+		frag_suite_row_fail(row, rc, &err);
 }

@@ -132,6 +132,8 @@ extern const struct frag_shape frag_suite_row_shape;
 /* A row without values. */
 struct frag_suite_row frag_suite_row_empty(const struct frag_suite_workload *w,
 					   const struct frag_suite_trace *t, const char *policy);
+/* It has failed with this error. */
+void frag_suite_row_fail(struct frag_suite_row *row, int rc, const struct frag_err *err);
 /* Members of its JSON back; texts are borrowed from it. false: one is missing or of another kind. */
 bool frag_suite_row_read(struct frag_suite_row *row, json_t *from);
 
