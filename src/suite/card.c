@@ -91,7 +91,7 @@ void frag_suite_turn(const struct frag_suite *s, const struct frag_suite_trace *
 
 static uint64_t median(const struct frag_suite_row *turns, size_t count, size_t offset)
 {
-	uint64_t values[FRAG_SUITE_TURNS_MAX];
+	uint64_t values[FRAG_SUITE_TURNS_MAX] = { 0 };
 
 	for (size_t i = 0; i < count; i++)
 		values[i] = *(const uint64_t *)((const char *)&turns[i] + offset);
@@ -103,7 +103,7 @@ static uint64_t median(const struct frag_suite_row *turns, size_t count, size_t 
 bool frag_suite_sum_turns(const struct frag_suite_row *turns, size_t count,
 			  struct frag_suite_row *row)
 {
-	double values[FRAG_SUITE_TURNS_MAX], mean, half;
+	double values[FRAG_SUITE_TURNS_MAX] = { 0 }, mean, half;
 
 	*row = turns[0];
 	for (size_t i = 0; i < count; i++)

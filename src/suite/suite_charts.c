@@ -93,10 +93,12 @@ static void add_heat(const struct frag_suite_result *r, const struct frag_suite_
 		for (size_t p = 0; p < r->policies_count; p++) {
 			const struct frag_suite_row *row =
 				frag_suite_result_find(r, base->workload, scores[p].policy);
-			double ratio = frag_suite_is_done(row) ? frag_suite_space(row, base) : NAN;
+			double ratio;
 
-			if (row && n < r->rows_count)
-				rows[n++] = FRAG_CSV_VALUES(cell, CELL);
+			if (!row || n == r->rows_count)
+				continue;
+			ratio = frag_suite_is_done(row) ? frag_suite_space(row, base) : NAN;
+			rows[n++] = FRAG_CSV_VALUES(cell, CELL);
 		}
 		w++;
 	}
