@@ -473,12 +473,16 @@ nightly:
 	$(AGAIN) tidy TIDY_NODES=225000
 
 # ---- demo, figures, documents -------------------------------------------------------
-.PHONY: demo demo-run bench plots baseline docs
+.PHONY: demo demo-run bench suite plots baseline docs
 #: demo       install missing packages, verify and compare bundled traces, write a report
 demo: setup
 	$(AGAIN) demo-run
 demo-run: $(B)/cufrag
 	@scripts/demo.sh $(B)/cufrag $(DEVICE)
+
+#: suite      score every policy on a workload of each class, into $(B)/suite (cufrag suite; bench is cufrag's own speed)
+suite: $(B)/cufrag
+	$(B)/cufrag suite --quick --out $(B)/suite
 
 #: bench      measure speed and memory into results/performance/ (LONG=1: stream 100 M events, not 20 M)
 bench: $(B)/cufrag $(B)/bench_read
