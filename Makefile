@@ -473,12 +473,16 @@ nightly:
 	$(AGAIN) tidy TIDY_NODES=225000
 
 # ---- demo, figures, documents -------------------------------------------------------
-.PHONY: demo demo-run bench plots baseline docs
+.PHONY: demo demo-run bench suite plots baseline docs
 #: demo       install missing packages, verify and compare bundled traces, write a report
 demo: setup
 	$(AGAIN) demo-run
 demo-run: $(B)/cufrag
 	@scripts/demo.sh $(B)/cufrag $(DEVICE)
+
+#: suite      score every policy on a workload of each class, into $(B)/suite (cufrag suite; bench is cufrag's own speed)
+suite: $(B)/cufrag
+	$(B)/cufrag suite --quick --out $(B)/suite
 
 #: bench      measure speed and memory into results/performance/ (LONG=1: stream 100 M events, not 20 M)
 bench: $(B)/cufrag $(B)/bench_read
@@ -621,6 +625,7 @@ endif
 	install -m 644 $(PUBLIC) "$(INC)/frag"
 	install -m 644 src/metrics/metrics.def "$(INC)/frag/metrics"
 	install -m 644 $(wildcard scripts/plot/*) "$(DATA)/plot"
+	rm -rf "$(DATA)/traces" && cp -r traces "$(DATA)" && chmod -R u=rwX,go=rX "$(DATA)/traces"
 	install -m 644 README.md CHANGELOG.md LICENSE "$(DOCS)"
 	install -m 644 $(wildcard docs/*.md) "$(DOCS)/docs"
 	install -m 644 $(wildcard docs/img/*) "$(DOCS)/docs/img"

@@ -12,7 +12,7 @@ command -v dh > /dev/null && command -v dpkg-buildpackage > /dev/null ||
 rm -rf "$built/deb"
 tree=$built/deb/cufrag-$version
 mkdir -p "$tree"
-cp -r Makefile README.md CHANGELOG.md LICENSE docs policies scripts src "$tree"
+cp -r Makefile README.md CHANGELOG.md LICENSE docs policies scripts src traces "$tree"
 cp -r --parents results/pretend/img results/published/img "$tree"
 [ ! -d kernels ] || cp -r kernels "$tree"
 cp -r scripts/build/debian "$tree/debian"

@@ -10,7 +10,6 @@
 #	  contents     every trace under every policy, all bytes filled and verified
 #	  sim          calls, reserved bytes and driver time beside the simulated card; a cost profile of this card
 #	  profile      the same with that profile: does it hold?
-#	  policies     what policies take per operation
 #	  sanitizer    compute-sanitizer memcheck on a short trace
 # DEVICE=sim is a dry run without a card. TRACES: files (default: the bundled ones); ROUNDS (5):
 # replays of each pair in step sim. A step that fails is told and the others go on; the exit status
@@ -18,7 +17,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 export LC_ALL=C NO_COLOR=1
-[ $# -ge 1 ] || { sed -n '3,17s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -ge 1 ] || { sed -n '3,16s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 out=$1
 shift
 mkdir -p "$out"
@@ -81,18 +80,13 @@ contents() { lab contents -o "$out/contents.csv"; }
 sim() { lab sim -o "$out/sim.csv" --rounds "${ROUNDS:-5}" --profile "$out/bench_profile.csv"; }
 profile() { lab sim -o "$out/profile.csv" --rounds 3 --cost "$out/bench_profile.csv"; }
 
-policies() {
-	timeout "$limit" "$cufrag" bench --device "$device" --csv "$out/policies.csv" \
-		--policies 'all;pytorch:expandable_segments:True' "${traces[@]}"
-}
-
 sanitizer() {
 	[ "$device" = cuda ] && command -v compute-sanitizer > /dev/null || { echo "skipped"; return 77; }
 	timeout "$limit" compute-sanitizer --tool memcheck --error-exitcode 9 "$programs/lab" contents \
 		-o /dev/null --policies 'pytorch;pytorch:expandable_segments:True;vmm;async;native;slab' traces/mempool.default.cft
 }
 
-all=(environment build tests calls verify contents sim profile policies sanitizer)
+all=(environment build tests calls verify contents sim profile sanitizer)
 steps=("$@")
 [ $# -gt 0 ] || steps=("${all[@]}")
 echo step,result,seconds > "$out/summary.csv"

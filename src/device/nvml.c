@@ -45,7 +45,11 @@ struct frag_nvml {
 	int (*get_memory_v2)(void *card, struct memory_v2 *out);
 	int (*get_mig_mode)(void *card, unsigned *now, unsigned *pending);
 	int (*get_instance)(void *card, unsigned k, void **instance);
+	int (*get_clock)(void *card, int which, unsigned *mhz);
+	int (*get_throttle)(void *card, unsigned long long *reasons);
 };
+#define CLOCK_SM 1
+#define THROTTLE_IDLE 1ull /* slow for want of work: no reason */
 
 #define NEEDED(member, name) FRAG_SYMBOL(struct frag_nvml, member, name)
 #define MAYBE(member, name) FRAG_SYMBOL_OPTIONAL(struct frag_nvml, member, name)
@@ -64,6 +68,8 @@ static const struct frag_symbol symbols[] = {
 	MAYBE(get_mig_mode, "nvmlDeviceGetMigMode"),
 	MAYBE(get_instance, "nvmlDeviceGetMigDeviceHandleByIndex"),
 	MAYBE(get_driver, "nvmlSystemGetDriverVersion"),
+	MAYBE(get_clock, "nvmlDeviceGetClockInfo"),
+	MAYBE(get_throttle, "nvmlDeviceGetCurrentClocksThrottleReasons"),
 };
 
 static int start(struct frag_nvml *n, struct frag_err *err)
@@ -192,6 +198,22 @@ bool frag_nvml_read_instance(struct frag_nvml *n, unsigned i, unsigned k,
 	read_card(n, instance, 0, out);
 	out->is_split = false;
 	return true;
+}
+
+struct frag_nvml_pace frag_nvml_pace(struct frag_nvml *n, unsigned i)
+{
+	struct frag_nvml_pace pace = { .clock_mhz = UINT64_MAX };
+	unsigned long long reasons = 0;
+	unsigned mhz;
+	void *card;
+
+	if (n->by_index(i, &card))
+		return pace;
+	if (n->get_clock && !n->get_clock(card, CLOCK_SM, &mhz))
+		pace.clock_mhz = mhz;
+	pace.throttled =
+		n->get_throttle && !n->get_throttle(card, &reasons) && reasons & ~THROTTLE_IDLE;
+	return pace;
 }
 
 void frag_nvml_close(struct frag_nvml *n)

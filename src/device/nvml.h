@@ -41,6 +41,12 @@ void frag_nvml_read(struct frag_nvml *n, unsigned i, struct frag_nvml_card *out)
 /* Reads instance k of card i, from 0 to FRAG_NVML_INSTANCES - 1. False: there is none now. */
 bool frag_nvml_read_instance(struct frag_nvml *n, unsigned i, unsigned k,
 			     struct frag_nvml_card *out);
+/* How fast card i runs now. throttled: it has a reason to run slower (power, heat) than it could. */
+struct frag_nvml_pace {
+	uint64_t clock_mhz; /* of its processors; UINT64_MAX = unknown */
+	bool throttled;
+};
+struct frag_nvml_pace frag_nvml_pace(struct frag_nvml *n, unsigned i);
 void frag_nvml_close(struct frag_nvml *n); /* NULL is allowed */
 
 /* Opened once and kept until the process ends, because NVML takes tens of milliseconds to start and

@@ -28,6 +28,7 @@
 
 #include "answer/answer.h"
 #include "answer/row.h"
+#include "base/worker.h"
 #include "fleet/results.h"
 #include "fleet/ranks.h"
 #include "recording/policy_texts.h"
@@ -115,23 +116,8 @@ json_t *frag_sweep_item_run(const struct frag_sweep *s, const char *path);
 
 /* ---- workers ------------------------------------------------------------------------ */
 
-/* One process that answers for one trace. */
-struct frag_sweep_worker {
-	pid_t pid;    /* 0 = none */
-	int from;     /* pipe */
-	size_t task;  /* what it works on */
-	char *answer; /* as far as it came; ended by a zero */
-	size_t len, cap;
-};
-
-/* Starts the process. Errors: FRAG_ENOMEM and what the system says. */
-int frag_sweep_worker_start(struct frag_sweep_worker *w, const struct frag_sweep *s, size_t task,
-			    const char *path, struct frag_err *err);
-/* Takes what has come. 1: w->answer is whole; 0: not yet; <0: there is none, why[120]. It has ended
- * then. */
-int frag_sweep_worker_take(struct frag_sweep_worker *w, char *why);
-/* Ends it, whatever it does. */
-void frag_sweep_worker_end(struct frag_sweep_worker *w);
+/* Inside of a worker (base/worker.h): answers for the trace files.list[task]. */
+void frag_sweep_work(const void *sweep, size_t task, int to);
 
 /* Is this a rank of an mpirun? Then the module is opened. *out NULL: no. Errors: FRAG_EUSAGE. */
 int frag_sweep_ranks_open(const struct frag_ranks **out, struct frag_err *err);

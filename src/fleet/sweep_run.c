@@ -2,7 +2,6 @@
 /* The course of a sweep: hands out traces, takes answers in; see sweep.h. */
 #include "sweep.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,7 +17,7 @@ struct course {
 	struct frag_answer *answer;
 	struct frag_rows *failures;
 	struct frag_store *store;
-	struct frag_sweep_worker *workers;
+	struct frag_worker *workers;
 	size_t workers_count;
 	bool is_part;	      /* of what the ranks of an mpirun do */
 	bool in_array;	      /* these are ranks of a shard: other shards are missing */
@@ -85,26 +84,24 @@ static int take_answer(struct course *c, size_t task, const char *text, struct f
 
 /* ---- this machine's workers ------------------------------------------------------------ */
 
-static int feed_worker(struct course *c, struct frag_sweep_worker *w, struct frag_err *err)
+static int feed_worker(struct course *c, struct frag_worker *w, struct frag_err *err)
 {
 	size_t task = next_task(c);
 
-	return task == NOTHING
-		       ? 0
-		       : frag_sweep_worker_start(w, c->s, task, c->s->files.list[task].path, err);
+	return task == NOTHING ? 0 : frag_worker_start(w, task, frag_sweep_work, c->s, err);
 }
 
-static int look_at_worker(struct course *c, struct frag_sweep_worker *w, struct frag_err *err)
+static int look_at_worker(struct course *c, struct frag_worker *w, struct frag_err *err)
 {
 	FRAG_AUTO_FREE char *answer = NULL;
 	size_t task = w->task;
 	char why[120];
-	int rc = w->pid ? frag_sweep_worker_take(w, why) : 0;
+	int rc = w->pid ? frag_worker_take(w, why) : 0;
 
 	if (!rc)
 		return 0;
 	if (rc < 0 && try_again(c, task))
-		return frag_sweep_worker_start(w, c->s, task, c->s->files.list[task].path, err);
+		return frag_worker_start(w, task, frag_sweep_work, c->s, err);
 	if (rc < 0)
 		return give_up(c, task, why, err);
 	answer = FRAG_GIVE(w->answer);
@@ -112,18 +109,6 @@ static int look_at_worker(struct course *c, struct frag_sweep_worker *w, struct 
 	/* it works on the next one while this answer is put away */
 	FRAG_TRY(feed_worker(c, w, err));
 	return take_answer(c, task, answer, err);
-}
-
-static void wait_for_workers(struct course *c)
-{
-	struct pollfd fds[256];
-	nfds_t n = 0;
-
-	for (size_t i = 0; i < c->workers_count && n < FRAG_ARRAY_LEN(fds); i++)
-		if (c->workers[i].pid)
-			fds[n++] = (struct pollfd){ .fd = c->workers[i].from, .events = POLLIN };
-	if (poll(fds, n, 200) < 0) /* not to spin where it cannot wait */
-		usleep(200000);
 }
 
 static bool busy(const struct course *c)
@@ -145,7 +130,7 @@ static int hand_out(struct course *c, struct frag_err *err)
 			if (!c->workers[i].pid)
 				FRAG_TRY(feed_worker(c, &c->workers[i], err));
 		frag_progress_update(&c->progress, c->done, total);
-		wait_for_workers(c);
+		frag_worker_wait(c->workers, c->workers_count, 200);
 		for (size_t i = 0; i < c->workers_count; i++)
 			FRAG_TRY(look_at_worker(c, &c->workers[i], err));
 	} while (!frag_interrupted() && (busy(c) || c->next < total));
@@ -349,7 +334,7 @@ int frag_sweep_run(struct frag_sweep *s, struct frag_answer *a, struct frag_rows
 	rc = ranks ? run_rank(&c, ranks, err)
 		   : find_files(s, err) ?: with_part(&c, false, sweep, err);
 	for (size_t i = 0; i < c.workers_count; i++)
-		frag_sweep_worker_end(&c.workers[i]);
+		frag_worker_end(&c.workers[i]);
 	FRAG_FREE(c.workers, c.tries);
 	return rc;
 }

@@ -75,7 +75,8 @@ int frag_probe_run(const struct frag_plan_env *env, const struct frag_policy_spe
 	if (env->limit_fraction > 0 && env->limit_fraction < 1)
 		opt.limit_bytes = FRAG_MIN(opt.limit_bytes, (uint64_t)(env->limit_fraction *
 								       (double)card->total_bytes));
-	opt.losses = opt.latency = opt.check = opt.skip_oom = false;
+	opt.losses = opt.latency = opt.check = false;
+	opt.skip_oom = env->skip_oom;
 	opt.only_peaks = true;
 	opt.windows_max = WINDOWS;
 	FRAG_TRY(frag_hints_open(&hints, card, &sim, err));
