@@ -131,6 +131,27 @@ def sparse_rec():
     (A.to_sparse_csr() @ N(5000, 32))
 
 
+@program("bags of varying lengths, and retrieval")
+def bags_of_varying_lengths():
+    rows, n = [1000 * (i * i + 1) for i in range(20)], 4096
+    e = on(lambda: nn.ModuleList(nn.EmbeddingBag(r, 64, mode="sum", sparse=True) for r in rows))
+    top = on(lambda: stack(nn.Linear(64 * 20, 1024), nn.ReLU(), nn.Linear(1024, 1)))
+    both = torch.optim.SparseAdam(list(e.parameters())), torch.optim.Adagrad(top.parameters())
+    for _ in range(20):
+        bags = []
+        for r, f in zip(rows, e):
+            k = torch.randint(0, 20, (n,), device=dev)
+            bags.append(f(T(int(k.sum()), v=r), k.cumsum(0) - k))
+        y = top(torch.cat(bags, 1))[:, 0]
+        F.binary_cross_entropy_with_logits(y, torch.rand(n, device=dev)).backward()
+        for o in both:
+            o.step()
+            o.zero_grad()
+    with torch.no_grad():
+        for f in e:
+            (N(rng.randint(200, 2000), 64) @ f.weight.T).topk(100)
+
+
 @program("gradients of each sample by vmap")
 def func_persample():
     from torch.func import functional_call, vmap, grad, jacrev, hessian
