@@ -82,7 +82,7 @@ static int find_bounds(const struct frag_trace *t, struct frag_written_bounds *o
 	return 0;
 }
 
-static int run_known(struct frag_cli *cli, const struct options *o, const struct frag_known *kind,
+static int run_known(struct frag_cli *cli, const struct options *o, unsigned kind,
 		     struct frag_err *err)
 {
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
@@ -92,8 +92,8 @@ static int run_known(struct frag_cli *cli, const struct options *o, const struct
 	if (cli->operands_count > 1 || o->times || o->events || o->first)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "%s takes neither a trace nor --events, --times and --steps",
-				 kind->name);
-	FRAG_TRY(frag_known_make(kind, o->seed, FRAG_MAX(o->scale, 1ull), &known, &trace, err));
+				 frag_known_kinds[kind]);
+	FRAG_TRY(frag_known_make(kind, o->seed, o->scale, &known, &trace, err));
 	FRAG_TRY(find_bounds(trace, &w.bounds, err));
 	w.bounds.online = known.online_bytes;
 	w.bounds.first_fit = known.first_fit_bytes;
@@ -105,25 +105,17 @@ static int run_known(struct frag_cli *cli, const struct options *o, const struct
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
-	const char *names[16] = { "repeat" }, *name = cli->operands[0], *near;
 	const struct options *o = values;
-	const struct frag_known *kind = frag_known_kinds;
+	const char *name = cli->operands[0];
+	unsigned kind = 0;
 
-	for (size_t i = 1; kind->name; kind++)
-		names[i++] = kind->name;
-	for (kind = frag_known_kinds; kind->name && strcmp(name, kind->name) != 0; kind++)
-		;
-	near = frag_nearest(name, names);
-	if (!kind->name && strcmp(name, names[0]) != 0)
-		return frag_fail(err, FRAG_EUSAGE,
-				 near ? "unknown kind '%.60s'; did you mean '%s'?"
-				      : "unknown kind of trace '%.60s' (cufrag gen --help)",
-				 name, near);
+	while (frag_known_kinds[kind] && strcmp(name, frag_known_kinds[kind]) != 0)
+		kind++;
+	if (!frag_known_kinds[kind])
+		return frag_fail_unknown(err, "unknown kind", name, frag_known_kinds, "");
 	if (!o->output)
 		return frag_fail(err, FRAG_EUSAGE, "no output file; name it with -o");
-	if (kind->name)
-		return run_known(cli, o, kind, err);
-	return run_repeat(cli, o, err);
+	return frag_known_kinds[kind + 1] ? run_known(cli, o, kind, err) : run_repeat(cli, o, err);
 }
 
 /* "250000", "100M": with k, M and G for powers of ten, as events are counted. */
@@ -145,14 +137,6 @@ static int set_count(void *field, const char *arg, struct frag_err *err)
 				 "250000 or 100M",
 				 arg);
 	*out *= scale;
-	return 0;
-}
-
-static int set_scale(void *field, const char *arg, struct frag_err *err)
-{
-	FRAG_TRY(set_count(field, arg, err));
-	if (*(uint64_t *)field > 1000)
-		return frag_fail(err, FRAG_EUSAGE, "'%.40s' is more than 1000", arg);
 	return 0;
 }
 
@@ -186,10 +170,10 @@ static const struct frag_arg options[] = {
 	  .help = "repeat: N rounds" },
 	{ FRAG_ARG_OWN, "steps", .set = set_steps, .value = "A..B",
 	  .help = "repeat: the steps of a round (default: all but the first)" },
-	{ FRAG_ARG_OWN, "seed", FRAG_ARG_AT(struct options, seed), .set = set_count, .value = "N",
-	  .help = "the others: another trace of the kind" },
-	{ FRAG_ARG_OWN, "scale", FRAG_ARG_AT(struct options, scale), .set = set_scale, .value = "N",
-	  .help = "the others: N times as many requests, up to 1000 (default: 1)" },
+	{ FRAG_ARG_UINT, "seed", FRAG_ARG_AT(struct options, seed), .value = "N", .max = UINT64_MAX,
+	  .def = "0", .help = "the others: another trace of the kind" },
+	{ FRAG_ARG_UINT, "scale", FRAG_ARG_AT(struct options, scale), .value = "N", .min = 1,
+	  .max = 1000, .def = "1", .help = "the others: N times as many requests" },
 	{ 0 },
 };
 
