@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of CuPy and JAX: arrays.py NAME.
 
-Those of CuPy run without its pool, so that a recorder sees each array. Those of JAX run under its
+Those of CuPy run without its pool, so that a recorder sees each array. That of JAX runs under its
 own pool, whose log (docs/record.md) holds each request.
 """
 import random
@@ -96,14 +96,14 @@ def solvers():
 
 
 def jax_language():
-    """A language model in JAX on batches of three lengths, each compiled, with evaluation."""
+    """A language model in JAX on batches of five lengths, each compiled, with evaluation."""
     import jax
     import jax.numpy as np
     d, heads = 512, 8
     keys = iter(jax.random.split(jax.random.key(0), 200))
     made = lambda *s: jax.random.normal(next(keys), s) * 0.02
     w = dict(emb=made(16000, d), layers=[dict(qkv=made(d, 3 * d), o=made(d, d), up=made(d, 4 * d),
-                                              down=made(4 * d, d)) for _ in range(4)])
+                                              down=made(4 * d, d)) for _ in range(6)])
 
     def loss(w, x):
         y = w["emb"][x[:, :-1]]
@@ -117,8 +117,8 @@ def jax_language():
 
     step = jax.jit(lambda w, x: jax.tree.map(lambda a, b: a - 0.1 * b, w, jax.grad(loss)(w, x)))
     measure, found = jax.jit(loss), []
-    for i in range(60):
-        length = rng.choice((128, 320, 777))
+    for i in range(80):
+        length = rng.choice((128, 200, 320, 512, 777))
         x = jax.random.randint(jax.random.key(i), (8, length), 0, 16000)
         w = step(w, x)
         if i % 4 == 3:
@@ -126,24 +126,5 @@ def jax_language():
     print(float(sum(found)))
 
 
-def jax_particles():
-    """Particles in JAX, operation by operation: some leave, others come, a history is kept."""
-    import jax
-    import jax.numpy as np
-    x, history = jax.random.normal(jax.random.key(0), (3000, 3)), []
-    v = np.zeros_like(x)
-    for i in range(16):
-        apart = x[:, None] - x[None]
-        near = (apart**2).sum(-1) + 0.1
-        v = v - 0.001 * (apart / near[..., None]**1.5).sum(1)
-        x = x + 0.01 * v
-        stay = np.nonzero((x**2).sum(-1) < 9)[0]
-        new = jax.random.normal(jax.random.key(i + 1), (rng.randint(0, 200), 3))
-        x, v = np.concatenate([x[stay], new]), np.concatenate([v[stay], 0 * new])
-        history.append((x, near.min(0)))
-        del history[:-rng.randint(3, 12)]
-    x.block_until_ready()
-
-
 if __name__ == "__main__":
-    {f.__name__: f for f in (joins, groups, solvers, jax_language, jax_particles)}[sys.argv[1]]()
+    {f.__name__: f for f in (joins, groups, solvers, jax_language)}[sys.argv[1]]()

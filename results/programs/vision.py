@@ -51,20 +51,6 @@ def raft_small():
         amp=BF)
 
 
-@program("detection in single precision", "torchvision")
-def fcos_fp32():
-    m = on(torchvision.models.detection.fcos_resnet50_fpn, weights=None, weights_backbone=None)
-
-    def loss(m):
-        xs = [torch.rand(3, rng.choice([400, 480]), 512, device=dev) for _ in range(2)]
-        t = [
-            dict(boxes=torch.tensor([[10.0, 10, 100, 100], [50, 60, 200, 220]], device=dev),
-                 labels=T(2, v=90)) for _ in xs
-        ]
-        return sum(m(xs, t).values())
-
-    fit(m, loss, 2)
-
 
 @program("a student and an averaged teacher on crops of two sizes", "transformers")
 def dinov2_multicrop():
@@ -355,30 +341,6 @@ def unet_of_many_sizes():
                 a, b = m(torch.cat([x, x])).chunk(2)
                 x = x - 0.1 * (a + 4 * (b - a))
 
-
-@program("a diffusion transformer with averaged weights")
-def dit_ema():
-    class Dit(nn.Module):
-        def __init__(s, d=1024):
-            super().__init__()
-            s.i, s.t, s.o = nn.Conv2d(4, d, 2, 2), nn.Linear(256, d), nn.Linear(d, 16)
-            s.scale = nn.ModuleList(nn.Linear(d, 2 * d) for _ in range(12))
-            s.layers = nn.ModuleList(Layer(d, 16, False) for _ in range(12))
-
-        def forward(s, x, t):
-            y, c = s.i(x).flatten(2).mT, s.t(t)[:, None]
-            for f, g in zip(s.layers, s.scale):
-                a, b = g(c).chunk(2, -1)
-                y = f(y * (1 + a) + b)
-            return F.pixel_shuffle(s.o(y).mT.unflatten(2, (16, 16)), 2)
-
-    m = on(Dit)
-    average = torch.optim.swa_utils.AveragedModel(m)
-    for _ in range(4):
-        fit(m, lambda m: m(N(16, 4, 32, 32), N(16, 256)).square().mean(), 2, amp=BF)
-        average.update_parameters(m)
-        with torch.inference_mode(), torch.autocast("cuda", BF):
-            average(N(8, 4, 32, 32), N(8, 256))
 
 
 @program("a film from a transformer over space and time, decoded in tiles")

@@ -15,8 +15,8 @@
 
 struct options {
 	const char *output;
-	uint64_t events, times, seed, scale; /* 0 = not given */
-	uint32_t first, last;		     /* steps, 0 = not given */
+	uint64_t events, times, scale; /* 0 = not given */
+	uint32_t first, last;	       /* steps, 0 = not given */
 };
 
 static int run_repeat(struct frag_cli *cli, const struct options *o, struct frag_err *err)
@@ -86,17 +86,14 @@ static int run_known(struct frag_cli *cli, const struct options *o, unsigned kin
 		     struct frag_err *err)
 {
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
-	struct frag_known_bounds known = { 0 };
 	struct frag_written w = { .file = o->output };
 
 	if (cli->operands_count > 1 || o->times || o->events || o->first)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "%s takes neither a trace nor --events, --times and --steps",
 				 frag_known_kinds[kind]);
-	FRAG_TRY(frag_known_make(kind, o->seed, o->scale, &known, &trace, err));
+	FRAG_TRY(frag_known_make(kind, cli->target.seed, o->scale, &w.bounds.online, &trace, err));
 	FRAG_TRY(find_bounds(trace, &w.bounds, err));
-	w.bounds.online = known.online_bytes;
-	w.bounds.first_fit = known.first_fit_bytes;
 	FRAG_TRY(frag_trace_write(trace, o->output, err));
 	w.trace = trace;
 	w.events_count = frag_trace_events_count(trace);
@@ -170,8 +167,6 @@ static const struct frag_arg options[] = {
 	  .help = "repeat: N rounds" },
 	{ FRAG_ARG_OWN, "steps", .set = set_steps, .value = "A..B",
 	  .help = "repeat: the steps of a round (default: all but the first)" },
-	{ FRAG_ARG_UINT, "seed", FRAG_ARG_AT(struct options, seed), .value = "N", .max = UINT64_MAX,
-	  .def = "0", .help = "the others: another trace of the kind" },
 	{ FRAG_ARG_UINT, "scale", FRAG_ARG_AT(struct options, scale), .value = "N", .min = 1,
 	  .max = 1000, .def = "1", .help = "the others: N times as many requests" },
 	{ 0 },

@@ -3,7 +3,6 @@
 #include "anonymise.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <frag/device.h>
@@ -12,35 +11,33 @@
 #include "trace/log/log.h"
 #include "trace/strings.h"
 
-/* Formats that are not those of readers. */
-static const char *const own_formats[] = { "driver calls", "gen", "gen-repeat" };
-static const char *const lacking[] = { "streams, times, beginning", "streams, beginning",
-				       "times, beginning", "beginning" };
-
-static bool is_one_of(const char *text, size_t len, const char *const *list, size_t count)
+static const char *past(const char *text, const char *word)
 {
-	for (size_t i = 0; i < count; i++)
-		if (strlen(list[i]) == len && !memcmp(list[i], text, len))
-			return true;
-	return false;
+	return strncmp(text, word, strlen(word)) != 0 ? text : text + strlen(word);
 }
 
-/* A reader's name or one of ours, and what its log does not say. */
-static bool is_format(const struct frag_trace *t)
+/* This name, and what its log does not say. */
+static bool is_named(const char *format, const char *name)
 {
-	const char *lacks = frag_log_lacks(t);
-	size_t readers_count, len = strlen(t->format);
-	const struct frag_reader_ops *const *readers = frag_reader_list(&readers_count);
+	static const char *const lacks[] = { FRAG_LOG_LACKS, "streams, ", "times, ", "beginning",
+					     ", end" };
+	const char *rest = past(format, name);
 
-	if (lacks) {
-		if (!is_one_of(lacks, strlen(lacks), lacking, FRAG_ARRAY_LEN(lacking)))
-			return false;
-		len -= strlen(lacks) + strlen(FRAG_LOG_LACKS);
-	}
-	for (size_t i = 0; i < readers_count; i++)
-		if (strlen(readers[i]->name) == len && !memcmp(readers[i]->name, t->format, len))
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(lacks); i++)
+		rest = past(rest, lacks[i]);
+	return !*rest;
+}
+
+/* That of a reader, or one of ours. */
+static bool is_format(const char *format)
+{
+	size_t count;
+	const struct frag_reader_ops *const *readers = frag_reader_list(&count);
+
+	for (size_t i = 0; i < count; i++)
+		if (is_named(format, readers[i]->name))
 			return true;
-	return is_one_of(t->format, len, own_formats, FRAG_ARRAY_LEN(own_formats));
+	return is_named(format, "driver calls") || is_named(format, "gen");
 }
 
 /* Keys and values of PyTorch's only: the parser knows all of them. */
@@ -51,30 +48,24 @@ static bool is_conf(const char *conf)
 	return !conf || !*conf || !frag_torch_settings(conf, 0, &ignored, NULL);
 }
 
-static bool is_made(const char *text, uint32_t number)
-{
-	char made[16];
-
-	snprintf(made, sizeof(made), "f%u", number);
-	return !strcmp(text, made);
-}
-
 /* Every text that a file of this trace would hold. */
 static int check(const struct frag_trace *t, struct frag_err *err)
 {
-	const char *left = t->estimate			? t->estimate
-			   : *t->name			? t->name
-			   : !is_format(t)		? t->format
+	const char *left = *t->name			? t->name
+			   : !is_format(t->format)	? t->format
 			   : !is_conf(t->settings.conf) ? t->settings.conf
-							: NULL;
+							: t->estimate;
 
-	for (uint32_t i = 1; !left && i < frag_strings_count(t->strings); i++)
-		if (!is_made(frag_strings_get(t->strings, i), i))
-			left = frag_strings_get(t->strings, i);
+	for (uint32_t i = 1; !left && i < frag_strings_count(t->strings); i++) {
+		const char *text = frag_strings_get(t->strings, i);
+
+		if (*text != 'f' || text[1 + strspn(text + 1, "0123456789")])
+			left = text;
+	}
 	for (uint32_t d = 0; !left && d < t->devs_count; d++)
 		if (*t->devs[d].card.name && !frag_gpu_find(t->devs[d].card.name))
 			left = t->devs[d].card.name;
-	if (left || t->stacks.count > 1 || t->stacks.frames_count || t->start_us)
+	if (left || t->stacks.count || t->stacks.frames_count || t->start_us)
 		return frag_fail(err, FRAG_ECHECK, "something is left: '%.60s'",
 				 left ? left : "a stack or the date");
 	return 0;
@@ -124,7 +115,7 @@ int frag_trace_anonymise(struct frag_trace *t, struct frag_err *err)
 	t->stacks = (struct frag_stacks){ 0 };
 	t->start_us = 0;
 	*t->name = '\0'; /* readers then take the file's */
-	if (!is_format(t))
+	if (!is_format(t->format))
 		snprintf(t->format, strlen(t->format) + 1, "csv");
 	for (uint32_t d = 0; d < t->devs_count; d++) {
 		struct frag_trace_dev *dev = &t->devs[d];

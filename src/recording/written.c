@@ -35,8 +35,6 @@ FRAG_ROW(device_row, "written_device", DEVICE_ROW, "one device of a written trac
 	F(S, BYTES, online_bound_bytes, BOUND(online), "bound online", \
 	  "gen robson: Robson's bound for any policy that does not know the future", \
 	  .if_any = true) \
-	F(S, BYTES, first_fit_bytes, BOUND(first_fit), "first fit", \
-	  "gen robson: what first fit by address takes", .if_any = true) \
 	F(S, BYTES, placed_bytes, BOUND(placed), "best placement", \
 	  "gen: height of the lowest placement found that knows all lives", .if_any = true) \
 	F(S, LIST, devices, device_rows(a, w->trace), NULL, "devices of the trace", \
@@ -80,7 +78,7 @@ static void say(struct frag_answer *a, const struct written_row *row, bool sized
 
 static void say_bounds(struct frag_answer *a, const struct frag_written_bounds *b)
 {
-	char text[4][32];
+	char text[3][32];
 
 	if (!b->live)
 		return;
@@ -88,9 +86,8 @@ static void say_bounds(struct frag_answer *a, const struct frag_written_bounds *
 			frag_format_bytes(b->live, text[0], sizeof(text[0])),
 			frag_format_bytes(b->placed, text[1], sizeof(text[1])));
 	if (b->online)
-		frag_answer_say(a, "Robson's bound without knowing the future %s; first fit %s",
-				frag_format_bytes(b->online, text[2], sizeof(text[2])),
-				frag_format_bytes(b->first_fit, text[3], sizeof(text[3])));
+		frag_answer_say(a, "Robson's bound without knowing the future %s",
+				frag_format_bytes(b->online, text[2], sizeof(text[2])));
 }
 
 void frag_written_answer(struct frag_answer *a, const struct frag_written *w)

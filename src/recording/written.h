@@ -9,7 +9,7 @@
 
 /* Of a trace made by gen; 0: not known of its kind. */
 struct frag_written_bounds {
-	uint64_t live, online, first_fit, placed; /* bytes; see WRITTEN_ROW */
+	uint64_t live, online, placed; /* bytes; see WRITTEN_ROW */
 };
 
 struct frag_written {

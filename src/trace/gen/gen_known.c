@@ -15,7 +15,7 @@ struct maker {
 	struct frag_log log; /* first */
 	uint64_t random, scale, now_us, ids;
 	unsigned kind;
-	struct frag_known_bounds bounds;
+	uint64_t online_bytes;
 };
 
 static uint64_t below(struct maker *m, uint64_t n)
@@ -238,7 +238,7 @@ struct robson {
 	} * live;
 	size_t live_count;
 	bool *taken; /* by word */
-	uint64_t room, words, height;
+	uint64_t room, words;
 };
 
 /* Does the block hold a word whose address is `offset` modulo `step`? */
@@ -295,7 +295,6 @@ static int fit(struct robson *r, uint64_t most, uint64_t words, struct frag_err 
 		for (uint64_t w = 0; w < words; w++)
 			r->taken[b->at + w] = true;
 		r->words += words;
-		r->height = FRAG_MAX(r->height, at);
 		FRAG_TRY(ask(r->m, words * WORD_BYTES, 0, &b->id, err));
 	}
 	return 0;
@@ -312,8 +311,7 @@ static int play(struct robson *r, uint64_t most, struct frag_err *err)
 		FRAG_TRY(drop_others(r, offset, step, err));
 		FRAG_TRY(fit(r, most, step, err));
 	}
-	r->m->bounds.first_fit_bytes = r->height * WORD_BYTES;
-	r->m->bounds.online_bytes = (most + most * LEVELS / 2 - n + 1) * WORD_BYTES;
+	r->m->online_bytes = (most + most * LEVELS / 2 - n + 1) * WORD_BYTES;
 	return 0;
 }
 
@@ -347,7 +345,7 @@ static int fill(struct frag_log *log, struct frag_err *err)
 	return frag_log_add_sorted(log, 1, 0, err);
 }
 
-int frag_known_make(unsigned kind, uint64_t seed, uint64_t scale, struct frag_known_bounds *bounds,
+int frag_known_make(unsigned kind, uint64_t seed, uint64_t scale, uint64_t *online_bytes,
 		    struct frag_trace **out, struct frag_err *err)
 {
 	struct maker m = { .log = { .numbered = true, .complete = true },
@@ -356,7 +354,7 @@ int frag_known_make(unsigned kind, uint64_t seed, uint64_t scale, struct frag_kn
 			   .kind = kind };
 
 	FRAG_TRY(frag_log_read(&m.log, "gen", NULL, fill, out, err));
-	*bounds = m.bounds;
+	*online_bytes = m.online_bytes;
 	(*out)->name = frag_host_strdup(frag_known_kinds[kind]);
 	return (*out)->name ? 0 : frag_fail_nomem(err, "name of the trace");
 }
