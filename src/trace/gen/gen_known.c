@@ -113,7 +113,7 @@ static int churn(struct maker *m, uint64_t places, struct frag_err *err)
 	uint64_t ring[RING] = { 0 };
 
 	for (uint64_t i = 0; i < 8000 * m->scale; i++) {
-		bool huge = !below(m, 32) && places;
+		bool huge = places && !below(m, 32);
 		uint64_t at = huge ? below(m, places) : places + below(m, RING - places);
 		uint64_t bytes = (512ull << below(m, 15)) + 1;
 
