@@ -3,40 +3,39 @@
  * A policy outside of cufrag: built into a shared object of its own and loaded by path.
  *
  *	gcc -std=c17 -O2 -shared -fPIC -Isrc/include -o mine.so docs/external-policy/mine.c
- *	build/release/cufrag replay traces/varlen.default.cft --policy ./mine.so:smallest=4K
+ *	build/release/cufrag replay traces/varlen.default.cft --policy ./mine.so:segment=64M
  *
  * It is the same struct as that of a policy in policies/, under the fixed name
  * frag_policy_external. `abi` is looked at before anything else: an object built
  * against another version of <frag/policy.h> is refused. Everything that the public
  * headers declare can be called; the program exports it.
  *
- * The rules of this one: a request is rounded up to a power of two; it takes the
- * free block of that size that was freed last, else a new one from the device; when the
- * device refuses, all free blocks go back and it is asked once more. Blocks are
- * never split or merged, so every block is a segment.
+ * The rules of this one, first fit: a request is rounded up to 512 B; it takes the free piece with
+ * the lowest address that is large enough and belongs to its stream, and what is left over stays
+ * free; else a new segment comes from the device; when that refuses, wholly free segments go back
+ * and it is asked once more. A freed piece merges with its free neighbours.
  *
- * Structure: a list of free blocks per size, and all blocks in one array.
+ * Structure: all pieces in a list by address. Two neighbours of a segment are never both free.
  */
 #include <frag/policy.h>
 
-#include <stdlib.h>
-
-#define SIZES 64
+#define UNIT 512u
 
 struct params {
-	uint64_t smallest;
+	uint64_t segment;
 };
 
-static const struct frag_opt opts[] = { FRAG_OPT_BYTES("smallest", struct params, smallest, 512, 1,
-						       FRAG_GIB,
-						       "smallest block, bytes, a power of two"),
-					FRAG_OPT_END };
+static const struct frag_opt opts[] = {
+	FRAG_OPT_BYTES("segment", struct params, segment, 32 * FRAG_MIB, UNIT, 64 * FRAG_GIB,
+		       "smallest segment taken from the device, bytes"),
+	FRAG_OPT_END,
+};
 
-struct block {
+struct piece {
 	frag_addr_t addr;
-	uint64_t bytes;
-	size_t place;	    /* in the array of all */
-	struct block *next; /* free list */
+	uint64_t bytes, segment; /* segment: its bytes, in the first piece of one; else 0 */
+	struct piece *prev, *next;
+	uint32_t stream;
 	enum frag_block_state state;
 };
 
@@ -44,17 +43,15 @@ struct self {
 	const struct params *params; /* borrowed until destroy */
 	struct frag_device *dev;
 	uint64_t limit_bytes;
-	struct block *free[SIZES]; /* by log2 of the size, the latest first */
-	struct block **all;
-	size_t count, room;
+	struct piece list; /* head: prev is the last, next the first */
 };
 
 static int validate(const void *params, struct frag_err *err)
 {
 	const struct params *p = params;
 
-	if (!frag_is_pow2(p->smallest))
-		return frag_fail(err, FRAG_EUSAGE, "smallest is not a power of two");
+	if (p->segment % UNIT)
+		return frag_fail(err, FRAG_EUSAGE, "segment is not a multiple of 512");
 	return 0;
 }
 
@@ -68,30 +65,48 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	s->params = params;
 	s->dev = env->dev;
 	s->limit_bytes = env->limit_bytes;
+	s->list.prev = s->list.next = &s->list;
 	*out = s;
 	return 0;
 }
 
-/* The block has gone back to the device. */
-static void forget(struct self *s, struct block *b)
+static void cut(struct piece *p)
 {
-	struct block *last = s->all[--s->count];
+	p->prev->next = p->next;
+	p->next->prev = p->prev;
+	frag_host_free(p);
+}
 
-	s->all[b->place] = last;
-	last->place = b->place;
-	frag_host_free(b);
+/* A new free piece behind `before`. */
+static struct piece *put(struct piece *before, frag_addr_t addr, uint64_t bytes, uint32_t stream)
+{
+	struct piece *p = frag_host_calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	*p = (struct piece){ .addr = addr,
+			     .bytes = bytes,
+			     .prev = before,
+			     .next = before->next,
+			     .stream = stream,
+			     .state = FRAG_STATE_FREE };
+	p->prev->next = p->next->prev = p;
+	return p;
+}
+
+static bool is_idle(const struct piece *p)
+{
+	return p->state == FRAG_STATE_FREE && p->segment == p->bytes;
 }
 
 static int give_back(struct self *s, struct frag_err *err)
 {
-	for (unsigned i = 0; i < SIZES; i++) {
-		while (s->free[i]) {
-			struct block *b = s->free[i];
-
-			FRAG_TRY(frag_dev_free(s->dev, b->addr, b->bytes, err));
-			s->free[i] = b->next;
-			forget(s, b);
-		}
+	for (struct piece *p = s->list.next, *next; p != &s->list; p = next) {
+		next = p->next;
+		if (!is_idle(p))
+			continue;
+		FRAG_TRY(frag_dev_free(s->dev, p->addr, p->bytes, err));
+		cut(p);
 	}
 	return 0;
 }
@@ -100,11 +115,13 @@ static void destroy(void *self)
 {
 	struct self *s = self;
 
-	while (s->count) {
-		frag_dev_free(s->dev, s->all[0]->addr, s->all[0]->bytes, NULL);
-		forget(s, s->all[0]);
+	while (s->list.next != &s->list) {
+		struct piece *p = s->list.next;
+
+		if (p->segment)
+			frag_dev_free(s->dev, p->addr, p->segment, NULL);
+		cut(p);
 	}
-	frag_host_free(s->all);
 	frag_host_free(s);
 }
 
@@ -115,39 +132,31 @@ static int ask_device(struct self *s, uint64_t bytes, frag_addr_t *out, struct f
 	return frag_dev_alloc(s->dev, bytes, out, err);
 }
 
-/* A new block; *cls says whether others had to go first. */
-static int grow(struct self *s, uint64_t bytes, struct block **out, enum frag_class *cls,
-		struct frag_err *err)
+/* A new segment; *cls says whether others had to go first. */
+static int grow(struct self *s, uint64_t bytes, uint32_t stream, struct piece **out,
+		enum frag_class *cls, struct frag_err *err)
 {
-	struct block *b = frag_host_calloc(1, sizeof(*b));
-	int rc;
+	uint64_t want = FRAG_MAX(bytes, s->params->segment);
+	struct piece *before = &s->list;
+	frag_addr_t addr;
+	int rc = ask_device(s, want, &addr, err);
 
 	*cls = FRAG_CLASS_GROW;
-	if (b && s->count == s->room) {
-		struct block **all = frag_host_realloc(s->all, 2 * s->room + 64, sizeof(*all));
-
-		s->all = all ? all : s->all;
-		s->room = all ? 2 * s->room + 64 : s->room;
-	}
-	if (!b || s->count == s->room) {
-		frag_host_free(b);
-		return frag_fail_nomem(err, "policy mine: blocks");
-	}
-	rc = ask_device(s, bytes, &b->addr, err);
 	if (rc == FRAG_OOM) {
 		*cls = FRAG_CLASS_RELEASE;
-		rc = give_back(s, err);
-		if (!rc)
-			rc = ask_device(s, bytes, &b->addr, err);
+		FRAG_TRY(give_back(s, err));
+		rc = ask_device(s, want, &addr, err);
 	}
-	if (rc) {
-		frag_host_free(b);
+	if (rc)
 		return rc;
+	while (before->next != &s->list && before->next->addr < addr)
+		before = before->next;
+	*out = put(before, addr, want, stream);
+	if (!*out) {
+		frag_dev_free(s->dev, addr, want, NULL);
+		return frag_fail_nomem(err, "policy mine: pieces");
 	}
-	b->bytes = bytes;
-	b->place = s->count;
-	s->all[s->count++] = b;
-	*out = b;
+	(*out)->segment = want;
 	return 0;
 }
 
@@ -155,47 +164,59 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 		 struct frag_err *err)
 {
 	struct self *s = self;
-	uint64_t want = FRAG_MAX(req->bytes, s->params->smallest);
-	unsigned order = want > 1 ? frag_log2(want - 1) + 1 : 0;
+	uint64_t want = (req->bytes + UNIT - 1) / UNIT * UNIT;
 	enum frag_class cls = FRAG_CLASS_HIT;
-	struct block *b;
+	struct piece *p = s->list.next;
 
-	if (order >= SIZES)
-		return FRAG_OOM;
-	b = s->free[order];
-	if (b)
-		s->free[order] = b->next;
-	else
-		FRAG_TRY(grow(s, 1ull << order, &b, &cls, err));
-	b->state = FRAG_STATE_LIVE;
-	out->addr = b->addr;
-	out->granted = b->bytes;
-	out->handle = (uintptr_t)b;
+	while (p != &s->list &&
+	       (p->state != FRAG_STATE_FREE || p->bytes < want || p->stream != req->stream))
+		p = p->next;
+	if (p == &s->list)
+		FRAG_TRY(grow(s, want, req->stream, &p, &cls, err));
+	if (p->bytes > want) {
+		if (!put(p, p->addr + want, p->bytes - want, p->stream))
+			return frag_fail_nomem(err, "policy mine: pieces");
+		p->bytes = want;
+	}
+	p->state = FRAG_STATE_LIVE;
+	out->addr = p->addr;
+	out->granted = want;
+	out->handle = (uintptr_t)p;
 	out->cls = (uint8_t)cls;
 	return 0;
 }
 
-static struct block *block_of(const struct frag_block *b)
+static struct piece *piece_of(const struct frag_block *b)
 {
-	return (struct block *)(uintptr_t)b->handle;
+	return (struct piece *)(uintptr_t)b->handle;
 }
 
 static void free_requested(void *self, const struct frag_block *block)
 {
 	(void)self;
-	block_of(block)->state = FRAG_STATE_WAITING;
+	piece_of(block)->state = FRAG_STATE_WAITING;
+}
+
+/* Merges p with the piece after it, if both are free and of one segment. */
+static void merge(const struct self *s, struct piece *p)
+{
+	struct piece *next = p->next;
+
+	if (p == &s->list || next == &s->list || next->segment || p->state != FRAG_STATE_FREE ||
+	    next->state != FRAG_STATE_FREE)
+		return;
+	p->bytes += next->bytes;
+	cut(next);
 }
 
 static int release(void *self, const struct frag_block *block, struct frag_err *err)
 {
-	struct self *s = self;
-	struct block *b = block_of(block);
-	unsigned order = frag_log2(b->bytes);
+	struct piece *p = piece_of(block);
 
 	(void)err;
-	b->state = FRAG_STATE_FREE;
-	b->next = s->free[order];
-	s->free[order] = b;
+	p->state = FRAG_STATE_FREE;
+	merge(self, p);
+	merge(self, p->prev);
 	return 0;
 }
 
@@ -204,49 +225,29 @@ static int trim(void *self, uint16_t pool, struct frag_err *err)
 	return pool ? 0 : give_back(self, err);
 }
 
-static int by_addr(const void *x, const void *y)
-{
-	const struct block *a = *(struct block *const *)x, *b = *(struct block *const *)y;
-
-	return (a->addr > b->addr) - (a->addr < b->addr);
-}
-
 static void visit(void *self, const struct frag_visitor *v)
 {
-	struct self *s = self;
+	const struct self *s = self;
 
-	if (s->count)
-		qsort(s->all, s->count, sizeof(struct block *), by_addr);
-	for (size_t i = 0; i < s->count; i++) {
-		struct block *b = s->all[i];
-
-		b->place = i;
-		if (v->segment)
-			v->segment(v->ctx, b->addr, b->bytes, 0);
+	for (const struct piece *p = s->list.next; p != &s->list; p = p->next) {
+		if (p->segment && v->segment)
+			v->segment(v->ctx, p->addr, p->segment, p->stream);
 		if (v->block)
-			v->block(v->ctx, b->addr, b->bytes, b->state,
-				 b->state == FRAG_STATE_FREE ? b->bytes : 0);
+			v->block(v->ctx, p->addr, p->bytes, p->state, is_idle(p) ? p->bytes : 0);
 	}
 }
 
 static int check(void *self, struct frag_err *err)
 {
-	struct self *s = self;
-	size_t listed = 0, free_count = 0;
+	const struct self *s = self;
 
-	for (unsigned i = 0; i < SIZES; i++) {
-		for (const struct block *b = s->free[i]; b; b = b->next, listed++)
-			if (b->state != FRAG_STATE_FREE || b->bytes != 1ull << i)
-				return frag_fail(err, FRAG_ECHECK, "a wrong block in list %u", i);
+	for (const struct piece *p = s->list.next, *next = p->next; next != &s->list;
+	     p = next, next = p->next) {
+		if (p->addr + p->bytes > next->addr)
+			return frag_fail(err, FRAG_ECHECK, "two pieces overlap");
+		if (!next->segment && p->state == FRAG_STATE_FREE && next->state == FRAG_STATE_FREE)
+			return frag_fail(err, FRAG_ECHECK, "two free neighbours are not merged");
 	}
-	for (size_t i = 0; i < s->count; i++) {
-		if (s->all[i]->place != i)
-			return frag_fail(err, FRAG_ECHECK, "a block is not in its place");
-		free_count += s->all[i]->state == FRAG_STATE_FREE;
-	}
-	if (listed != free_count)
-		return frag_fail(err, FRAG_ECHECK, "%zu blocks are free, %zu are in lists",
-				 free_count, listed);
 	return 0;
 }
 
@@ -254,7 +255,7 @@ extern const struct frag_policy_ops frag_policy_external;
 const struct frag_policy_ops frag_policy_external = {
 	.abi = FRAG_POLICY_ABI,
 	.name = "mine",
-	.summary = "an example from outside: powers of two, the block freed last first",
+	.summary = "an example from outside: first fit by address",
 	.source = "docs/external-policy/mine.c",
 	.needs = FRAG_CAN_MALLOC,
 	.opts = opts,

@@ -18,6 +18,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 dev = "cuda"
+TIMES = int(os.environ.get("TIMES", 1))
 rng = random.Random(5)
 BF, HF16, FP = torch.bfloat16, torch.float16, torch.float32
 
@@ -54,7 +55,7 @@ def fit(m, loss_of, steps=4, opt=None, amp=None, scaler=False, clip=True, accum=
     ps = [p for p in m.parameters() if p.requires_grad]
     o = opt(ps) if opt else torch.optim.AdamW(ps, lr=1e-4)
     s = torch.amp.GradScaler("cuda", enabled=scaler)
-    for i in range(steps):
+    for i in range(steps * TIMES):
         for j in range(accum):
             with torch.autocast("cuda", dtype=amp or torch.bfloat16, enabled=amp is not None):
                 l = loss_of(m)

@@ -9,7 +9,9 @@
 
 A file's name (language, ops, ...) stands for all programs in it. A program prints a line
 RESULT [rank, requests, requested bytes, peaks of requested, allocated and reserved bytes, retries,
-"ok"]END from each rank. Where it lacks a package, it says skipped and ends with status 77.
+"ok"]END from each rank. Where it lacks a package, it says skipped and ends with status 77. With
+TIMES=N in the environment most train for N times as many steps. arrays.py has those without
+PyTorch.
 
 "all" runs one after another, each in a process of its own with LIMIT seconds (300), and writes a
 row for each rank: on this machine's cards, or with COMMAND before it, such as

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Language models: training, generation, experts, adapters, quantized weights."""
+import gc
 import itertools
 import os
 
@@ -69,7 +70,7 @@ def llama1b_dpo():
 def ddp_like_grpo():
     m = llama(1024, 8, 16, 8, 2816, 50000)
     o = torch.optim.AdamW(m.parameters(), lr=1e-6)
-    for i in range(2):
+    for i in range(2 * TIMES):
         x = T(8, 64, v=50000)
         m.eval()
         with torch.no_grad():
@@ -340,3 +341,125 @@ def reformer_lsh():
     m = hf("Reformer", torch.float32, "ReformerModelWithLMHead", is_decoder=True,
            axial_pos_shape=[32, 64], max_position_embeddings=2048)
     fit(m, ragged(300, 2, [2048]), 2)
+
+
+@program("accumulated gradients over sequences of varying lengths", "transformers")
+def accumulates_over_lengths():
+    fit(llama(2048, 8, 32, 8, 5632), ragged(32000, 4, range(200, 2000)), 3, accum=4)
+
+
+@program("experts one by one, each with its own number of tokens")
+def experts_one_by_one():
+    class Moe(nn.Module):
+        def __init__(s, d, n=16):
+            super().__init__()
+            s.router, make = nn.Linear(d, n), lambda: nn.Linear(d, 2 * d)
+            s.experts = nn.ModuleList(stack(make(), nn.SiLU(), nn.Linear(2 * d, d))
+                                      for _ in range(n))
+
+        def forward(s, x):
+            flat = x.flatten(0, 1)
+            w, chosen = s.router(flat).float().softmax(-1).topk(2, -1)
+            y = torch.zeros_like(flat)
+            for i, f in enumerate(s.experts):
+                token, place = (chosen == i).nonzero(as_tuple=True)
+                part = f(flat[token]) * w[token, place, None].to(y.dtype)
+                y = y.index_add(0, token, part.to(y.dtype))
+            return y.view_as(x)
+
+    fit(on(Lm, 1024, 4, layer=lambda d: Layer(d, 16, mlp=Moe(d)), dt=BF), next_token(8, 1024), 3)
+
+
+@program("a long evaluation after training")
+def evaluates_at_length():
+    m = on(Lm, 1024, 8)
+    for _ in range(2):
+        fit(m, next_token(8, 1024), 3, amp=BF)
+        m.eval()
+        kept = []
+        with torch.inference_mode(), torch.autocast("cuda", BF):
+            for _ in range(30):
+                x = T(rng.choice((4, 8, 16)), rng.randint(100, 1500))
+                p = m(x[:, :-1]).log_softmax(-1)
+                kept.append((p.gather(2, x[:, 1:, None]).flatten(), p.argmax(-1).flatten()))
+        torch.cat([a for a, _ in kept]).sort()
+        torch.cat([b for _, b in kept]).bincount(minlength=32000)
+
+
+class Engine:
+    """A server with a paged cache: finds out how much memory the cache can have, then serves."""
+    def __init__(s, limit, d=2048, n=8, h=16, block=16):
+        torch.cuda.set_per_process_memory_fraction(limit / torch.cuda.mem_get_info()[1])
+        s.block, s.table, s.mask, pages = block, None, None, []
+
+        class Mix(nn.Module):
+            def __init__(f, d):
+                super().__init__()
+                f.qkv, f.o = nn.Linear(d, 3 * d, bias=False), nn.Linear(d, d, bias=False)
+
+            def forward(f, x):
+                q, k, v = f.qkv(x).unflatten(-1, (3, h, -1)).unbind(2)
+                if s.table is not None:
+                    for page, new in zip(f.pages, (k, v)):
+                        page[s.table.gather(1, s.at)] = new
+                    k, v = (page[s.table] for page in f.pages)
+                return f.o(F.scaled_dot_product_attention(
+                    *(y.transpose(1, 2) for y in (q, k, v)), attn_mask=s.mask,
+                    is_causal=s.mask is None).transpose(1, 2).flatten(2))
+
+        s.m = on(Lm, d, n, layer=lambda d: Layer(d, mix=Mix(d)), dt=BF).eval()
+        s.next(T(8, 1024))
+        left = limit - torch.cuda.max_memory_allocated()
+        torch.cuda.empty_cache()
+        s.free = list(range(int(0.9 * left / (4 * d * n * block))))
+        for f in s.m.layers:
+            f.mix.pages = [torch.zeros(len(s.free) * block, h, d // h, device=dev, dtype=BF)
+                           for _ in "kv"]
+
+    @torch.inference_mode()
+    def next(s, x):
+        y = s.m.emb(x)
+        for f in s.m.layers:
+            y = f(y)
+        return (s.m.head(s.m.norm(y[:, -1])).float() / 0.8).softmax(-1).multinomial(1)
+
+    def step(s, batch, x):
+        """The next token of each sequence (its length and its blocks) after the tokens x."""
+        for q in batch:
+            q[0] += x.shape[1]
+            while len(q[1]) * s.block < q[0]:
+                q[1].append(s.free.pop())
+        wide = max(len(q[1]) for q in batch)
+        blocks = torch.tensor([q[1] + q[1][-1:] * (wide - len(q[1])) for q in batch], device=dev)
+        each = torch.arange(s.block, device=dev)
+        s.table = (blocks[:, :, None] * s.block + each).flatten(1)
+        ends = torch.tensor([q[0] for q in batch], device=dev)
+        s.at = ends[:, None] - x.shape[1] + torch.arange(x.shape[1], device=dev)
+        s.mask = (torch.arange(s.table.shape[1], device=dev) <= s.at[..., None])[:, None]
+        return s.next(x)
+
+    def serve(s, prompts, most):
+        running = []
+        while prompts or running:
+            if prompts and len(running) < 48:
+                running.append([0, [], prompts.pop(), rng.randint(8, most)])
+                s.step(running[-1:], T(1, running[-1][2]))
+            else:
+                s.step(running, T(len(running), 1))
+            for q in [q for q in running if q[0] >= q[2] + q[3]]:
+                s.free += q[1]
+                running.remove(q)
+
+
+@program("the start of a server with a paged cache")
+def paged_engine_starts():
+    for limit in (8e9, 12e9, 10e9):
+        Engine(limit).serve([30, 300], 12)
+        gc.collect()
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+
+
+@program("a server with a paged cache at work")
+def paged_engine_serves():
+    Engine(10e9).serve([rng.randint(20, 900) for _ in range(60)], 60)

@@ -131,6 +131,27 @@ def sparse_rec():
     (A.to_sparse_csr() @ N(5000, 32))
 
 
+@program("bags of varying lengths, and retrieval")
+def bags_of_varying_lengths():
+    rows, n = [1000 * (i * i + 1) for i in range(20)], 4096
+    e = on(lambda: nn.ModuleList(nn.EmbeddingBag(r, 64, mode="sum", sparse=True) for r in rows))
+    top = on(lambda: stack(nn.Linear(64 * 20, 1024), nn.ReLU(), nn.Linear(1024, 1)))
+    both = torch.optim.SparseAdam(list(e.parameters())), torch.optim.Adagrad(top.parameters())
+    for _ in range(20):
+        bags = []
+        for r, f in zip(rows, e):
+            k = torch.randint(0, 20, (n,), device=dev)
+            bags.append(f(T(int(k.sum()), v=r), k.cumsum(0) - k))
+        y = top(torch.cat(bags, 1))[:, 0]
+        F.binary_cross_entropy_with_logits(y, torch.rand(n, device=dev)).backward()
+        for o in both:
+            o.step()
+            o.zero_grad()
+    with torch.no_grad():
+        for f in e:
+            (N(rng.randint(200, 2000), 64) @ f.weight.T).topk(100)
+
+
 @program("gradients of each sample by vmap")
 def func_persample():
     from torch.func import functional_call, vmap, grad, jacrev, hessian
@@ -463,6 +484,21 @@ def captured_for_each_batch():
             graphs[b][0].replay()
             ids[:b, 0] = graphs[b][1]
             pos[:b] += 1
+
+
+@program("pools for weights and for caches beside the default one")
+def pools_apart():
+    pools, kept = [torch.cuda.MemPool() for _ in range(2)], []
+    for _ in range(12):
+        with torch.cuda.use_mem_pool(pools[0]):
+            m = on(Lm, 64 * rng.randint(8, 24), rng.randint(2, 6), dt=BF)
+        for _ in range(6):
+            with torch.cuda.use_mem_pool(pools[1]):
+                kept.append(N(rng.randint(1, 40), 1 << 20, dt=BF))
+            next_token(rng.randint(1, 8), rng.randint(100, 1000))(m).backward()
+            m.zero_grad()
+        rng.shuffle(kept)
+        del m, kept[10:]
 
 
 @program("garbage_collection_threshold and max_split_size_mb",

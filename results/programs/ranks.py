@@ -89,7 +89,7 @@ def tokens(n=4, length=1024):
 
 def steps(m, count=4, amp=None, opt=None, clip=True):
     o = opt or torch.optim.AdamW(m.parameters(), 1e-4)
-    for _ in range(count):
+    for _ in range(count * TIMES):
         with torch.autocast("cuda", dtype=amp or BF, enabled=amp is not None):
             x = tokens()
             y = m(x)

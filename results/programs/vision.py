@@ -51,20 +51,6 @@ def raft_small():
         amp=BF)
 
 
-@program("detection in single precision", "torchvision")
-def fcos_fp32():
-    m = on(torchvision.models.detection.fcos_resnet50_fpn, weights=None, weights_backbone=None)
-
-    def loss(m):
-        xs = [torch.rand(3, rng.choice([400, 480]), 512, device=dev) for _ in range(2)]
-        t = [
-            dict(boxes=torch.tensor([[10.0, 10, 100, 100], [50, 60, 200, 220]], device=dev),
-                 labels=T(2, v=90)) for _ in xs
-        ]
-        return sum(m(xs, t).values())
-
-    fit(m, loss, 2)
-
 
 @program("a student and an averaged teacher on crops of two sizes", "transformers")
 def dinov2_multicrop():
@@ -314,3 +300,84 @@ def wgan_gp_spectral():
             b.step()
         a.zero_grad()
         b.zero_grad()
+
+
+@program("denoising of pictures of many sizes")
+def unet_of_many_sizes():
+    class Level(nn.Module):
+        def __init__(s, i, o, attends):
+            super().__init__()
+            s.a, s.b = (stack(nn.GroupNorm(32, c), nn.SiLU(), nn.Conv2d(c, o, 3, padding=1))
+                        for c in (i, o))
+            s.skip, s.mix = nn.Conv2d(i, o, 1), Attn(o, 8, False) if attends else None
+
+        def forward(s, x):
+            x = s.skip(x) + s.b(s.a(x))
+            return x + s.mix(x.flatten(2).mT).mT.view_as(x) if s.mix else x
+
+    class Unet(nn.Module):
+        def __init__(s, c=(128, 256, 512, 512)):
+            super().__init__()
+            s.i, s.o = nn.Conv2d(4, c[0], 3, padding=1), nn.Conv2d(c[0], 4, 3, padding=1)
+            s.down = nn.ModuleList(Level(a, b, b > 128) for a, b in zip(c[:1] + c, c))
+            s.up = nn.ModuleList(Level(2 * b, a, a > 128) for a, b in zip(c[:1] + c, c))
+
+        def forward(s, x):
+            x, kept = s.i(x), []
+            for f in s.down:
+                kept.append(f(x))
+                x = F.avg_pool2d(kept[-1], 2)
+            for f in reversed(s.up):
+                x = f(torch.cat([F.interpolate(x, scale_factor=2.0), kept.pop()], 1))
+            return s.o(x)
+
+    m = on(Unet)
+    some = lambda: N(rng.choice((2, 4, 6)), 4, 16 * rng.randint(3, 8), 16 * rng.randint(3, 8))
+    fit(m, lambda m: m(some()).square().mean(), 8, amp=BF)
+    with torch.inference_mode(), torch.autocast("cuda", BF):
+        for _ in range(4):
+            x = some()
+            for _ in range(10):
+                a, b = m(torch.cat([x, x])).chunk(2)
+                x = x - 0.1 * (a + 4 * (b - a))
+
+
+
+@program("a film from a transformer over space and time, decoded in tiles")
+def film_in_tiles():
+    m = on(lambda: nn.ModuleList(Layer(1536, 12, False) for _ in range(8)), dt=BF)
+    parts = [f for i, o in ((64, 256), (256, 128), (128, 64))
+             for f in (nn.Conv3d(i, o, 3, padding=1), nn.SiLU(), nn.Upsample(scale_factor=(1, 2, 2)))]
+    decode = stack(*parts, nn.Conv3d(64, 3, 3, padding=1)).to(dev, BF)
+    with torch.inference_mode():
+        for frames, h, w in ((9, 30, 52), (17, 20, 36), (5, 44, 44), (13, 26, 40), (9, 30, 52)):
+            x = N(2, frames * h * w, 1536, dt=BF)
+            for _ in range(6):
+                y = x
+                for f in m:
+                    y = f(y)
+                x = x + 0.1 * (y[:1] + 4 * (y[1:] - y[:1]))
+            z = x[:1, :, :64].mT.unflatten(2, (frames, h, w))
+            rows = [torch.cat([decode(t) for t in r.split(16, 4)], 4) for r in z.split(16, 3)]
+            torch.cat(rows, 3).clamp(0, 1).mul(255).byte().cpu()
+
+
+@program("detection with varying sizes and numbers of boxes", "torchvision")
+def detection_of_many_boxes():
+    m = on(torchvision.models.detection.fasterrcnn_resnet50_fpn_v2, weights=None,
+           weights_backbone=None, min_size=(480, 560, 640, 800))
+
+    def some(n):
+        return [torch.rand(3, rng.randint(400, 800), rng.randint(500, 900), device=dev)
+                for _ in range(n)]
+
+    def boxes():
+        a = torch.rand(rng.randint(1, 60), 2, device=dev) * 300
+        return dict(boxes=torch.cat([a, a + 10 + 100 * torch.rand_like(a)], 1),
+                    labels=T(len(a), v=90) + 1)
+
+    fit(m, lambda m: sum(m(some(4), [boxes() for _ in range(4)]).values()), 6, SGD)
+    m.eval()
+    with torch.inference_mode():
+        for n in (1, 3, 8, 2, 5, 1):
+            m(some(n))

@@ -9,12 +9,13 @@
 
 #include <frag/trace.h>
 
+#include "recording/anonymise.h"
 #include "trace/whole.h"
 #include "cli/common.h"
 
 struct options {
 	const char *output, *device, *conf;
-	bool no_evidence;
+	bool no_evidence, anonymise;
 };
 
 static int read_part(const struct options *o, const char *path, struct frag_trace **out,
@@ -66,6 +67,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	FRAG_TRY(settle(cli, trace, err));
 	if (o->no_evidence)
 		frag_trace_drop_evidence(trace);
+	if (o->anonymise)
+		FRAG_TRY(frag_trace_anonymise(trace, err));
 	frag_cli_show(&progress, "writing", o->output);
 	FRAG_TRY(frag_trace_write(trace, o->output, err));
 	frag_progress_end(&progress);
@@ -96,6 +99,9 @@ static const struct frag_arg options[] = {
 	  .value = "SETTINGS",
 	  .help = "settings as in PYTORCH_CUDA_ALLOC_CONF, for recordings that do not hold them "
 		  "(PyTorch 2.1 and 2.2)" },
+	{ FRAG_ARG_FLAG, "anonymise", FRAG_ARG_AT(struct options, anonymise),
+	  .help = "for others: without stacks, names, paths, date and handles; every text that is "
+		  "written is checked" },
 	{ FRAG_ARG_FLAG, "no-evidence", FRAG_ARG_AT(struct options, no_evidence), .rare = true,
 	  .help = "leave out what the recorder saw of its own allocator; verify then has nothing "
 		  "to compare with" },

@@ -18,6 +18,7 @@
 	  .of = &frag_settled_shape)
 FRAG_ROW(device_row, "written_device", DEVICE_ROW, "one device of a written trace");
 
+#define BOUND(name) (w->bounds.name ? w->bounds.name : UINT64_MAX)
 #define WRITTEN_ROW(F, P, S) \
 	F(S, TEXT, file, strcmp(w->file, "-") != 0 ? w->file : NULL, "file", \
 	  "that was written; null: standard output") \
@@ -29,6 +30,13 @@ FRAG_ROW(device_row, "written_device", DEVICE_ROW, "one device of a written trac
 	F(S, BYTES, file_bytes, UINT64_MAX, "size", "size of the file; null for a pipe") \
 	F(S, REAL, bytes_per_event, NAN, "per event", "file_bytes over events_count", \
 	  .precision = 2) \
+	F(S, BYTES, lower_bound_bytes, BOUND(live), "lower bound", \
+	  "gen: peak live, blocks rounded up to 512 B", .if_any = true) \
+	F(S, BYTES, online_bound_bytes, BOUND(online), "bound online", \
+	  "gen robson: Robson's bound for any policy that does not know the future", \
+	  .if_any = true) \
+	F(S, BYTES, placed_bytes, BOUND(placed), "best placement", \
+	  "gen: height of the lowest placement found that knows all lives", .if_any = true) \
 	F(S, LIST, devices, device_rows(a, w->trace), NULL, "devices of the trace", \
 	  .of = &device_row_shape)
 FRAG_ROW_STRUCT(written_row, WRITTEN_ROW);
@@ -68,6 +76,20 @@ static void say(struct frag_answer *a, const struct written_row *row, bool sized
 	frag_answer_say(a, "%s%s", frag_answer_take(a, &t), a->estimated ? ", estimated" : "");
 }
 
+static void say_bounds(struct frag_answer *a, const struct frag_written_bounds *b)
+{
+	char text[3][32];
+
+	if (!b->live)
+		return;
+	frag_answer_say(a, "lower bound %s (peak live); best known placement %s",
+			frag_format_bytes(b->live, text[0], sizeof(text[0])),
+			frag_format_bytes(b->placed, text[1], sizeof(text[1])));
+	if (b->online)
+		frag_answer_say(a, "Robson's bound without knowing the future %s",
+				frag_format_bytes(b->online, text[2], sizeof(text[2])));
+}
+
 void frag_written_answer(struct frag_answer *a, const struct frag_written *w)
 {
 	struct written_row *row = frag_answer_new(a, 1, sizeof(*row));
@@ -88,6 +110,7 @@ void frag_written_answer(struct frag_answer *a, const struct frag_written *w)
 	frag_answer_data(a, &frag_written_shape, row);
 	frag_answer_csv(a, &frag_written_shape, row, 1);
 	say(a, row, !w->brief, frag_estimate_shared(w->trace).count);
+	say_bounds(a, &w->bounds);
 	for (uint32_t d = 0; !w->brief && d < w->trace->devs_count; d++) {
 		const struct frag_settled *s = &w->trace->devs[d].settled;
 

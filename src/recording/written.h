@@ -7,6 +7,11 @@
 
 #include "answer/answer.h"
 
+/* Of a trace made by gen; 0: not known of its kind. */
+struct frag_written_bounds {
+	uint64_t live, online, placed; /* bytes; see WRITTEN_ROW */
+};
+
 struct frag_written {
 	const char *file;		/* "-" = standard output */
 	const struct frag_trace *trace; /* that was written, or (rounds) repeated */
@@ -14,6 +19,7 @@ struct frag_written {
 	uint64_t rounds_count;		/* of gen; 0 = not repeated */
 	const char *round;		/* what is repeated: "whole steps" */
 	bool brief;			/* one sentence, without the size */
+	struct frag_written_bounds bounds;
 };
 
 extern const struct frag_shape frag_written_shape;

@@ -52,6 +52,10 @@ static int open_source(const char *path, bool cft_only, struct frag_source **out
 		FRAG_TRY(frag_cft_parser_open(&src->parser, src->in, err));
 	else if (!cft_only)
 		FRAG_TRY(read_whole(src, path, err));
+	if (cft && !src->parser.trace->name) {
+		src->parser.trace->name = frag_trace_short_name(path);
+		FRAG_CHECK_ALLOC(src->parser.trace->name, "name of the trace", err);
+	}
 	*out = cft || !cft_only ? FRAG_GIVE(src) : NULL;
 	return 0;
 }

@@ -43,8 +43,7 @@ void frag_trace_tell_apart(char *const *paths, size_t count)
 	skipped = alike ? shared : SIZE_MAX;
 }
 
-/* "dir/serve.default.pickle.xz" -> "serve.default"; only known endings go. */
-static char *short_name(const char *path)
+char *frag_trace_short_name(const char *path)
 {
 	static const char *const endings[] = { ".gz", ".xz",  ".zst", ".pickle", ".pkl",
 					       ".pt", ".cft", ".csv", ".json",	 ".txt" };
@@ -173,7 +172,7 @@ int frag_trace_read_input(struct frag_input *in, const char *path, const char *o
 	if (skipped != SIZE_MAX)
 		frag_host_free(trace->name);
 	if (!trace->name || skipped != SIZE_MAX)
-		trace->name = short_name(path);
+		trace->name = frag_trace_short_name(path);
 	if (trace->name)
 		frag_clean_text(trace->name, strlen(trace->name));
 	if (!trace->format)

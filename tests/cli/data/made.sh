@@ -12,7 +12,7 @@ library() { compiled "$@" -shared -fPIC -Wl,-soname,"${1##*/}"; }
 policy() { # OUT [OPTION...]
 	made_as=$1
 	shift
-	compiled "$made_as" "$DATA/policy.c" -I"$ROOT/src/include" -shared -fPIC "$@"
+	compiled "$made_as" "$DATA/policy.c" -I"$ROOT" -I"$ROOT/src/include" -shared -fPIC "$@"
 }
 
 # fake_nvml SCENARIO: the cards that monitor sees
