@@ -9,8 +9,9 @@ static const struct frag_case *about; /* NULL: of a refusal alone */
 static bool is_fragmentation(uint64_t live, uint64_t request, uint64_t reserved, uint64_t limit)
 {
 	return frag_oom_is_fragmentation(
-		about, &(struct frag_refused_at){
-			       { .live_bytes = live, .bytes = request }, reserved, limit });
+		about, &(struct frag_refused_at){ .r = { .live_bytes = live, .bytes = request },
+						  .reserved_bytes = reserved,
+						  .limit_bytes = limit });
 }
 
 TEST(refusals)
