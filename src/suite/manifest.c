@@ -211,8 +211,7 @@ int frag_suite_manifest_choose(struct frag_suite_manifest *m, const char *classe
 		}
 	m->classes_count = kinds;
 	if (quick || card)
-		m->events_max = FRAG_MIN(m->events_max,
-					 card ? FRAG_SUITE_CARD_EVENTS : FRAG_SUITE_QUICK_EVENTS);
+		m->events_max = FRAG_MIN(m->events_max, FRAG_SUITE_SHORT_EVENTS);
 	return n ? 0
 		 : frag_fail(err, FRAG_EUSAGE,
 			     "no workload of the suite is all of what was asked for");

@@ -56,9 +56,8 @@ struct frag_suite_manifest {
 
 /* path NULL: the one that comes with the program. Errors: FRAG_EINPUT naming file and place. */
 int frag_suite_manifest_open(struct frag_suite_manifest *m, const char *path, struct frag_err *err);
-/* The beginnings that --quick is content with, and a card, on which calls take real time. */
-#define FRAG_SUITE_QUICK_EVENTS 50000u
-#define FRAG_SUITE_CARD_EVENTS 20000u
+/* The beginnings that --quick and a card, on which calls take real time, are content with. */
+#define FRAG_SUITE_SHORT_EVENTS 20000u
 /* Keeps the workloads of these classes (names with commas; NULL: all), those with `quick` or
  * `card`. Errors: FRAG_EUSAGE with the nearest name, or if none is left. */
 int frag_suite_manifest_choose(struct frag_suite_manifest *m, const char *classes, bool quick,
