@@ -70,7 +70,7 @@ double frag_suite_class_ratio(const struct frag_suite_result *r, const char *cla
 static struct frag_suite_measure measure(const struct frag_suite_result *r, size_t without,
 					 const char *policy, bool time)
 {
-	struct frag_suite_measure m = { .ratio = NAN, .low = INFINITY, .high = 0 };
+	struct frag_suite_measure m = { .ratio = NAN, .low = NAN, .high = NAN };
 	double sum = 0;
 	size_t n = 0;
 
