@@ -275,37 +275,31 @@ static int make_ready(const struct frag_suite_manifest *m, struct frag_suite_tra
 	return t->requests ? 0 : frag_fail(err, FRAG_EINPUT, "it has no allocations");
 }
 
-static int check_file(const struct frag_suite_workload *w, const char *path,
-		      char sha256[FRAG_SHA256_TEXT], struct frag_err *err)
+static int check_file(const struct frag_suite_workload *w, const char *path, struct frag_err *err)
 {
-	FRAG_TRY(frag_sha256_file(path, sha256, err));
-	if (!w->sha256 || !strcmp(w->sha256, sha256))
+	char sha256[FRAG_SHA256_TEXT];
+
+	if (!w->sha256)
 		return 0;
-	return frag_fail(err, FRAG_EINPUT,
-			 "'%.200s' is not the file of the manifest: its SHA-256 is another", path);
+	FRAG_TRY(frag_sha256_file(path, sha256, err));
+	return !strcmp(w->sha256, sha256) ? 0
+					  : frag_fail(err, FRAG_EINPUT,
+						      "'%.200s' is not the file of the manifest: "
+						      "its SHA-256 is another",
+						      path);
 }
 
 int frag_suite_manifest_check(const struct frag_suite_manifest *m, struct frag_err *err)
 {
-	char sha256[FRAG_SHA256_TEXT];
-
 	for (size_t i = 0; i < m->workloads_count; i++) {
 		const struct frag_suite_workload *w = &m->workloads[i];
-		FRAG_AUTO_FREE char *path = w->file ? frag_path_join(m->dir, w->file) : NULL;
+		FRAG_AUTO_FREE char *path = frag_path_join(m->dir, w->file ?: "");
 
-		if (path && check_file(w, path, sha256, err))
+		FRAG_CHECK_ALLOC(path, "workload", err);
+		if (check_file(w, path, err))
 			return frag_err_prefix(err, "workload %s", w->name);
 	}
 	return 0;
-}
-
-static int open_file(const struct frag_suite_manifest *m, const struct frag_suite_workload *w,
-		     const char *path, const struct frag_target *target, struct frag_suite_trace *t,
-		     struct frag_err *err)
-{
-	FRAG_TRY(check_file(w, path, t->sha256, err));
-	FRAG_TRY(frag_recording_open(&t->recording, path, target, FRAG_OPEN_HISTORY, err));
-	return make_ready(m, t, err);
 }
 
 int frag_suite_trace_open(const struct frag_suite_manifest *m, const struct frag_suite_workload *w,
@@ -314,17 +308,17 @@ int frag_suite_trace_open(const struct frag_suite_manifest *m, const struct frag
 {
 	FRAG_AUTO_FREE char *path = NULL;
 	char *folder = NULL;
-	int rc = 0;
+	int rc;
 
 	*out = (struct frag_suite_trace){ 0 };
 	if (w->gen && frag_scratch_folder(NULL, &folder))
 		return frag_fail(err, FRAG_EOUTPUT, "cannot make a temporary folder: %m");
 	path = w->gen ? frag_path_join(folder, "made.cft") : frag_path_join(m->dir, w->file);
-	if (!path)
-		rc = frag_fail_nomem(err, "workload");
-	else if (w->gen)
-		rc = generate(m, w, path, err);
-	rc = rc ?: open_file(m, w, path, target, out, err);
+	rc = !path    ? frag_fail_nomem(err, "workload")
+	     : w->gen ? generate(m, w, path, err)
+		      : check_file(w, path, err);
+	rc = rc ?: frag_recording_open(&out->recording, path, target, FRAG_OPEN_HISTORY, err)
+		    ?: make_ready(m, out, err);
 	frag_scratch_remove(folder);
 	if (!rc)
 		return 0;

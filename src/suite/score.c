@@ -46,8 +46,9 @@ double frag_suite_time(const struct frag_suite_row *row, const struct frag_suite
 	return over(row->driver_ns, base->driver_ns);
 }
 
-double frag_suite_class_ratio(const struct frag_suite_result *r, const char *class,
-			      const char *policy, bool time)
+/* NaN where the class has no row of it that is done. */
+static double class_ratio(const struct frag_suite_result *r, const char *class, const char *policy,
+			  bool time)
 {
 	double sum = 0;
 	size_t n = 0;
@@ -75,7 +76,7 @@ static struct frag_suite_measure measure(const struct frag_suite_result *r, size
 	size_t n = 0;
 
 	for (size_t c = 0; c < r->classes_count; c++) {
-		double ratio = frag_suite_class_ratio(r, r->classes[c], policy, time);
+		double ratio = class_ratio(r, r->classes[c], policy, time);
 
 		if (c == without || isnan(ratio))
 			continue;
