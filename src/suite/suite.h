@@ -52,11 +52,10 @@ int frag_suite_manifest_open(struct frag_suite_manifest *m, const char *path, st
 /* The beginnings that --quick and a card, on which calls take real time, are content with. */
 #define FRAG_SUITE_SHORT_EVENTS 20000u
 /* Keeps the workloads of these classes (names with commas; NULL: all), those with `quick` or
- * `card`. Errors: FRAG_EUSAGE with the nearest name, or if none is left. */
+ * `card`. Errors: FRAG_EUSAGE with the nearest name, or if none is left; FRAG_EINPUT: a file is not there, or not that
+ * of the manifest. */
 int frag_suite_manifest_choose(struct frag_suite_manifest *m, const char *classes, bool quick,
 			       bool card, struct frag_err *err);
-/* Are the files there, and those of the manifest? Errors: FRAG_EINPUT. */
-int frag_suite_manifest_check(const struct frag_suite_manifest *m, struct frag_err *err);
 void frag_suite_manifest_release(struct frag_suite_manifest *m);
 
 /* A workload, ready to be replayed. */
@@ -65,7 +64,7 @@ struct frag_suite_trace {
 	struct frag_trace_dev *dev; /* its first device, cut */
 	uint64_t requests, live_peak_bytes;
 };
-/* Errors: FRAG_EINPUT: not the file of the manifest; those of readers and of `cufrag gen`. */
+/* Errors: those of readers and of `cufrag gen`. */
 int frag_suite_trace_open(const struct frag_suite_manifest *m, const struct frag_suite_workload *w,
 			  const struct frag_target *target, struct frag_suite_trace *out,
 			  struct frag_err *err);
