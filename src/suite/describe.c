@@ -17,7 +17,7 @@ struct shape_of {
 
 #define LIKE(F, P, S) \
 	F(S, TEXT, workload, "workload", "its name") \
-	F(S, TEXT, class, "class", "that it is one of") \
+	F(S, TEXT, class, "class", "that it is one of", .spare = 5) \
 	F(S, COUNT, events_count, "events", "that are replayed", .grouped = true) \
 	F(S, COUNT, requests_count, NULL, "allocations among them") \
 	F(S, BYTES, live_peak_bytes, "live peak", "largest sum of live requests", .unit = "mem") \

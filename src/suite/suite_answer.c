@@ -94,6 +94,23 @@ static void say_failures(const struct frag_suite_result *r, struct frag_answer *
 		frag_answer_item(a, "and %zu more", n - FAILURES);
 }
 
+/* What a reader of a card's figures has to know. */
+static void say_noise(const struct frag_suite_result *r, struct frag_answer *a)
+{
+	size_t loose = 0, slow = 0;
+
+	for (size_t i = 0; i < r->rows_count; i++) {
+		loose += frag_suite_is_done(&r->rows[i]) && !r->rows[i].settled;
+		slow += frag_suite_is_done(&r->rows[i]) && r->rows[i].throttled_count;
+	}
+	if (r->card)
+		frag_answer_say(a,
+				"Driver times did not settle to 2 %% on %zu of %zu rows; on %zu "
+				"the card "
+				"had reason to run slower than it could.",
+				loose, r->rows_count, slow);
+}
+
 /* scores: by space. */
 static void conclude(const struct frag_suite_result *r, const struct frag_suite_score *s,
 		     struct frag_answer *a)
@@ -151,6 +168,7 @@ int frag_suite_answer(const struct frag_suite_result *r, struct frag_answer *a,
 	frag_answer_csv(a, &frag_suite_row_shape, r->rows, r->rows_count);
 	frag_answer_table(a, &score_row_shape, rows, r->policies_count);
 	say_failures(r, a);
+	say_noise(r, a);
 	say_shifts(r, all, a);
 	frag_suite_charts(r, scores, a);
 	conclude(r, scores, a);
