@@ -64,15 +64,16 @@ void frag_suite_turn(const struct frag_suite *s, const struct frag_suite_trace *
 		     const char *policy, struct frag_suite_row *row)
 {
 	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
-	struct frag_suite_card card;
+	struct frag_suite_card card = { .clock_mhz = UINT64_MAX };
 	struct frag_err err = { 0 };
 	struct frag_hist host;
-	int rc = replay(s, t, policy, &r, &err) ?: frag_suite_card_look(s->ordinal, &card, &err);
+	int rc = replay(s, t, policy, &r, &err);
 
 	if (rc) {
 		frag_suite_row_fail(row, rc, &err);
 		return;
 	}
+	frag_suite_card_look(s->ordinal, &card, NULL); /* without it the clock is not known */
 	row->turns_count = 1;
 	row->clock_mhz = card.clock_mhz;
 	row->throttled_count = card.throttled;

@@ -17,10 +17,11 @@ struct shape_of {
 
 #define LIKE(F, P, S) \
 	F(S, TEXT, workload, "workload", "its name") \
-	F(S, TEXT, class, "class", "that it is one of") \
+	F(S, TEXT, class, "class", "that it is one of", .spare = 5) \
 	F(S, COUNT, events_count, "events", "that are replayed", .grouped = true) \
 	F(S, COUNT, requests_count, NULL, "allocations among them") \
-	F(S, BYTES, live_peak_bytes, "live peak", "largest sum of live requests", .unit = "mem") \
+	F(S, BYTES, live_peak_bytes, "live peak", "largest sum of live requests", .unit = "mem", \
+	  .spare = 6) \
 	F(S, BYTES, size_p50_bytes, "size", "of the median request, a power of two", .spare = 2) \
 	F(S, COUNT, life_p50_count, "life", \
 	  "events until half of the blocks are freed, a power of two", .spare = 1) \

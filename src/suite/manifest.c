@@ -184,6 +184,24 @@ static int choose_classes(const struct frag_suite_manifest *m, const char *list,
 	return 0;
 }
 
+/* Is the file there, and that of the manifest? */
+static int check_file(const struct frag_suite_manifest *m, const struct frag_suite_workload *w,
+		      struct frag_err *err)
+{
+	FRAG_AUTO_FREE char *path = frag_path_join(m->dir, w->file);
+	char sha256[FRAG_SHA256_TEXT];
+
+	FRAG_CHECK_ALLOC(path, "workload", err);
+	if (frag_sha256_file(path, sha256, err))
+		return frag_err_prefix(err, "workload %s", w->name);
+	return !strcmp(w->sha256, sha256)
+		       ? 0
+		       : frag_fail(err, FRAG_EINPUT,
+				   "workload %s: '%.200s' is not the file of the manifest: its "
+				   "SHA-256 is another",
+				   w->name, path);
+}
+
 int frag_suite_manifest_choose(struct frag_suite_manifest *m, const char *classes, bool quick,
 			       bool card, struct frag_err *err)
 {
@@ -200,6 +218,8 @@ int frag_suite_manifest_choose(struct frag_suite_manifest *m, const char *classe
 
 		if ((classes && !chosen[class]) || (quick && !w.quick) || (card && !w.card))
 			continue;
+		if (w.file)
+			FRAG_TRY(check_file(m, &w, err));
 		left[class] = true;
 		m->workloads[n++] = w;
 	}
@@ -211,8 +231,7 @@ int frag_suite_manifest_choose(struct frag_suite_manifest *m, const char *classe
 		}
 	m->classes_count = kinds;
 	if (quick || card)
-		m->events_max = FRAG_MIN(m->events_max,
-					 card ? FRAG_SUITE_CARD_EVENTS : FRAG_SUITE_QUICK_EVENTS);
+		m->events_max = FRAG_MIN(m->events_max, FRAG_SUITE_SHORT_EVENTS);
 	return n ? 0
 		 : frag_fail(err, FRAG_EUSAGE,
 			     "no workload of the suite is all of what was asked for");
@@ -276,56 +295,21 @@ static int make_ready(const struct frag_suite_manifest *m, struct frag_suite_tra
 	return t->requests ? 0 : frag_fail(err, FRAG_EINPUT, "it has no allocations");
 }
 
-static int check_file(const struct frag_suite_workload *w, const char *path,
-		      char sha256[FRAG_SHA256_TEXT], struct frag_err *err)
-{
-	FRAG_TRY(frag_sha256_file(path, sha256, err));
-	if (!w->sha256 || !strcmp(w->sha256, sha256))
-		return 0;
-	return frag_fail(err, FRAG_EINPUT,
-			 "'%.200s' is not the file of the manifest: its SHA-256 is another", path);
-}
-
-int frag_suite_manifest_check(const struct frag_suite_manifest *m, struct frag_err *err)
-{
-	char sha256[FRAG_SHA256_TEXT];
-
-	for (size_t i = 0; i < m->workloads_count; i++) {
-		const struct frag_suite_workload *w = &m->workloads[i];
-		FRAG_AUTO_FREE char *path = w->file ? frag_path_join(m->dir, w->file) : NULL;
-
-		if (path && check_file(w, path, sha256, err))
-			return frag_err_prefix(err, "workload %s", w->name);
-	}
-	return 0;
-}
-
-static int open_file(const struct frag_suite_manifest *m, const struct frag_suite_workload *w,
-		     const char *path, const struct frag_target *target, struct frag_suite_trace *t,
-		     struct frag_err *err)
-{
-	FRAG_TRY(check_file(w, path, t->sha256, err));
-	FRAG_TRY(frag_recording_open(&t->recording, path, target, FRAG_OPEN_HISTORY, err));
-	return make_ready(m, t, err);
-}
-
 int frag_suite_trace_open(const struct frag_suite_manifest *m, const struct frag_suite_workload *w,
 			  const struct frag_target *target, struct frag_suite_trace *out,
 			  struct frag_err *err)
 {
 	FRAG_AUTO_FREE char *path = NULL;
 	char *folder = NULL;
-	int rc = 0;
+	int rc;
 
 	*out = (struct frag_suite_trace){ 0 };
 	if (w->gen && frag_scratch_folder(NULL, &folder))
 		return frag_fail(err, FRAG_EOUTPUT, "cannot make a temporary folder: %m");
 	path = w->gen ? frag_path_join(folder, "made.cft") : frag_path_join(m->dir, w->file);
-	if (!path)
-		rc = frag_fail_nomem(err, "workload");
-	else if (w->gen)
-		rc = generate(m, w, path, err);
-	rc = rc ?: open_file(m, w, path, target, out, err);
+	rc = !path ? frag_fail_nomem(err, "workload") : w->gen ? generate(m, w, path, err) : 0;
+	rc = rc ?: frag_recording_open(&out->recording, path, target, FRAG_OPEN_HISTORY, err) ?:
+	     make_ready(m, out, err);
 	frag_scratch_remove(folder);
 	if (!rc)
 		return 0;

@@ -11,6 +11,7 @@
 #include "plan/probe.h"
 
 #define CHECKED_EVENTS 4000u /* at the beginning, with the adaptor below around the policy */
+#define RUNS 3u		     /* in one process: 1, 10 and 100 */
 #define CHECK "check:every=64/"
 
 const unsigned frag_suite_percents[FRAG_SUITE_CAPACITIES] = { 100, 102, 105, 110, 125, 150 };
@@ -221,8 +222,8 @@ static size_t close_run(const struct frag_trace_dev *dev, struct frag_event *to,
 static int run_again(const struct job *j, struct frag_event *events, size_t count,
 		     struct frag_err *err)
 {
-	uint64_t *after[FRAG_SUITE_RUNS] = { &j->row->after_1_bytes, &j->row->after_10_bytes,
-					     &j->row->after_100_bytes };
+	uint64_t *after[RUNS] = { &j->row->after_1_bytes, &j->row->after_10_bytes,
+				  &j->row->after_100_bytes };
 	uint64_t span = events[count - 1].time_us + 1;
 	FRAG_AUTO(frag_dev_close_at) struct frag_device *sim = NULL;
 	FRAG_AUTO(frag_run_destroy_at) struct frag_run *run = NULL;
@@ -233,7 +234,7 @@ static int run_again(const struct job *j, struct frag_event *events, size_t coun
 	opt.only_peaks = true;
 	FRAG_TRY(frag_sim_open(&j->env.card, &sim, err));
 	FRAG_TRY(frag_run_create(j->spec, sim, j->trace->dev, &opt, &run, err));
-	for (uint64_t k = 0, until = 1; k < FRAG_SUITE_RUNS; k++, until *= 10) {
+	for (uint64_t k = 0, until = 1; k < RUNS; k++, until *= 10) {
 		if (until * count > FRAG_SUITE_CREEP_EVENTS || until * span >= 1ull << 40)
 			break;
 		for (; runs < until; runs++) {

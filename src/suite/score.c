@@ -46,8 +46,9 @@ double frag_suite_time(const struct frag_suite_row *row, const struct frag_suite
 	return over(row->driver_ns, base->driver_ns);
 }
 
-double frag_suite_class_ratio(const struct frag_suite_result *r, const char *class,
-			      const char *policy, bool time)
+/* NaN where the class has no row of it that is done. */
+static double class_ratio(const struct frag_suite_result *r, const char *class, const char *policy,
+			  bool time)
 {
 	double sum = 0;
 	size_t n = 0;
@@ -70,12 +71,12 @@ double frag_suite_class_ratio(const struct frag_suite_result *r, const char *cla
 static struct frag_suite_measure measure(const struct frag_suite_result *r, size_t without,
 					 const char *policy, bool time)
 {
-	struct frag_suite_measure m = { .ratio = NAN, .low = INFINITY, .high = 0 };
+	struct frag_suite_measure m = { .ratio = NAN, .low = NAN, .high = NAN };
 	double sum = 0;
 	size_t n = 0;
 
 	for (size_t c = 0; c < r->classes_count; c++) {
-		double ratio = frag_suite_class_ratio(r, r->classes[c], policy, time);
+		double ratio = class_ratio(r, r->classes[c], policy, time);
 
 		if (c == without || isnan(ratio))
 			continue;

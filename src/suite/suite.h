@@ -3,15 +3,8 @@
  * The suite: allocators measured on a fixed set of workloads, by rules that make results
  * comparable (docs/suite.md).
  *
- *   manifest.c      which workloads there are; a workload made ready
- *   describe.c      what they are like, and how far apart
- *   measure.c       a row of the simulated division
- *   card.c          a turn of the card division, and rows from turns
- *   suite_run.c     hands rows out to processes, keeps what is done, writes the result
- *   result.c        the file of a result: written, read, checked
- *   score.c         rows into scores; intervals
- *   suite_answer.c  results for people
- *   suite_compare.c two of them
+ * suite_run.c hands rows out to processes (measure.c: the simulated division, card.c: a card) and writes the file that
+ * result.c reads; score.c makes scores of its rows, and the others answers.
  *
  * Words. row: one policy on one workload. division: "simulated" (the same bytes on every machine)
  * or "card". turn: one replay on a card; all policies take turns. baseline: PyTorch's default.
@@ -56,15 +49,13 @@ struct frag_suite_manifest {
 
 /* path NULL: the one that comes with the program. Errors: FRAG_EINPUT naming file and place. */
 int frag_suite_manifest_open(struct frag_suite_manifest *m, const char *path, struct frag_err *err);
-/* The beginnings that --quick is content with, and a card, on which calls take real time. */
-#define FRAG_SUITE_QUICK_EVENTS 50000u
-#define FRAG_SUITE_CARD_EVENTS 20000u
+/* The beginnings that --quick and a card, on which calls take real time, are content with. */
+#define FRAG_SUITE_SHORT_EVENTS 20000u
 /* Keeps the workloads of these classes (names with commas; NULL: all), those with `quick` or
- * `card`. Errors: FRAG_EUSAGE with the nearest name, or if none is left. */
+ * `card`. Errors: FRAG_EUSAGE with the nearest name, or if none is left; FRAG_EINPUT: a file is not there, or not that
+ * of the manifest. */
 int frag_suite_manifest_choose(struct frag_suite_manifest *m, const char *classes, bool quick,
 			       bool card, struct frag_err *err);
-/* Are the files there, and those of the manifest? Errors: FRAG_EINPUT. */
-int frag_suite_manifest_check(const struct frag_suite_manifest *m, struct frag_err *err);
 void frag_suite_manifest_release(struct frag_suite_manifest *m);
 
 /* A workload, ready to be replayed. */
@@ -72,9 +63,8 @@ struct frag_suite_trace {
 	struct frag_recording recording;
 	struct frag_trace_dev *dev; /* its first device, cut */
 	uint64_t requests, live_peak_bytes;
-	char sha256[FRAG_SHA256_TEXT];
 };
-/* Errors: FRAG_EINPUT: not the file of the manifest; those of readers and of `cufrag gen`. */
+/* Errors: those of readers and of `cufrag gen`. */
 int frag_suite_trace_open(const struct frag_suite_manifest *m, const struct frag_suite_workload *w,
 			  const struct frag_target *target, struct frag_suite_trace *out,
 			  struct frag_err *err);
@@ -87,7 +77,6 @@ int frag_suite_describe(const struct frag_suite_manifest *m, const struct frag_t
 /* ---- rows --------------------------------------------------------------------------- */
 
 #define FRAG_SUITE_CAPACITIES 6		   /* live peaks in percent: 100, 102, 105, 110, 125, 150 */
-#define FRAG_SUITE_RUNS 3		   /* 1, 10 and 100 in one process */
 #define FRAG_SUITE_CREEP_EVENTS 2000000ull /* more in a row are not replayed */
 extern const unsigned frag_suite_percents[FRAG_SUITE_CAPACITIES];
 
@@ -147,7 +136,6 @@ struct frag_suite {
 	int ordinal; /* of the card */
 	/* Opens the card; NULL ctx otherwise. */
 	int (*open)(const void *ctx, uint32_t dev, struct frag_device **out, struct frag_err *err);
-	void (*note)(const void *ctx, const char *text);
 	const void *ctx;
 	unsigned jobs;
 	uint64_t timeout_s; /* of a row, or of a turn */
@@ -227,9 +215,6 @@ double frag_suite_time(const struct frag_suite_row *row, const struct frag_suite
 /* One per policy, scores[policies_count]. without: a class to leave out, SIZE_MAX = none. */
 void frag_suite_scores(const struct frag_suite_result *r, size_t without,
 		       struct frag_suite_score *scores);
-/* NaN where the class has no row of it that is done. */
-double frag_suite_class_ratio(const struct frag_suite_result *r, const char *class,
-			      const char *policy, bool time);
 
 /* Without the least and the largest: mean, and the 95 % interval of Student's t to each side.
  * pre: count >= 4. Sorts. */

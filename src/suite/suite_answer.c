@@ -13,35 +13,24 @@
 	F(S, REAL, space, s->space.ratio, "space", \
 	  "memory over the baseline's: geometric mean over classes; below 1 is better", \
 	  .precision = 3) \
-	P(S, TEXT, space_range, range(a, &s->space), "by class", "best and worst class", \
-	  .right = true) \
-	F(S, COUNT, space_rank, s->space.rank ?: UINT64_MAX, "rank", "by space; null: incomplete") \
-	F(S, REAL, time, s->time.ratio, "time", "driver time over the baseline's, the same mean", \
+	F(S, REAL, space_low, s->space.low, "best", "the best class", .precision = 2, .spare = 2) \
+	F(S, REAL, space_high, s->space.high, "worst", "the worst class", .precision = 2) \
+	F(S, COUNT, space_rank, s->space.rank ?: UINT64_MAX, "rank", "null: incomplete") \
+	F(S, REAL, time, s->time.ratio, "time", "driver time over the baseline's, likewise", \
 	  .precision = 3) \
-	P(S, TEXT, time_range, range(a, &s->time), "by class", "best and worst class", \
-	  .right = true) \
-	F(S, COUNT, time_rank, s->time.rank ?: UINT64_MAX, "rank", "by time; null: incomplete") \
-	F(S, REAL, space_low, s->space.low, NULL, "of the best class") \
-	F(S, REAL, space_high, s->space.high, NULL, "of the worst class") \
-	F(S, REAL, time_low, s->time.low, NULL, "of the best class") \
-	F(S, REAL, time_high, s->time.high, NULL, "of the worst class") \
+	F(S, REAL, time_low, s->time.low, "best", "the best class", .precision = 2, .spare = 1) \
+	F(S, REAL, time_high, s->time.high, "worst", "the worst class", .precision = 2) \
+	F(S, COUNT, time_rank, s->time.rank ?: UINT64_MAX, "rank", "null: incomplete") \
 	F(S, COUNT, rows_count, s->rows, NULL, "workloads") \
 	F(S, COUNT, done_count, s->done, NULL, "workloads that it completed") \
 	P(S, TEXT, note, \
 	  s->done < s->rows ? frag_answer_print(a, "incomplete: %zu of %zu", s->done, s->rows) \
 			    : NULL, \
 	  "", "workloads that it completed, where not all", .none = "")
-FRAG_VALUED_ROW_AS(static, score_row_shape, score_row, "suite_score", SCORE,
-		   "a policy on the suite");
+FRAG_VALUED_ROW(score_row, "suite_score", SCORE, "a policy on the suite");
 
 FRAG_ROW_SHAPE(, frag_suite_shape, frag_suite_data, "suite", FRAG_SUITE_DATA,
 	       "a result of the suite, its workloads, or what differs between two results");
-
-/* "0.71-1.32" */
-static const char *range(struct frag_answer *a, const struct frag_suite_measure *m)
-{
-	return isnan(m->ratio) ? NULL : frag_answer_print(a, "%.2f-%.2f", m->low, m->high);
-}
 
 /* Those without a rank come last. */
 FRAG_COMPARE(by_space, struct frag_suite_score, FRAG_ORDER(x->space.rank - 1, y->space.rank - 1),
@@ -105,6 +94,23 @@ static void say_failures(const struct frag_suite_result *r, struct frag_answer *
 		frag_answer_item(a, "and %zu more", n - FAILURES);
 }
 
+/* What a reader of a card's figures has to know. */
+static void say_noise(const struct frag_suite_result *r, struct frag_answer *a)
+{
+	size_t loose = 0, slow = 0;
+
+	for (size_t i = 0; i < r->rows_count; i++) {
+		loose += frag_suite_is_done(&r->rows[i]) && !r->rows[i].settled;
+		slow += frag_suite_is_done(&r->rows[i]) && r->rows[i].throttled_count;
+	}
+	if (r->card)
+		frag_answer_say(a,
+				"Driver times did not settle to 2 %% on %zu of %zu rows; on %zu "
+				"the card "
+				"had reason to run slower than it could.",
+				loose, r->rows_count, slow);
+}
+
 /* scores: by space. */
 static void conclude(const struct frag_suite_result *r, const struct frag_suite_score *s,
 		     struct frag_answer *a)
@@ -162,6 +168,7 @@ int frag_suite_answer(const struct frag_suite_result *r, struct frag_answer *a,
 	frag_answer_csv(a, &frag_suite_row_shape, r->rows, r->rows_count);
 	frag_answer_table(a, &score_row_shape, rows, r->policies_count);
 	say_failures(r, a);
+	say_noise(r, a);
 	say_shifts(r, all, a);
 	frag_suite_charts(r, scores, a);
 	conclude(r, scores, a);

@@ -35,12 +35,9 @@ static void add_pareto(const struct frag_suite_result *r, const struct frag_suit
 	struct frag_answer_chart chart = {
 		.script = "suite_pareto",
 		.heading = "Space against time",
-		.caption = "Geometric means over the classes, over those of PyTorch's default, "
-			   "which is at 1 "
-			   "and 1. Down is less memory, left is less time in the driver. Policies "
-			   "with a "
-			   "ring are not beaten in both at once; a cross has not completed every "
-			   "workload.",
+		.caption = "Over PyTorch's default, geometric means of the classes. Down is less "
+			   "memory, left is less time in the driver. A ring: not beaten in both at "
+			   "once. A cross: not every workload was completed.",
 		.shape = &point_shape,
 	};
 	struct frag_title title = { 0 };
@@ -77,10 +74,8 @@ static void add_heat(const struct frag_suite_result *r, const struct frag_suite_
 		.script = "suite_heat",
 		.heading = "Every policy on every workload",
 		.title = "Space over PyTorch's default: darker needs more",
-		.caption = "Each field is a policy on a workload: the geometric mean of reserved "
-			   "memory and "
-			   "smallest capacity, over that of PyTorch's default. Crossed out: not "
-			   "completed.",
+		.caption = "Geometric mean of reserved memory and smallest capacity, over that of "
+			   "PyTorch's default. A cross: not completed.",
 		.shape = &cell_shape,
 	};
 	size_t n = 0, w = 0;
@@ -150,13 +145,9 @@ static void add_curves(const struct frag_suite_result *r, const struct frag_suit
 	struct frag_answer_chart chart = {
 		.script = "suite_curves",
 		.heading = "On small cards",
-		.title = "Requests that are refused where the card is hardly larger than the live "
-			 "peak",
-		.caption = "A panel for each class: the part of the requests that are refused "
-			   "where the card "
-			   "has little more than is live at most. The policies are the first by "
-			   "space, and "
-			   "PyTorch's default.",
+		.title = "Requests that are refused on cards hardly larger than the live peak",
+		.caption = "A panel for each class; the first policies by space, and PyTorch's "
+			   "default.",
 		.shape = &curve_shape,
 	};
 

@@ -334,7 +334,6 @@ static int run(struct course *c, struct frag_err *err)
 	FRAG_TRY_CALLOC(lists, c->s->jobs * policies, "suite", err);
 	for (size_t i = 0; i < c->s->jobs; i++)
 		c->jobs[i].policies = lists + i * policies;
-	FRAG_TRY(frag_suite_manifest_check(&c->s->manifest, err));
 	if (c->s->card)
 		FRAG_TRY(frag_suite_card_look(c->s->ordinal, &c->card, err));
 	FRAG_TRY(open_part(c, err));

@@ -29,6 +29,7 @@ fits diff "$T/gnn.default.cft" "$T/gnn.expandable.cft"
 fits diff "$T/leak.frames.cft" "$T/gnn.default.cft"
 fits plan "$T/leak.frames.cft" --nodes 100
 fits bench --device sim
+fits suite list --quick --class graph-networks,streams
 fits help
 # what is left out of a narrow one is said
 COLUMNS=60 "$CUFRAG" list gpus | tail -n 1
