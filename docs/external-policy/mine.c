@@ -10,12 +10,13 @@
  * against another version of <frag/policy.h> is refused. Everything that the public
  * headers declare can be called; the program exports it.
  *
- * The rules of this one, first fit: a request is rounded up to 512 B; it takes the free piece with
- * the lowest address that is large enough and belongs to its stream, and what is left over stays
- * free; else a new segment comes from the device; when that refuses, wholly free segments go back
- * and it is asked once more. A freed piece merges with its free neighbours.
+ * The rules of this one, first fit: a request is rounded up to 512 B; it takes the first free piece
+ * that is large enough and belongs to its stream, in the oldest segment that has one, and what is
+ * left over stays free; else a new segment comes from the device; when that refuses, wholly free
+ * segments go back and it is asked once more. A freed piece merges with its free neighbours.
  *
- * Structure: all pieces in a list by address. Two neighbours of a segment are never both free.
+ * Structure: all pieces in a list, by age of the segment and by address within it. Two neighbours
+ * of a segment are never both free.
  */
 #include <frag/policy.h>
 
@@ -137,7 +138,6 @@ static int grow(struct self *s, uint64_t bytes, uint32_t stream, struct piece **
 		enum frag_class *cls, struct frag_err *err)
 {
 	uint64_t want = FRAG_MAX(bytes, s->params->segment);
-	struct piece *before = &s->list;
 	frag_addr_t addr;
 	int rc = ask_device(s, want, &addr, err);
 
@@ -149,9 +149,7 @@ static int grow(struct self *s, uint64_t bytes, uint32_t stream, struct piece **
 	}
 	if (rc)
 		return rc;
-	while (before->next != &s->list && before->next->addr < addr)
-		before = before->next;
-	*out = put(before, addr, want, stream);
+	*out = put(s->list.prev, addr, want, stream);
 	if (!*out) {
 		frag_dev_free(s->dev, addr, want, NULL);
 		return frag_fail_nomem(err, "policy mine: pieces");
@@ -225,15 +223,31 @@ static int trim(void *self, uint16_t pool, struct frag_err *err)
 	return pool ? 0 : give_back(self, err);
 }
 
+/* The segment with the lowest address from `addr` on; NULL: none. */
+static const struct piece *segment_from(const struct self *s, frag_addr_t addr)
+{
+	const struct piece *found = NULL;
+
+	for (const struct piece *p = s->list.next; p != &s->list; p = p->next)
+		if (p->segment && p->addr >= addr && (!found || p->addr < found->addr))
+			found = p;
+	return found;
+}
+
 static void visit(void *self, const struct frag_visitor *v)
 {
 	const struct self *s = self;
+	const struct piece *p = segment_from(s, 0), *first;
 
-	for (const struct piece *p = s->list.next; p != &s->list; p = p->next) {
-		if (p->segment && v->segment)
+	for (; (first = p); p = segment_from(s, first->addr + 1)) {
+		if (v->segment)
 			v->segment(v->ctx, p->addr, p->segment, p->stream);
-		if (v->block)
-			v->block(v->ctx, p->addr, p->bytes, p->state, is_idle(p) ? p->bytes : 0);
+		do {
+			if (v->block)
+				v->block(v->ctx, p->addr, p->bytes, p->state,
+					 is_idle(p) ? p->bytes : 0);
+			p = p->next;
+		} while (p != &s->list && !p->segment);
 	}
 }
 
@@ -243,9 +257,11 @@ static int check(void *self, struct frag_err *err)
 
 	for (const struct piece *p = s->list.next, *next = p->next; next != &s->list;
 	     p = next, next = p->next) {
-		if (p->addr + p->bytes > next->addr)
-			return frag_fail(err, FRAG_ECHECK, "two pieces overlap");
-		if (!next->segment && p->state == FRAG_STATE_FREE && next->state == FRAG_STATE_FREE)
+		if (next->segment)
+			continue;
+		if (p->addr + p->bytes != next->addr)
+			return frag_fail(err, FRAG_ECHECK, "a piece does not follow on another");
+		if (p->state == FRAG_STATE_FREE && next->state == FRAG_STATE_FREE)
 			return frag_fail(err, FRAG_ECHECK, "two free neighbours are not merged");
 	}
 	return 0;
@@ -255,7 +271,7 @@ extern const struct frag_policy_ops frag_policy_external;
 const struct frag_policy_ops frag_policy_external = {
 	.abi = FRAG_POLICY_ABI,
 	.name = "mine",
-	.summary = "an example from outside: first fit by address",
+	.summary = "an example from outside: first fit",
 	.source = "docs/external-policy/mine.c",
 	.needs = FRAG_CAN_MALLOC,
 	.opts = opts,
