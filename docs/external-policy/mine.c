@@ -15,8 +15,7 @@
  * left over stays free; else a new segment comes from the device; when that refuses, wholly free
  * segments go back and it is asked once more. A freed piece merges with its free neighbours.
  *
- * Structure: all pieces in a list, by age of the segment and by address within it. Two neighbours
- * of a segment are never both free.
+ * Structure: all pieces in a list by address. Two neighbours of a segment are never both free.
  */
 #include <frag/policy.h>
 
@@ -35,6 +34,7 @@ static const struct frag_opt opts[] = {
 struct piece {
 	frag_addr_t addr;
 	uint64_t bytes, segment; /* segment: its bytes, in the first piece of one; else 0 */
+	uint64_t age;		 /* number of its segment */
 	struct piece *prev, *next;
 	uint32_t stream;
 	enum frag_block_state state;
@@ -44,6 +44,7 @@ struct self {
 	const struct params *params; /* borrowed until destroy */
 	struct frag_device *dev;
 	uint64_t limit_bytes;
+	uint64_t segments; /* so far */
 	struct piece list; /* head: prev is the last, next the first */
 };
 
@@ -138,6 +139,7 @@ static int grow(struct self *s, uint64_t bytes, uint32_t stream, struct piece **
 		enum frag_class *cls, struct frag_err *err)
 {
 	uint64_t want = FRAG_MAX(bytes, s->params->segment);
+	struct piece *before = &s->list;
 	frag_addr_t addr;
 	int rc = ask_device(s, want, &addr, err);
 
@@ -149,12 +151,15 @@ static int grow(struct self *s, uint64_t bytes, uint32_t stream, struct piece **
 	}
 	if (rc)
 		return rc;
-	*out = put(s->list.prev, addr, want, stream);
+	while (before->next != &s->list && before->next->addr < addr)
+		before = before->next;
+	*out = put(before, addr, want, stream);
 	if (!*out) {
 		frag_dev_free(s->dev, addr, want, NULL);
 		return frag_fail_nomem(err, "policy mine: pieces");
 	}
 	(*out)->segment = want;
+	(*out)->age = s->segments++;
 	return 0;
 }
 
@@ -164,16 +169,20 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 	struct self *s = self;
 	uint64_t want = (req->bytes + UNIT - 1) / UNIT * UNIT;
 	enum frag_class cls = FRAG_CLASS_HIT;
-	struct piece *p = s->list.next;
+	struct piece *p = NULL;
 
-	while (p != &s->list &&
-	       (p->state != FRAG_STATE_FREE || p->bytes < want || p->stream != req->stream))
-		p = p->next;
-	if (p == &s->list)
+	for (struct piece *q = s->list.next; q != &s->list; q = q->next)
+		if (q->state == FRAG_STATE_FREE && q->bytes >= want && q->stream == req->stream &&
+		    (!p || q->age < p->age))
+			p = q;
+	if (!p)
 		FRAG_TRY(grow(s, want, req->stream, &p, &cls, err));
 	if (p->bytes > want) {
-		if (!put(p, p->addr + want, p->bytes - want, p->stream))
+		struct piece *rest = put(p, p->addr + want, p->bytes - want, p->stream);
+
+		if (!rest)
 			return frag_fail_nomem(err, "policy mine: pieces");
+		rest->age = p->age;
 		p->bytes = want;
 	}
 	p->state = FRAG_STATE_LIVE;
@@ -223,31 +232,15 @@ static int trim(void *self, uint16_t pool, struct frag_err *err)
 	return pool ? 0 : give_back(self, err);
 }
 
-/* The segment with the lowest address from `addr` on; NULL: none. */
-static const struct piece *segment_from(const struct self *s, frag_addr_t addr)
-{
-	const struct piece *found = NULL;
-
-	for (const struct piece *p = s->list.next; p != &s->list; p = p->next)
-		if (p->segment && p->addr >= addr && (!found || p->addr < found->addr))
-			found = p;
-	return found;
-}
-
 static void visit(void *self, const struct frag_visitor *v)
 {
 	const struct self *s = self;
-	const struct piece *p = segment_from(s, 0), *first;
 
-	for (; (first = p); p = segment_from(s, first->addr + 1)) {
-		if (v->segment)
+	for (const struct piece *p = s->list.next; p != &s->list; p = p->next) {
+		if (p->segment && v->segment)
 			v->segment(v->ctx, p->addr, p->segment, p->stream);
-		do {
-			if (v->block)
-				v->block(v->ctx, p->addr, p->bytes, p->state,
-					 is_idle(p) ? p->bytes : 0);
-			p = p->next;
-		} while (p != &s->list && !p->segment);
+		if (v->block)
+			v->block(v->ctx, p->addr, p->bytes, p->state, is_idle(p) ? p->bytes : 0);
 	}
 }
 
