@@ -10,10 +10,10 @@
  * against another version of <frag/policy.h> is refused. Everything that the public
  * headers declare can be called; the program exports it.
  *
- * The rules of this one, first fit: a request is rounded up to 512 B; it takes the free piece with
- * the lowest address that is large enough and belongs to its stream, and what is left over stays
- * free; else a new segment comes from the device; when that refuses, wholly free segments go back
- * and it is asked once more. A freed piece merges with its free neighbours.
+ * The rules of this one, first fit: a request is rounded up to 512 B; it takes the first free piece
+ * that is large enough and belongs to its stream, in the oldest segment that has one, and what is
+ * left over stays free; else a new segment comes from the device; when that refuses, wholly free
+ * segments go back and it is asked once more. A freed piece merges with its free neighbours.
  *
  * Structure: all pieces in a list by address. Two neighbours of a segment are never both free.
  */
@@ -34,6 +34,7 @@ static const struct frag_opt opts[] = {
 struct piece {
 	frag_addr_t addr;
 	uint64_t bytes, segment; /* segment: its bytes, in the first piece of one; else 0 */
+	uint64_t age;		 /* number of its segment */
 	struct piece *prev, *next;
 	uint32_t stream;
 	enum frag_block_state state;
@@ -43,6 +44,7 @@ struct self {
 	const struct params *params; /* borrowed until destroy */
 	struct frag_device *dev;
 	uint64_t limit_bytes;
+	uint64_t segments; /* so far */
 	struct piece list; /* head: prev is the last, next the first */
 };
 
@@ -157,6 +159,7 @@ static int grow(struct self *s, uint64_t bytes, uint32_t stream, struct piece **
 		return frag_fail_nomem(err, "policy mine: pieces");
 	}
 	(*out)->segment = want;
+	(*out)->age = s->segments++;
 	return 0;
 }
 
@@ -166,16 +169,20 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 	struct self *s = self;
 	uint64_t want = (req->bytes + UNIT - 1) / UNIT * UNIT;
 	enum frag_class cls = FRAG_CLASS_HIT;
-	struct piece *p = s->list.next;
+	struct piece *p = NULL;
 
-	while (p != &s->list &&
-	       (p->state != FRAG_STATE_FREE || p->bytes < want || p->stream != req->stream))
-		p = p->next;
-	if (p == &s->list)
+	for (struct piece *q = s->list.next; q != &s->list; q = q->next)
+		if (q->state == FRAG_STATE_FREE && q->bytes >= want && q->stream == req->stream &&
+		    (!p || q->age < p->age))
+			p = q;
+	if (!p)
 		FRAG_TRY(grow(s, want, req->stream, &p, &cls, err));
 	if (p->bytes > want) {
-		if (!put(p, p->addr + want, p->bytes - want, p->stream))
+		struct piece *rest = put(p, p->addr + want, p->bytes - want, p->stream);
+
+		if (!rest)
 			return frag_fail_nomem(err, "policy mine: pieces");
+		rest->age = p->age;
 		p->bytes = want;
 	}
 	p->state = FRAG_STATE_LIVE;
@@ -243,9 +250,11 @@ static int check(void *self, struct frag_err *err)
 
 	for (const struct piece *p = s->list.next, *next = p->next; next != &s->list;
 	     p = next, next = p->next) {
-		if (p->addr + p->bytes > next->addr)
-			return frag_fail(err, FRAG_ECHECK, "two pieces overlap");
-		if (!next->segment && p->state == FRAG_STATE_FREE && next->state == FRAG_STATE_FREE)
+		if (next->segment)
+			continue;
+		if (p->addr + p->bytes != next->addr)
+			return frag_fail(err, FRAG_ECHECK, "a piece does not follow on another");
+		if (p->state == FRAG_STATE_FREE && next->state == FRAG_STATE_FREE)
 			return frag_fail(err, FRAG_ECHECK, "two free neighbours are not merged");
 	}
 	return 0;
@@ -255,7 +264,7 @@ extern const struct frag_policy_ops frag_policy_external;
 const struct frag_policy_ops frag_policy_external = {
 	.abi = FRAG_POLICY_ABI,
 	.name = "mine",
-	.summary = "an example from outside: first fit by address",
+	.summary = "an example from outside: first fit",
 	.source = "docs/external-policy/mine.c",
 	.needs = FRAG_CAN_MALLOC,
 	.opts = opts,

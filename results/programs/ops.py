@@ -486,21 +486,6 @@ def captured_for_each_batch():
             pos[:b] += 1
 
 
-@program("pools for weights and for caches beside the default one")
-def pools_apart():
-    pools, kept = [torch.cuda.MemPool() for _ in range(2)], []
-    for _ in range(12):
-        with torch.cuda.use_mem_pool(pools[0]):
-            m = on(Lm, 64 * rng.randint(8, 24), rng.randint(2, 6), dt=BF)
-        for _ in range(6):
-            with torch.cuda.use_mem_pool(pools[1]):
-                kept.append(N(rng.randint(1, 40), 1 << 20, dt=BF))
-            next_token(rng.randint(1, 8), rng.randint(100, 1000))(m).backward()
-            m.zero_grad()
-        rng.shuffle(kept)
-        del m, kept[10:]
-
-
 @program("garbage_collection_threshold and max_split_size_mb",
          conf="garbage_collection_threshold:0.6,max_split_size_mb:200")
 def conf_collects_garbage():

@@ -11,7 +11,7 @@
 #include "trace/whole.h"
 #include "cli/common.h"
 
-#define PLACED_MAX 100000u /* blocks; of more only the fast placement is tried */
+#define PLACED_MAX 30000u /* blocks; of more only the fast placement is tried */
 
 struct options {
 	const char *output;

@@ -140,8 +140,7 @@ static int mixed(struct maker *m, struct frag_err *err)
 static int powerlaw(struct maker *m, struct frag_err *err)
 {
 	for (uint64_t i = 0; i < 15000 * m->scale; i++) {
-		uint64_t life = 1ull
-				<< FRAG_MIN(__builtin_ctzll(frag_random(&m->random) | 1 << 14), 14);
+		uint64_t life = 1ull << __builtin_ctzll(frag_random(&m->random) | 1 << 14);
 		uint64_t bytes = 8192ull << below(m, 14);
 
 		life += below(m, life);
@@ -160,10 +159,8 @@ static int pipeline(struct maker *m, struct frag_err *err)
 		uint64_t batch = 1 + below(m, 64), id;
 
 		for (unsigned s = 0; s < FRAG_ARRAY_LEN(kib); s++) {
-			uint64_t wait = below(m, 60);
-
 			FRAG_TRY(ask(m, batch * kib[s] * FRAG_KIB, s + 1, &id, err));
-			FRAG_TRY(release(m, id, ticks(m, 2), ticks(m, 2 + wait), err));
+			FRAG_TRY(release(m, id, ticks(m, 2), ticks(m, 2 + below(m, 60)), err));
 		}
 	}
 	return 0;
