@@ -100,6 +100,7 @@ static int try_at(const struct trial *t, struct change *c, uint64_t limit, bool 
 
 	frag_case_run_options(in, &run);
 	run.limit_bytes = c->raised ? c->raised : limit;
+	run.limit_changes &= !c->raised;
 	run.restore = run.restore && !c->spec;
 	FRAG_TRY(frag_cursor_open(&s, &in->events, c->spec ? c->spec : in->spec, card, &run, err));
 	FRAG_TRY(frag_explain_edited(t->x, &c->edit, t->x->m.event, &s, err));
@@ -354,6 +355,7 @@ static int next_card(const struct trial *t, struct frag_err *err)
 
 	frag_plan_env_init(&env, &in->target, in->threads);
 	env.run.limit_bytes = UINT64_MAX;
+	env.run.limit_changes = false;
 	env.limit_fraction = 0;
 	env.card.total_bytes = AMPLE_BYTES;
 	if (!in->recorded)
