@@ -225,6 +225,7 @@ static int setting(const struct trial *t, struct frag_err *err)
 	if (strcmp(frag_policy_spec_ops(c->spec)->name, "pytorch") != 0 || !t->x->refused.fits)
 		return 0;
 	frag_plan_env_init(&env, &c->target, c->threads);
+	env.run.limit_changes = !c->target.limit.text && !c->target.card_given;
 	env.run.limit_bytes = strstr(opt.baseline, "memory_fraction") && c->limit_guessed
 				      ? UINT64_MAX /* the setting is the limit */
 				      : c->limit_bytes;
@@ -355,7 +356,6 @@ static int next_card(const struct trial *t, struct frag_err *err)
 
 	frag_plan_env_init(&env, &in->target, in->threads);
 	env.run.limit_bytes = UINT64_MAX;
-	env.run.limit_changes = false;
 	env.limit_fraction = 0;
 	env.card.total_bytes = AMPLE_BYTES;
 	if (!in->recorded)
