@@ -32,5 +32,10 @@ static inline bool frag_ends_with(const char *text, const char *end)
 
 	return n >= e && !strcmp(text + n - e, end);
 }
+/* The length of a name without its ending; 0: it has another, or nothing before it. */
+static inline size_t frag_stem(const char *name, const char *ending)
+{
+	return frag_ends_with(name, ending) ? strlen(name) - strlen(ending) : 0;
+}
 
 #endif

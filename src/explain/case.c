@@ -103,6 +103,7 @@ void frag_case_run_options(const struct frag_case *c, struct frag_run_options *r
 {
 	frag_target_run_options(&c->target, run);
 	run->limit_bytes = c->limit_bytes;
+	run->limit_changes = !c->target.limit.text && !c->target.card_given;
 	run->skip_oom = true;
 	run->restore = c->restores;
 }

@@ -247,7 +247,6 @@ void frag_target_run_options(const struct frag_target *t, struct frag_run_option
 	out->source_release = t->torch;
 	out->seed = t->seed;
 	out->limit_bytes = frag_target_limit(t);
-	out->limit_changes = !t->limit.text && !t->card_given;
 }
 
 void frag_headroom_text(const struct frag_headroom *h, struct frag_text *out)

@@ -181,10 +181,10 @@ int frag_sidecar_read(const char *path, struct frag_trace *trace, struct frag_er
 		return 0;
 	FRAG_TRY(read_at(path, n, trace, &found, err));
 	for (size_t i = 0; !found && i < FRAG_ARRAY_LEN(packed); i++) {
-		size_t e = strlen(packed[i]);
+		size_t stem = frag_stem(path, packed[i]);
 
-		if (n > e && !strcmp(path + n - e, packed[i]))
-			return read_at(path, n - e, trace, &found, err);
+		if (stem)
+			return read_at(path, stem, trace, &found, err);
 	}
 	return 0;
 }

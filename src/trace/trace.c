@@ -53,16 +53,13 @@ char *frag_trace_short_name(const char *path)
 	bool again = name != NULL;
 
 	while (again) {
-		size_t n = strlen(name);
-
 		again = false;
 		for (size_t i = 0; i < FRAG_ARRAY_LEN(endings) && !again; i++) {
-			size_t e = strlen(endings[i]);
+			size_t n = frag_stem(name, endings[i]);
 
-			if (n <= e || strcmp(name + n - e, endings[i]))
-				continue;
-			name[n - e] = 0;
-			again = true;
+			again = n != 0;
+			if (again)
+				name[n] = 0;
 		}
 	}
 	return name;

@@ -162,6 +162,7 @@ static void note(struct settle *s, enum frag_limit_source source)
 	const struct frag_trace_settings *set = &s->trace->settings;
 	struct frag_settled *out = &s->td->settled;
 	bool limited = s->t.limit_bytes != UINT64_MAX;
+	const char *why = "";
 
 	out->identical = explained(s);
 	out->limit_bytes = s->t.limit_bytes;
@@ -178,15 +179,11 @@ static void note(struct settle *s, enum frag_limit_source source)
 	out->segments.same = s->t.segments_same;
 	out->ooms.same = s->t.ooms_same;
 	out->undetermined = s->t.outcome != RESOLVE_SAME && (s->t.open || s->t.stopped);
-	*out->difference = '\0';
-	if (out->undetermined && s->t.stopped)
-		snprintf(out->difference, sizeof(out->difference),
-			 "too much is open to try everything (%.300s)", s->t.text);
-	else if (out->undetermined)
-		snprintf(out->difference, sizeof(out->difference),
-			 "too little of the initial state is known (%.300s)", s->t.text);
-	else if (s->t.outcome != RESOLVE_SAME)
-		snprintf(out->difference, sizeof(out->difference), "%.300s", s->t.text);
+	if (out->undetermined)
+		why = s->t.stopped ? "too much is open to try everything ("
+				   : "too little of the initial state is known (";
+	snprintf(out->difference, sizeof(out->difference), "%s%.300s%s", why,
+		 s->t.outcome == RESOLVE_SAME ? "" : s->t.text, *why ? ")" : "");
 	out->refusals_only = s->t.outcome == RESOLVE_SAME && s->t.refusals;
 	if (out->refusals_only)
 		snprintf(out->difference, sizeof(out->difference),

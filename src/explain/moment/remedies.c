@@ -100,6 +100,7 @@ static int try_at(const struct trial *t, struct change *c, uint64_t limit, bool 
 
 	frag_case_run_options(in, &run);
 	run.limit_bytes = c->raised ? c->raised : limit;
+	run.limit_changes &= !c->raised;
 	run.restore = run.restore && !c->spec;
 	FRAG_TRY(frag_cursor_open(&s, &in->events, c->spec ? c->spec : in->spec, card, &run, err));
 	FRAG_TRY(frag_explain_edited(t->x, &c->edit, t->x->m.event, &s, err));
@@ -224,6 +225,7 @@ static int setting(const struct trial *t, struct frag_err *err)
 	if (strcmp(frag_policy_spec_ops(c->spec)->name, "pytorch") != 0 || !t->x->refused.fits)
 		return 0;
 	frag_plan_env_init(&env, &c->target, c->threads);
+	env.run.limit_changes = !c->target.limit.text && !c->target.card_given;
 	env.run.limit_bytes = strstr(opt.baseline, "memory_fraction") && c->limit_guessed
 				      ? UINT64_MAX /* the setting is the limit */
 				      : c->limit_bytes;

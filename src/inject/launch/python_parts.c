@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clean.h"
 #include "lib/grow.h"
 #include "recording/recording.h"
 #include "trace/whole.h"
@@ -40,14 +41,6 @@ static int add(struct frag_torch_parts *p, const char *folder, const char *name,
 	return 0;
 }
 
-/* The length of a name without its ending; 0: it has another. */
-static size_t stem_of(const char *name, const char *ending)
-{
-	size_t len = strlen(name), n = strlen(ending);
-
-	return len > n && !strcmp(name + len - n, ending) ? len - n : 0;
-}
-
 /* A process that took memory and did not come to write its recording leaves PID.begun
  * (src/pretend/card/memory.c); one that could not write it, PID.unwritten. */
 static int list(struct frag_torch_parts *p, const char *folder, const struct frag_launch *l,
@@ -59,10 +52,10 @@ static int list(struct frag_torch_parts *p, const char *folder, const struct fra
 	int rc = 0;
 
 	while (dir && !rc && (entry = readdir(dir))) {
-		size_t len = stem_of(entry->d_name, ".pickle");
+		size_t len = frag_stem(entry->d_name, ".pickle");
 
-		lost += stem_of(entry->d_name, ".begun") != 0;
-		unwritten += stem_of(entry->d_name, ".unwritten") != 0;
+		lost += frag_stem(entry->d_name, ".begun") != 0;
+		unwritten += frag_stem(entry->d_name, ".unwritten") != 0;
 		if (len)
 			rc = add(p, folder, entry->d_name, len, err);
 	}

@@ -118,6 +118,7 @@ int frag_tuning_search(struct frag_tuning *t, unsigned threads, struct frag_err 
 	frag_plan_env_init(&env, t->target, threads);
 	if (t->cap_bytes)
 		env.run.limit_bytes = FRAG_MIN(env.run.limit_bytes, t->cap_bytes);
+	env.run.limit_changes = opt.limits && !t->target->limit.text && !t->target->card_given;
 	env.watch = progress.watch;
 	return frag_tune_run(&env, devs, u->units_count, &opt, &t->found, err);
 }

@@ -5,6 +5,7 @@
 
 #include "answer/draw/plot_values.h"
 #include "answer/row.h"
+#include "base/clean.h"
 #include "trial.h"
 
 #define LEAST_RATIO 0.01 /* of the peak; smaller savings are no advice */
@@ -282,7 +283,7 @@ static const char *program_name(const struct frag_advising *v)
 {
 	char **word = v->program.words;
 
-	while (*word && !(strlen(*word) > 3 && !strcmp(*word + strlen(*word) - 3, ".py")))
+	while (*word && !frag_stem(*word, ".py"))
 		word++;
 	return *word ? *word : v->program.words[0];
 }

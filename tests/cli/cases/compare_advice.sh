@@ -18,7 +18,7 @@ says "$TRACES/leak.frames.cft" --policies 'pytorch; buddy' --limit 1G
 "$CUFRAG" compare "$TRACES/leak.frames.cft" --limit 1G --policies pytorch --on-oom skip --no-host | grep -o '[0-9]* requests skipped, first at event [0-9]*'
 name='<i>"x'$(printf '\377')"'&.csv"
 mv stack.csv "$name"
-"$CUFRAG" compare "$name" --policies 'pytorch; check/pytorch' --title '<i>"t' --author '<i>"a' --out page --no-host > /dev/null
+"$CUFRAG" compare "$name" --policies 'pytorch; check/pytorch' --title '<i>"t' --author '<i>"a' --formats svg --out page --no-host > /dev/null
 grep -c '<i>' page/report.html
 python3 -c 'import json; print(ascii(json.load(open("page/results.json"))["trace"]))'
 # the chart of memory: what leaves the sheet, and what ran out; sentences of a page begin with a capital, names do not

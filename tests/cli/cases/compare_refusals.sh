@@ -15,7 +15,7 @@ for r in t["refusals"]:
           m["reserved_bytes"] + r["bytes"] > t["limit_bytes"], [o["outcome"] for o in r["outcomes"]])
 EOF
 # the page: before any answer
-SOURCE_DATE_EPOCH=0 "$CUFRAG" compare "$TRACES/oomcap.default.cft" --policies 'recorded;native' --optimum off --no-host --out page > out.txt
+SOURCE_DATE_EPOCH=0 "$CUFRAG" compare "$TRACES/oomcap.default.cft" --policies 'recorded;native' --optimum off --no-host --formats svg --out page > out.txt
 grep -oE 'class="(warn|answer|tiles)"|9 requests were refused when recorded|<dt>Recorded under|limit 7.50 GiB, as recorded; verified identical</dd>' page/report.html
 # a recording without refusals does not mention them
 "$CUFRAG" compare "$TRACES/gnn.default.cft" --policies recorded --optimum off --json g.json | grep -c refused

@@ -7,7 +7,7 @@ grep -q __asan_init "$CUFRAG" && mib=0 seconds=120
 cost() { python3 "$DATA/cost.py" "$seconds" "$mib" "$CUFRAG" "$@"; }
 for name in names streams; do
 	python3 "$DATA/hostile.py" "$name" > "$name.pickle" || exit
-	for command in info verify explain diagnose; do
+	for command in info verify diagnose; do
 		echo "$name $command: $(cost "$command" "$name.pickle")"
 	done
 	echo "$name replay: $(cost replay "$name.pickle" --policy pytorch)"
@@ -15,10 +15,9 @@ for name in names streams; do
 	echo "$name export: $(cost export --to csv "$name.pickle" -o "$name.csv")"
 	echo "$name memory_viz: $(cost export --to memory_viz "$name.pickle" -o viz.pickle), $(($(wc -c < viz.pickle) >> 24))"
 	echo "$name fit: $(cost fit "$name.pickle" --policies pytorch --json fit.json)"
-	echo "$name tune: $(cost tune "$name.pickle")"
-	echo "$name compare: $(cost compare "$name.pickle")"
-	echo "$name curves: $(cost explain --out curves "$name.pickle")"
-	echo "$name charts: $(cost compare --out charts $formats "$name.pickle")"
+	echo "$name tune: $(cost tune --budget 3 "$name.pickle")"
+	echo "$name explain: $(cost explain --out curves "$name.pickle")"
+	echo "$name compare: $(cost compare --out charts $formats "$name.pickle")"
 	echo "$name import: $(cost import "$name.pickle" -o "$name.cft")"
 	echo "$name scale: $(cost scale --at 2,4 --to 8 "$name.pickle" "$name.pickle")"
 done

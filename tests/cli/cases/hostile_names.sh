@@ -12,7 +12,7 @@ python3 "$DATA/hostile.py" conf_garbage > g.pickle
 for f in javascript* e* =*; do "$CUFRAG" import g.pickle -o x.cft > /dev/null; done
 cp g.pickle 'javascript:alert(1).pickle'
 cp g.pickle '=cmd()|x.pickle'
-"$CUFRAG" compare javascript*.pickle =*.pickle --policies 'pytorch; buddy' --no-host --optimum bound --csv out.csv --out results > /dev/null 2>&1
+"$CUFRAG" compare javascript*.pickle =*.pickle --policies 'pytorch; buddy' --no-host --optimum bound --csv out.csv --formats svg --out results > /dev/null 2>&1
 echo "exit $?"
 grep -o 'href="[^"]*alert[^"]*"' results/report.html
 cut -d, -f 1 out.csv | sort -u
