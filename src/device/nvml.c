@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/library.h"
 
@@ -228,19 +229,20 @@ void frag_nvml_close(struct frag_nvml *n)
 }
 
 static struct {
-	pthread_once_t once;
+	pthread_mutex_t lock;
 	struct frag_nvml *nvml;
-} shared = { .once = PTHREAD_ONCE_INIT };
-
-static void open_shared(void)
-{
-	if (frag_nvml_open(&shared.nvml, NULL))
-		shared.nvml = NULL;
-}
+	pid_t pid; /* NVML does not follow into a child: it opens its own */
+} shared = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 struct frag_nvml *frag_nvml_shared(void)
 {
-	pthread_once(&shared.once, open_shared);
+	pthread_mutex_lock(&shared.lock);
+	if (shared.pid != getpid()) {
+		shared.pid = getpid();
+		if (frag_nvml_open(&shared.nvml, NULL))
+			shared.nvml = NULL;
+	}
+	pthread_mutex_unlock(&shared.lock);
 	return shared.nvml;
 }
 
