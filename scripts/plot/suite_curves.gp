@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Refused requests by capacity, a panel for each class of the suite. CSV: series, policy, panel, class, percent, refused_ratio.
+# Refused requests by capacity, a panel for each class of the suite.
+# CSV: series, policy, panel, class, percent, refused_ratio.
 load ARG0[1:strlen(ARG0)-strlen("suite_curves.gp")]."style.gp"
 eval arguments
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A field for each policy on each workload of the suite. CSV: series, workload, column, policy, space (empty: not
-# completed).
+# A field for each policy on each workload of the suite.
+# CSV: series, workload, column, policy, space (empty: not completed).
 load ARG0[1:strlen(ARG0)-strlen("suite_heat.gp")]."style.gp"
 eval arguments
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Scores of the suite: space against time, over the baseline's. CSV: series, policy, space, time, complete, front.
+# Scores of the suite: space against time, over the baseline's.
+# CSV: series, policy, space, time, complete, front.
 load ARG0[1:strlen(ARG0)-strlen("suite_pareto.gp")]."style.gp"
 eval arguments
 eval read_names

@@ -27,7 +27,7 @@ int frag_worker_start(struct frag_worker *w, size_t task,
 		      struct frag_err *err);
 /* Inside of it: no more host memory than this; 0 = a share of this machine's. */
 void frag_worker_bound(uint64_t bytes, unsigned share);
-/* Inside of it: adds to the answer; ends the process if nobody listens. */
+/* Inside of it: adds to the answer; ends the process if the caller has ended. */
 void frag_worker_tell(int to, const char *text, size_t len);
 /* Takes what has come. 1: w->answer is whole; 0: not yet; <0: it failed, why[120]. It has ended
  * then. */

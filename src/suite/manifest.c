@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The manifest, and its workloads made ready; see suite.h. Both come from others: nothing in them is taken for granted. */
+/* The manifest, and its workloads made ready; see suite.h. Both are untrusted files. */
 #include "suite.h"
 
 #include <errno.h>

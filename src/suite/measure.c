@@ -184,8 +184,8 @@ static int measure_space(const struct job *j, struct frag_err *err)
 
 /* ---- creep ------------------------------------------------------------------------------- */
 
-/* The events of a run, and what frees the blocks that it leaves: room for slots_count more. last: the event of a slot
- * that came last, plus 1. */
+/* The events of a run, then frees of the blocks that it leaves: room for slots_count more. last[]:
+ * zeroed; the latest event of each slot, plus 1. */
 static size_t close_run(const struct frag_trace_dev *dev, struct frag_event *to, size_t *last)
 {
 	size_t n = dev->events_count;

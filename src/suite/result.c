@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file of a result; see suite.h. It holds whole numbers and texts only, so that the simulated division writes the
- * same bytes everywhere. Its hash is over all of it but itself and the scores, which follow from the rows.
+ * The file of a result; see suite.h. It holds whole numbers and texts only, so that the simulated
+ * division writes the same bytes everywhere. Its hash covers everything else in it.
  */
 #include "suite.h"
 

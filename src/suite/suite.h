@@ -3,8 +3,8 @@
  * The suite: allocators measured on a fixed set of workloads, by rules that make results
  * comparable (docs/suite.md).
  *
- * suite_run.c hands rows out to processes (measure.c: the simulated division, card.c: a card) and writes the file that
- * result.c reads; score.c makes scores of its rows, and the others answers.
+ * suite_run.c hands rows out to processes (measure.c: the simulated division, card.c: a card) and
+ * writes the file that result.c reads; score.c computes scores from its rows.
  *
  * Words. row: one policy on one workload. division: "simulated" (the same bytes on every machine)
  * or "card". turn: one replay on a card; all policies take turns. baseline: PyTorch's default.
@@ -52,8 +52,8 @@ int frag_suite_manifest_open(struct frag_suite_manifest *m, const char *path, st
 /* The beginnings that --quick and a card, on which calls take real time, are content with. */
 #define FRAG_SUITE_SHORT_EVENTS 20000u
 /* Keeps the workloads of these classes (names with commas; NULL: all), those with `quick` or
- * `card`. Errors: FRAG_EUSAGE with the nearest name, or if none is left; FRAG_EINPUT: a file is not there, or not that
- * of the manifest. */
+ * `card`. Errors: FRAG_EUSAGE with the nearest name, or if none is left; FRAG_EINPUT: a file is
+ * missing, or not that of the manifest. */
 int frag_suite_manifest_choose(struct frag_suite_manifest *m, const char *classes, bool quick,
 			       bool card, struct frag_err *err);
 void frag_suite_manifest_release(struct frag_suite_manifest *m);
@@ -123,7 +123,7 @@ struct frag_suite_row frag_suite_row_empty(const struct frag_suite_workload *w,
 					   const struct frag_suite_trace *t, const char *policy);
 /* It has failed with this error. */
 void frag_suite_row_fail(struct frag_suite_row *row, int rc, const struct frag_err *err);
-/* Members of its JSON back; texts are borrowed from it. false: one is missing or of another kind. */
+/* From its JSON, which keeps the texts. false: a member is missing or of another kind. */
 bool frag_suite_row_read(struct frag_suite_row *row, json_t *from);
 
 /* ---- a run -------------------------------------------------------------------------- */
@@ -209,7 +209,7 @@ struct frag_suite_score {
 	struct frag_suite_measure space, time;
 	size_t rows, done; /* that there are, and that are done */
 };
-/* Of a row: geometric mean of reserved memory and capacity, and driver time, over the baseline's. */
+/* Of a row, over the baseline's: geometric mean of reserved memory and capacity; driver time. */
 double frag_suite_space(const struct frag_suite_row *row, const struct frag_suite_row *base);
 double frag_suite_time(const struct frag_suite_row *row, const struct frag_suite_row *base);
 /* One per policy, scores[policies_count]. without: a class to leave out, SIZE_MAX = none. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The course of a run: hands rows (of the card: turns) out to processes, and keeps each in OUT/suite.part as it comes,
- * so that a run that was stopped goes on there; see suite.h.
+ * The course of a run: hands rows (of the card: turns) out to processes, and keeps each in
+ * OUT/suite.part as it comes, so that a run that was stopped goes on there; see suite.h.
  */
 #include "suite.h"
 

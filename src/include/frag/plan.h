@@ -29,7 +29,7 @@ struct frag_plan_env {
 	struct frag_run_options run;
 	double limit_fraction; /* part of the card's total, in addition to run.limit_bytes; 0 =
 				 * none */
-	bool skip_oom; /* of a single probe: what cannot be served is counted and skipped */
+	bool skip_oom;	       /* of a single probe: what cannot be served is counted and skipped */
 	struct frag_watch watch;
 };
 /* An environment with the card, limit, seed and release of a target. A limit that is a fraction is
