@@ -58,8 +58,8 @@ CFLAGS_tsan    := -O1 -g1 -fsanitize=thread
 CFLAGS_fuzz    := $(CFLAGS_asan) -fno-sanitize=null,alignment -D__SANITIZE_ADDRESS__
 OUTSIDE        := base device explain fleet recording replay trace
 # The optimiser takes half of the time of compiling for a sanitizer: what computes little goes without.
-BRIEF_fuzz     := answer bench cli compare fleet inject monitor view
-BRIEF_tsan     := $(BRIEF_fuzz) explain plan pretend recording report
+BRIEF_fuzz     := answer bench cli compare fleet inject monitor plan pretend recording report verify view
+BRIEF_tsan     := $(BRIEF_fuzz) explain
 LDFLAGS_asan   := -fsanitize=address,undefined
 LDFLAGS_tsan   := -fsanitize=thread
 # lld links a program in a third of the time; there are a hundred
