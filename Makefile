@@ -59,7 +59,7 @@ CFLAGS_tsan    := -O1 -g1 -fsanitize=thread
 CFLAGS_fuzz    := $(CFLAGS_asan) -fno-sanitize=null,alignment -D__SANITIZE_ADDRESS__
 OUTSIDE        := base device explain fleet recording replay trace
 # The optimiser takes half of the time of compiling for a sanitizer: what computes little goes without.
-BRIEF_fuzz     := answer bench cli compare fleet inject monitor plan pretend recording report verify view
+BRIEF_fuzz := answer bench cli compare fleet inject monitor plan pretend recording report verify view
 BRIEF_tsan     := $(BRIEF_fuzz) explain
 LDFLAGS_asan   := -fsanitize=address,undefined
 LDFLAGS_tsan   := -fsanitize=thread
@@ -571,7 +571,7 @@ cppcheck: $(GENERATED)
 		-j 2 $(TIDY_SRC)
 	@echo 'cppcheck: clean'
 
-# How far the analyzer follows a function. 10,000 take 1.6 times as long; `make nightly` has its default, 225,000.
+# How far the analyzer follows a function; `make nightly` has its default, 225,000.
 TIDY_NODES ?= 5000
 # To begin takes it 0.08 s. Its check of va_list reports functions that are right where another file came before.
 TIDY_SRC = $(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC) $(CLI_SRC)
