@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "explain/diagnose/diagnose.h"
+#include "trace/source.h"
 
 static int check_recording(const struct frag_cli *cli, const char *policy, const char *path,
 			   struct frag_findings *out, struct frag_err *err)
@@ -46,7 +47,7 @@ int frag_cli_diagnose(const struct frag_cli *cli, const char *policy, struct fra
 			FRAG_TRY(FRAG_MIN(found = frag_diagnose_timeline(path, out, err), 0));
 			if (!found)
 				found = frag_diagnose_text(path, out, NULL);
-			if (!found && strstr(err->msg, "cufrag summary"))
+			if (!found && frag_trace_is_text(err))
 				frag_fail(err, rc, "'%.200s' has no error or log that is known",
 					  path);
 		}

@@ -17,6 +17,9 @@ int frag_trace_read_input(struct frag_input *in, const char *path, const char *o
  * NULL: memory is short. */
 char *frag_trace_short_name(const char *path);
 
+/* Did it refuse a file that summary answers for, as the text of an error? */
+bool frag_trace_is_text(const struct frag_err *err);
+
 /* As frag_source_open, but if the file is not a .cft, *out is NULL and the file stays unread. */
 int frag_source_open_cft(const char *path, struct frag_source **out, struct frag_err *err);
 /* A thread reads the next batches ahead of time: the source must not be used until frag_ahead_stop.

@@ -71,6 +71,7 @@ static const struct {
 	const char *mark, *what;
 } others[] = {
 #define ANYWHERE SIZE_MAX
+#define SUMMARY "cufrag summary FILE"
 	{ 0, "PK\x03\x04",
 	  "a model or another archive; unpack a recording that is in it, or record a run" },
 	{ 257, "ustar", "an archive; unpack the recordings that are in it" },
@@ -83,11 +84,10 @@ static const struct {
 	  "PyTorch's snapshot as JSON; it is read as a pickle, which this writes: python -c "
 	  "\"import "
 	  "json, pickle; pickle.dump(json.load(open('FILE')), open('run.pickle', 'wb'))\"" },
-	{ ANYWHERE, "CUDA memory summary, device",
-	  "PyTorch's memory summary: cufrag summary FILE" },
-	{ 0, "[[", "a memory timeline: cufrag summary FILE" },
-	{ ANYWHERE, "ut of memory", "a text with an out-of-memory error: cufrag summary FILE" },
-	{ ANYWHERE, "OutOfMemoryError", "a text with an out-of-memory error: cufrag summary FILE" },
+	{ ANYWHERE, "CUDA memory summary, device", "PyTorch's memory summary: " SUMMARY },
+	{ 0, "[[", "a memory timeline: " SUMMARY },
+	{ ANYWHERE, "ut of memory", "a text with an out-of-memory error: " SUMMARY },
+	{ ANYWHERE, "OutOfMemoryError", "a text with an out-of-memory error: " SUMMARY },
 	{ ANYWHERE, "KV cache size: ", "the log of an engine: cufrag kvcache --log FILE" },
 	{ ANYWHERE, "KV Cache is allocated", "the log of an engine: cufrag kvcache --log FILE" },
 	{ ANYWHERE, "memory.used", "a log of memory in use: cufrag diagnose FILE" },
@@ -108,6 +108,11 @@ static const char *what_else(const unsigned char *bytes, size_t len)
 			return others[i].what;
 	}
 	return NULL;
+}
+
+bool frag_trace_is_text(const struct frag_err *err)
+{
+	return frag_ends_with(err->msg, SUMMARY);
 }
 
 static int choose(struct frag_input *in, const struct frag_reader_ops **best, struct frag_err *err)

@@ -200,6 +200,7 @@ void frag_launch_become(char **program)
 		memcpy(all + 1, program, count * sizeof(*all));
 	}
 	execvp(all ? all[0] : program[0], all ? all : program);
+	free(all);
 }
 
 /* In the child. `failed` takes why the program cannot be run, and closes if it does. */
