@@ -15,6 +15,8 @@
 #define PARTS 32u
 #define SAMPLES_MIN 12u
 #define IDLE_PART 0.05 /* of the most: no program runs */
+#define FALL_PART 0.5  /* of what it stood at, in one sample, to near its start: a new run */
+#define NEAR 1.25
 #define FULL_PART 0.97
 #define PACE_MOST 0x1p50 /* bytes a second: faster than any card */
 #define CLIMB_PART 0.02	 /* of the largest value */
@@ -32,15 +34,28 @@ struct run {
 	double most;
 };
 
+/* Does another run begin at this sample, before which nothing was seen idle? */
+static bool restarts(const struct frag_memlog_series *s, size_t at, double start)
+{
+	const double y = s->list[at].bytes;
+
+	return y <= FALL_PART * s->list[at - 1].bytes && y <= NEAR * start;
+}
+
 /* The last one before r->to; false: there is none. */
 static bool run_before(const struct frag_memlog_series *s, struct run *r)
 {
 	const double low = IDLE_PART * s->most;
+	size_t start = 0;
 
+	while (start < r->to && s->list[start].bytes <= low)
+		start++;
 	while (r->to && s->list[r->to - 1].bytes <= low)
 		r->to--;
 	r->most = 0;
-	for (r->from = r->to; r->from && s->list[r->from - 1].bytes > low; r->from--)
+	for (r->from = r->to; r->from && s->list[r->from - 1].bytes > low &&
+			      (r->from == r->to || !restarts(s, r->from, s->list[start].bytes));
+	     r->from--)
 		r->most = FRAG_MAX(r->most, s->list[r->from - 1].bytes);
 	for (r->half = r->from; r->half < r->to && s->list[r->half].bytes < 0.5 * r->most;)
 		r->half++;

@@ -56,3 +56,7 @@ runs equal.csv 100 '120 120'
 runs shorter.csv 100 '240 40'
 runs died.csv 100 '240 5'
 runs slow.csv 1 480
+# started again before a sample saw the card idle: each run grows; half of it given back is none
+again() { awk -v from="$1" 'BEGIN { print "time_s,used_mib"; for (i = 0; i < 300; i++) print 5 * i "," from + 200 * (i % 100) }' > again.csv && "$CUFRAG" again.csv | cut -c1-180 | head -1; }
+again 3000
+again 30000
