@@ -30,6 +30,18 @@ RuntimeError: Prefill out of memory. Try to lower your batch size.
 torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 64.00 MiB. GPU 0 has a total capacity of 23.69 GiB of which 20.00 MiB is free. Process 11 has 15.20 GiB memory in use. Process 12 has 8.40 GiB memory in use. Of the allocated memory 14.60 GiB is allocated by PyTorch, and 90.00 MiB is reserved by PyTorch but unallocated.
 torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 23.69 GiB of which 18.21 GiB is free. Including non-PyTorch memory, this process has 5.40 GiB memory in use. 4.75 GiB allowed; Of the allocated memory 4.60 GiB is allocated by PyTorch, and 137.00 MiB is reserved by PyTorch but unallocated.
 ValueError: To serve at least one request with the models's max seq len (131072), (10.00 GiB KV cache is needed, which is larger than the available KV cache memory (5.42 GiB). Based on the available memory, the estimated maximum model length is 71024.
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 23.69 GiB of which 9.50 MiB is free. Including non-PyTorch memory, this process has 23.66 GiB memory in use. Of the allocated memory 23.10 GiB is allocated by PyTorch, and 60.00 MiB is reserved by PyTorch but unallocated.
+{"error":"CUDA out of memory. Tried to allocate 546.00 MiB. GPU 0 has a total capacity of 15.77 GiB of which 514.19 MiB is free."}
+CUDA out of memory. Tried to allocate 546.00 MiB. GPU 0 has a total capacity of 15.
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 546.00 MiB. GPU 0 has a total capacity of 15.77 GiB of which 514.19 MiB is free. Process 562167 has 15.25 GiB memory in use.
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 546.00 MiB. GPU 0 has a total capacity of 15.77 GiB of which 514.19 MiB is free. Process 562167 has 15.25 GiB memory in use. Of the allocated memory 13.73 GiB is allocated by PyTorch, with 46.00 MiB allocated in private pools (e.g., CUDA Graphs), and 736.86 MiB is reserved by PyTorch but unallocated.
+RuntimeError: CUDA out of memory occurred when warming up sampler with 256 dummy requests. Please try lowering `max_num_seqs` or `gpu_memory_utilization` when initializing the engine.
+ncclUnhandledCudaError: Call to CUDA function failed. Last error: Cuda failure 2 'out of memory'
+RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`
+RuntimeError: MPS backend out of memory (MPS allocated: 17.80 GB, other allocations: 220.00 MB, max allowed: 18.13 GB). Tried to allocate 512.00 MB on private pool.
+MemoryError: std::bad_alloc: out_of_memory: CUDA error (failed to allocate 4294967296 bytes) at: /opt/conda/include/rmm/mr/device/cuda_memory_resource.hpp:62: cudaErrorMemoryAllocation out of memory
+ollama: cudaMalloc failed: out of memory ggml_gallocr_reserve_n: failed to allocate CUDA0 buffer of size 5637144576
+RESOURCE_EXHAUSTED: Out of memory while trying to allocate 12884901888 bytes. BufferAssignment OOM Debugging. preallocated temp allocation: 12.00GiB
 INFO step 1 loss 2.3 INFO this setting avoids running out of memory on small cards INFO step 2 loss 2.2
 E
 { echo "RuntimeError: CUDA error: out of memory"; head -c 3000000 /dev/zero | tr "\0" x; } > one.bin; "$CUFRAG" summary one.bin | cut -c1-60
@@ -44,6 +56,13 @@ InUse:                      8589934592
 jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 3221225472 bytes.
 E
 "$CUFRAG" diagnose dump.log
+# of several GPUs in one log, each with its own figures; a second one of a GPU is not told
+cat > one.log <<'E'
+CUDA out of memory. Tried to allocate 3
+[rank0]: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB of which 1.90 GiB is free. Including non-PyTorch memory, this process has 77.20 GiB memory in use. Of the allocated memory 60.00 GiB is allocated by PyTorch, and 16.30 GiB is reserved by PyTorch but unallocated.
+E
+sed '1d;s/GPU 0/GPU 5/;s/this process has 77/Process 777 has 67.00 GiB memory in use. this process has 10/;s/60/9/;s/16.30 G/300 M/' one.log | cat one.log - one.log > two.log
+"$CUFRAG" two.log | sed 's/ (from.*//'
 # TensorFlow 1 writes its dump before the error, and says of some refusals that they are no failure
 W=tensorflow/core/common_runtime/bfc_allocator.cc
 cat > dump.log <<E
