@@ -6,10 +6,15 @@
 #include "base/clean.h"
 #include "recording/estimate.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 int frag_cli_fail(const struct frag_cli *cli, const struct frag_err *err)
 {
@@ -245,4 +250,38 @@ void frag_cli_settle_tell(const struct frag_cli *cli, const struct frag_trace *t
 			detail(cli, "device %u: %s", dev->ordinal,
 			       frag_settled_text(&dev->settled, text, sizeof(text)));
 	}
+}
+
+#define HOLD_MOST (256u << 20)
+int frag_cli_hold(const char **path, struct frag_err *err)
+{
+	const bool own = strcmp(*path, "-") != 0;
+	char buffer[1 << 16];
+	size_t all = 0;
+	struct stat st;
+	ssize_t n;
+	int in, copy, rc = 0;
+
+	if (own ? stat(*path, &st) || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)
+		: lseek(STDIN_FILENO, 0, SEEK_CUR) == 0) {
+		*path = own ? *path : "/dev/stdin";
+		return 0;
+	}
+	in = own ? open(*path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
+	copy = memfd_create("pipe", MFD_CLOEXEC);
+	while ((n = read(in, buffer, sizeof(buffer))) > 0 && (all += (size_t)n) <= HOLD_MOST &&
+	       write(copy, buffer, (size_t)n) == n)
+		;
+	if (n)
+		rc = FRAG_INPUT(err, "cannot read '%.200s': %s", *path,
+				all > HOLD_MOST
+					? "a pipe with more than 256 MiB: write it to a file"
+					: strerror(errno));
+	else if (lseek(copy, 0, SEEK_SET) || dup2(copy, STDIN_FILENO))
+		rc = FRAG_INPUT(err, "cannot hold '%.200s': %s", *path, strerror(errno));
+	close(copy);
+	if (own)
+		close(in);
+	*path = "/dev/stdin";
+	return rc;
 }
