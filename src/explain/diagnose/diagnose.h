@@ -163,6 +163,7 @@ struct frag_memlog_series {
 
 struct frag_memlog {
 	const char *format; /* constant text */
+	const char *unit;   /* of its times where these are no seconds: "step", "sample" */
 	struct frag_memlog_series *list;
 	size_t count, cap;
 	double first_time; /* of the first sample, in seconds; NaN: none yet */
