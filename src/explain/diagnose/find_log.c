@@ -175,7 +175,7 @@ static void tell_leak(const struct frag_memlog *log, const struct frag_memlog_se
 static void tell_steady(const struct frag_memlog *log, const struct frag_memlog_series *s, size_t n,
 			struct frag_findings *out)
 {
-	const struct frag_memlog_series *most = NULL;
+	const struct frag_memlog_series *top = &(struct frag_memlog_series){ 0 };
 	bool full = s->total > 0 && s->most >= FULL_PART * s->total, few = n < SAMPLES_MIN;
 	struct frag_finding *f =
 		frag_findings_add(out, few ? FRAG_FOUND_UNDECIDED : FRAG_FOUND_STEADY, whose(s));
@@ -184,13 +184,12 @@ static void tell_steady(const struct frag_memlog *log, const struct frag_memlog_
 	    few ? "was read" : "does not grow", FRAG_BYTES((uint64_t)s->most),
 	    frag_answer_count(f->texts, n, "sample", "samples"),
 	    few ? ", too few to tell a trend" : "");
-	for (size_t i = 0; i < log->count; i++)
-		if (!strncmp(whose(&log->list[i]), "process ", 8) &&
-		    (!most || log->list[i].most > most->most))
-			most = &log->list[i];
-	if (few && most && s == log->list)
-		SAY("; of its processes, %s holds most: %s", whose(most) + 8,
-		    FRAG_BYTES((uint64_t)most->most));
+	for (size_t i = 0; few && s == log->list && i < log->count; i++)
+		if (!strncmp(whose(&log->list[i]), "process ", 8) && log->list[i].most > top->most)
+			top = &log->list[i];
+	if (top->count)
+		SAY("; of its processes, %s holds most: %s", whose(top) + 8,
+		    FRAG_BYTES((uint64_t)top->most));
 	if (full)
 		SAY("; the card is full, which a caching allocator can cause without need: record "
 		    "the program to see");

@@ -201,11 +201,10 @@ static bool read_header(struct layout *lay, const char *text)
 		if (role == BYTES && lay->bytes && lay->smi)
 			role = OTHER;
 		if (role == TIME && !timed)
-			lay->unit = has(field, "step")	  ? "step"
-				    : has(field, "iter")  ? "iteration"
-				    : has(field, "epoch") ? "epoch"
-				    : has(field, "event") ? "event"
-							  : NULL;
+			lay->unit = has(field, "step")	 ? "step"
+				    : has(field, "ep")	 ? "epoch"
+				    : has(field, "iter") ? "iteration"
+							 : NULL;
 		timed |= role == TIME;
 		add_column(lay, role, field,
 			   unit > 0 || role != BYTES ? unit

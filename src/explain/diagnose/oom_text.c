@@ -430,7 +430,7 @@ static void derive(struct error *e)
 
 static void say_sizes(const struct error *e, struct frag_finding *f)
 {
-	SAY("%s%s", e->gpu, e->asked > 0 ? "" : "a request was refused");
+	SAY("%s%s", e->gpu ?: "", e->asked > 0 ? "" : "a request was refused");
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(shown); i++) {
 		double v = *(const double *)((const char *)e + shown[i].at);
 		const char *before = shown[i].before;
@@ -449,34 +449,23 @@ static void say_sizes(const struct error *e, struct frag_finding *f)
 	}
 }
 
-static double limit_of(const struct error *e)
-{
-	return e->allowed > 0 ? e->allowed : e->total;
-}
-
 /* What would be left with all free memory in one piece. */
 static double spare(const struct error *e)
 {
-	if (e->who == BFC)
-		return e->total - e->allocated - e->asked;
-	return (e->allowed > 0 ? FRAG_MAX(e->allowed - e->allocated, e->asked)
-			       : e->unallocated + e->available) -
+	return (e->who == BFC	 ? e->total - e->allocated
+		: e->allowed > 0 ? e->allowed - e->allocated
+				 : e->unallocated + e->available) -
 	       e->asked;
 }
 
-/* Would the free memory, in all its pieces, have held it? */
-static bool in_pieces(const struct error *e)
+/* Would the free memory, in all its pieces, have held it, and this part of the card more? */
+static bool in_pieces(const struct error *e, double part)
 {
-	if (e->who == TORCH)
-		return e->asked > (e->allowed > 0 ? 0 : e->available) && e->unallocated > 0 &&
-		       e->unallocated + (e->allowed > 0 ? 0 : e->available) >= e->asked;
-	return e->who == BFC && e->asked > 0 && e->total > 0 && e->allocated > 0 && spare(e) >= 0;
-}
+	const bool torch = e->who == TORCH && e->unallocated > 0 &&
+			   e->asked > (e->allowed > 0 ? 0 : e->available);
 
-/* And would more than a little be left then? */
-static bool joining_helps(const struct error *e)
-{
-	return in_pieces(e) && spare(e) >= SPARE_PART * limit_of(e);
+	return (torch || (e->who == BFC && e->asked > 0 && e->total > 0 && e->allocated > 0)) &&
+	       spare(e) >= part * (e->allowed > 0 ? e->allowed : e->total);
 }
 
 static enum frag_finding_kind kind_of(const struct error *e)
@@ -489,7 +478,7 @@ static enum frag_finding_kind kind_of(const struct error *e)
 	if (missing > 0 && e->others > OTHERS_MANY * e->total &&
 	    e->others >= FRAG_MAX(missing, e->unallocated))
 		return FRAG_FOUND_OOM_OTHERS;
-	if (joining_helps(e) &&
+	if (in_pieces(e, SPARE_PART) &&
 	    !(e->allowed > 0 && e->allocated + e->asked > LIMIT_FULL * e->allowed))
 		return FRAG_FOUND_OOM_FRAGMENTATION;
 	if (e->asked > ASKED_MOST || (e->allowed > 0 && missing <= 0) ||
@@ -516,7 +505,7 @@ static void say_processes(const struct error *e, struct frag_finding *f, const c
 static void say_torch(const struct error *e, struct frag_finding *f)
 {
 	double missing = FRAG_MAX(e->asked - e->available, 0);
-	const bool pieces = joining_helps(e);
+	const bool pieces = in_pieces(e, SPARE_PART);
 
 	if (e->allowed > 0 && !(e->total > 0))
 		SAY(". PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 lifts the limit, at the system's risk");
@@ -550,10 +539,10 @@ static void say_torch(const struct error *e, struct frag_finding *f)
 		    "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (from PyTorch 2.1 on, unless "
 		    "it is set) joins them, and leaves at most %s for what comes later",
 		    e->unallocated < e->asked ? ", with what is free," : "", SIZE(spare(e)));
-	else if (in_pieces(e) && f->kind == FRAG_FOUND_OOM_NEEDED)
+	else if (in_pieces(e, 0) && f->kind == FRAG_FOUND_OOM_NEEDED)
 		SAY(". The card is full: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True would "
-		    "leave %s, %.1f %% of it, for what comes later",
-		    SIZE(spare(e)), 100 * spare(e) / limit_of(e));
+		    "leave only %s for what comes later",
+		    SIZE(spare(e)));
 	if (e->total > 0 && e->asked > e->total)
 		SAY(". It alone exceeds the card: no setting serves it, only another shape");
 	else if (missing > 0 && e->allocated > 0 && f->kind == FRAG_FOUND_OOM_NEEDED)
@@ -690,14 +679,13 @@ static void tell(struct error *e, const char *about, struct frag_findings *out)
 static void tell_errors(struct error *e, const char *about, struct frag_findings *out)
 {
 	static const char again[] = "ut of memory. Tried to allocate ";
-	char *at = e->text + e->begin, *next = NULL, *gpu;
+	char *at = e->text + e->begin, *next = NULL;
 	uint64_t told = 0;
 
-	for (; at; at = next) {
-		struct error one = *e;
-		unsigned long number = 0;
+	for (struct error one = *e; at; at = next, one = *e, one.line = 0) {
+		const char *gpu;
+		unsigned long number;
 
-		one.gpu = "";
 		if (e->who == TORCH) {
 			next = strstr(at, again);
 			next = next ? strstr(next + 1, again) : NULL;
@@ -707,18 +695,14 @@ static void tell_errors(struct error *e, const char *about, struct frag_findings
 		if (next)
 			*next = '\0';
 		gpu = strstr(at, "GPU ");
-		if (gpu)
-			number = FRAG_MIN(strtoul(gpu + 4, NULL, 10), DEVICES_MOST - 1ul);
-		if (gpu && (next || at > e->text + e->begin))
-			one.gpu = frag_answer_print(out->texts, "on GPU %lu, ", number);
-		if (at > e->text + e->begin)
-			one.line = 0;
+		number = gpu ? strtoul(gpu + 4, NULL, 10) % DEVICES_MOST : 0;
 		take_figures(&one);
-		take_processes(&one);
-		take_shape(&one);
-		take_start(&one);
-		if (!(told >> number & 1) &&
-		    (one.total > 0 || one.allocated > 0 || (!next && !told))) {
+		if (!(told >> number & 1) && (one.total + one.allocated > 0 || !(next || told))) {
+			take_processes(&one);
+			take_shape(&one);
+			take_start(&one);
+			if (gpu && (next || told))
+				one.gpu = frag_answer_print(out->texts, "on GPU %lu, ", number);
 			tell(&one, about, out);
 			told |= 1ull << number;
 		}
