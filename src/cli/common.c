@@ -255,33 +255,27 @@ void frag_cli_settle_tell(const struct frag_cli *cli, const struct frag_trace *t
 #define HOLD_MOST (256u << 20)
 int frag_cli_hold(const char **path, struct frag_err *err)
 {
-	const bool own = strcmp(*path, "-") != 0;
 	char buffer[1 << 16];
 	size_t all = 0;
 	struct stat st;
-	ssize_t n;
-	int in, copy, rc = 0;
+	ssize_t n = 0;
+	int in, copy;
 
-	if (own ? stat(*path, &st) || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)
-		: lseek(STDIN_FILENO, 0, SEEK_CUR) == 0) {
-		*path = own ? *path : "/dev/stdin";
+	if (!strcmp(*path, "-"))
+		*path = "/dev/stdin";
+	if (stat(*path, &st) || !S_ISFIFO(st.st_mode))
 		return 0;
-	}
-	in = own ? open(*path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
+	in = open(*path, O_RDONLY | O_CLOEXEC);
 	copy = memfd_create("pipe", MFD_CLOEXEC);
-	while ((n = read(in, buffer, sizeof(buffer))) > 0 && (all += (size_t)n) <= HOLD_MOST &&
+	while (all <= HOLD_MOST && (n = read(in, buffer, sizeof(buffer))) > 0 &&
 	       write(copy, buffer, (size_t)n) == n)
-		;
-	if (n)
-		rc = FRAG_INPUT(err, "cannot read '%.200s': %s", *path,
-				all > HOLD_MOST
-					? "a pipe with more than 256 MiB: write it to a file"
-					: strerror(errno));
-	else if (lseek(copy, 0, SEEK_SET) || dup2(copy, STDIN_FILENO))
-		rc = FRAG_INPUT(err, "cannot hold '%.200s': %s", *path, strerror(errno));
+		all += (size_t)n;
+	if (n || dup2(copy, STDIN_FILENO))
+		n = FRAG_INPUT(err, "cannot read '%.200s': %s", *path,
+			       n > 0 ? "more than 256 MiB in a pipe: write it to a file"
+				     : strerror(errno));
+	close(in);
 	close(copy);
-	if (own)
-		close(in);
 	*path = "/dev/stdin";
-	return rc;
+	return (int)n;
 }

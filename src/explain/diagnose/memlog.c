@@ -437,13 +437,14 @@ static int take_row(struct reader *r, struct frag_err *err)
 				 bytes_of(used + 6, 1048576), err);
 	}
 	type = strstr(text, " C ") ?: strstr(text, " G ") ?: strstr(text, " C+G ");
-	what = type ? type + 3 + strspn(type + 3, " G+") : NULL;
+	what = type ? strchr(type + 1, ' ') : NULL;
 	while (type && type[-1] == ' ')
 		type--;
 	while (type && isdigit((unsigned char)type[-1]))
 		type--;
 	if (!type || sscanf(type, "%lu", &pid) != 1)
 		return 0;
+	what += strspn(what, " ");
 	snprintf(name, sizeof(name), FRAG_MEMLOG_IN_USE "process %lu (%.*s)", pid,
 		 (int)FRAG_MIN(strcspn(what, " "), 40u), what);
 	return add_value(r, name, r->time, bytes_of(from, 1048576), 0, err);
