@@ -25,7 +25,6 @@
 #define SPIKE_PART 0.25	 /* of the most: at least; of the time: at most */
 #define DATE_LEAST 1e8	 /* seconds since 1970; less is a time of day or of the run */
 #define DATE_MOST 1e11
-#define SAY(...) frag_finding_say(f, __VA_ARGS__)
 #define SAW_MOST 64u /* samples between two low points */
 
 /* Samples between which a program runs; from `half` on it has used half of its most. */
@@ -254,7 +253,7 @@ static int judge(const struct frag_memlog *log, const struct frag_memlog_series 
 int frag_diagnose_log(const struct frag_memlog *log, struct frag_findings *out,
 		      struct frag_err *err)
 {
-	frag_findings_note(out, "%s, %zu series", log->format, log->count);
+	NOTE("%s, %zu series", log->format, log->count);
 	for (size_t i = 0; i < log->count; i++)
 		FRAG_TRY(judge(log, &log->list[i], out, err));
 	return 0;

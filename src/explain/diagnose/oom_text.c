@@ -369,7 +369,6 @@ static int read_text(struct frag_input *in, struct error *e, struct frag_err *er
 /* ---- what follows from it -------------------------------------------------------------- */
 
 #define SIZE(v) FRAG_BYTES((uint64_t)((v) + 0.5))
-#define SAY(...) frag_finding_say(f, __VA_ARGS__)
 
 /* cudaMallocAsync: what its pool holds unused is not said. */
 static bool pools_unknown(const struct error *e)
@@ -670,9 +669,7 @@ static void tell(struct error *e, const char *about, struct frag_findings *out)
 		f->next = framework_of(e)->next;
 	if (e->line)
 		f->line = frag_answer_print(out->texts, "%s:%lu %s", e->file, e->line, e->function);
-	frag_findings_note(
-		out, "%s: from the text of the error alone; a recording tells who holds the memory",
-		about);
+	NOTE("%s: from the text of the error alone; a recording tells who holds the memory", about);
 }
 
 /* PyTorch's errors: the first of each GPU that has figures. Others: the first. */
