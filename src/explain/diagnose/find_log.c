@@ -33,14 +33,6 @@ struct run {
 	double most;
 };
 
-/* Does another run begin at this sample, before which nothing was seen idle? */
-static bool restarts(const struct frag_memlog_series *s, size_t at, double start)
-{
-	const double y = s->list[at].bytes;
-
-	return y <= FALL_PART * s->list[at - 1].bytes && y <= NEAR * start;
-}
-
 /* The last one before r->to; false: there is none. */
 static bool run_before(const struct frag_memlog_series *s, struct run *r)
 {
@@ -52,10 +44,14 @@ static bool run_before(const struct frag_memlog_series *s, struct run *r)
 	while (r->to && s->list[r->to - 1].bytes <= low)
 		r->to--;
 	r->most = 0;
-	for (r->from = r->to; r->from && s->list[r->from - 1].bytes > low &&
-			      (r->from == r->to || !restarts(s, r->from, s->list[start].bytes));
-	     r->from--)
-		r->most = FRAG_MAX(r->most, s->list[r->from - 1].bytes);
+	for (r->from = r->to; r->from && s->list[r->from - 1].bytes > low;) {
+		const struct frag_memlog_sample *y = &s->list[--r->from];
+
+		r->most = FRAG_MAX(r->most, y->bytes);
+		if (r->from && y->bytes <= FALL_PART * y[-1].bytes &&
+		    y->bytes <= NEAR * s->list[start].bytes)
+			break; /* started again before a sample saw it idle */
+	}
 	for (r->half = r->from; r->half < r->to && s->list[r->half].bytes < 0.5 * r->most;)
 		r->half++;
 	return r->to;

@@ -201,10 +201,7 @@ static bool read_header(struct layout *lay, const char *text)
 		if (role == BYTES && lay->bytes && lay->smi)
 			role = OTHER;
 		if (role == TIME && !timed)
-			lay->unit = has(field, "step")	 ? "step"
-				    : has(field, "ep")	 ? "epoch"
-				    : has(field, "iter") ? "iteration"
-							 : NULL;
+			lay->unit = has(field, "step") || has(field, "iter") ? "step" : NULL;
 		timed |= role == TIME;
 		add_column(lay, role, field,
 			   unit > 0 || role != BYTES ? unit

@@ -1,9 +1,12 @@
 # The text of an out-of-memory error alone, as people paste it: the verdict and what would help follow from its figures.
-while IFS= read -r text; do
-	# @ASKED|TOTAL|FREE|PROCESSES|ALLOCATED|UNALLOCATED: PyTorch's from 2.1 on
-	printf '%s\n' "$text" | sed 's/this \([0-9.]* .iB\)/Including non-PyTorch memory, this process has \1 memory in use/
+# @ASKED|TOTAL|FREE|PROCESSES|ALLOCATED|UNALLOCATED: PyTorch's from 2.1 on
+long() {
+	sed 's/this \([0-9.]* .iB\)/Including non-PyTorch memory, this process has \1 memory in use/
 	s/pid \([0-9]*\) \([0-9.]* .iB\)/Process \1 has \2 memory in use/g
-	s/^@\(.*\)|\(.*\)|\(.*\)|\(.*\)|\(.*\)|\(.*\)/CUDA out of memory. Tried to allocate \1. GPU 0 has a total capacity of \2 of which \3 is free. \4 Of the allocated memory \5 is allocated by PyTorch, and \6 is reserved by PyTorch but unallocated./' > text.log
+	s/^@\(.*\)|\(.*\)|\(.*\)|\(.*\)|\(.*\)|\(.*\)/CUDA out of memory. Tried to allocate \1. GPU 0 has a total capacity of \2 of which \3 is free. \4 Of the allocated memory \5 is allocated by PyTorch, and \6 is reserved by PyTorch but unallocated./'
+}
+while IFS= read -r text; do
+	printf '%s\n' "$text" | long > text.log
 	"$CUFRAG" summary text.log 2>&1 | sed -n '1s/^answer: //p;/record --torch/!s/^next:/  &/p'
 done <<'E'
 RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 11.17 GiB total capacity; 10.63 GiB already allocated; 4.19 MiB free; 233.00 MiB cached)
@@ -60,10 +63,7 @@ jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while tr
 E
 "$CUFRAG" diagnose dump.log
 # of several GPUs in one log, each with its own figures; a second one of a GPU is not told
-cat > one.log <<'E'
-CUDA out of memory. Tried to allocate 3
-[rank0]: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB of which 1.90 GiB is free. Including non-PyTorch memory, this process has 77.20 GiB memory in use. Of the allocated memory 60.00 GiB is allocated by PyTorch, and 16.30 GiB is reserved by PyTorch but unallocated.
-E
+printf '%s\n' 'CUDA out of memory. Tried to allocate 3' '@2.00 GiB|79.15 GiB|1.90 GiB|this 77.20 GiB.|60.00 GiB|16.30 GiB' | long > one.log
 sed '1d;s/GPU 0/GPU 5/;s/this process has 77/Process 777 has 67.00 GiB memory in use. this process has 10/;s/60/9/;s/16.30 G/300 M/' one.log | cat one.log - one.log > two.log
 "$CUFRAG" two.log | sed 's/ (from.*//'
 # TensorFlow 1 writes its dump before the error, and says of some refusals that they are no failure
