@@ -217,7 +217,7 @@ static bool is_engine_log(const char *path)
 /* What stands where a command should: a file, an option of the program, or a typing error. */
 static int run_other(int argc, char **argv)
 {
-	char *const word = argv[1];
+	const char *word = argv[1];
 	struct frag_err err = { 0 };
 
 	if (!strcmp(word, "--version") || !strcmp(word, "-V")) {
@@ -226,7 +226,10 @@ static int run_other(int argc, char **argv)
 	}
 	if (!strcmp(word, "--help") || !strcmp(word, "-h"))
 		return run_instead(WORDS("help"), 1, argv);
-	if (word[0] != '-' && !access(word, F_OK)) {
+	if (!strcmp(word, "-") || (word[0] != '-' && !access(word, F_OK))) {
+		if (frag_cli_hold(&word, &err))
+			return print_failure(&err);
+		argv[1] = (char *)word;
 		if (frag_pretend_rows->name && frag_ends_with(word, ".py"))
 			return run_instead(WORDS("fit", "--brief", "--", "python3"), argc, argv);
 		if (is_engine_log(word))

@@ -38,12 +38,13 @@ int frag_cli_diagnose(const struct frag_cli *cli, const char *policy, struct fra
 	for (size_t i = 0; i < cli->operands_count; i++) {
 		const char *path = cli->operands[i];
 		FRAG_AUTO(frag_memlog_release) struct frag_memlog log = { 0 };
-		int rc = frag_memlog_read(path, &log, err), found = 0;
+		int rc, found = 0;
 
-		FRAG_TRY(FRAG_MIN(rc, 0));
+		FRAG_TRY(frag_cli_hold(&path, err));
+		FRAG_TRY(FRAG_MIN(rc = frag_memlog_read(path, &log, err), 0));
 		rc = rc ? frag_diagnose_log(&log, out, err)
 			: check_recording(cli, policy, path, out, err);
-		if (rc == FRAG_EFORMAT && strcmp(path, "-") != 0) {
+		if (rc == FRAG_EFORMAT) {
 			FRAG_TRY(FRAG_MIN(found = frag_diagnose_timeline(path, out, err), 0));
 			if (!found)
 				found = frag_diagnose_text(path, out, NULL);

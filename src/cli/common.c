@@ -6,10 +6,15 @@
 #include "base/clean.h"
 #include "recording/estimate.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 int frag_cli_fail(const struct frag_cli *cli, const struct frag_err *err)
 {
@@ -245,4 +250,32 @@ void frag_cli_settle_tell(const struct frag_cli *cli, const struct frag_trace *t
 			detail(cli, "device %u: %s", dev->ordinal,
 			       frag_settled_text(&dev->settled, text, sizeof(text)));
 	}
+}
+
+#define HOLD_MOST (256u << 20)
+int frag_cli_hold(const char **path, struct frag_err *err)
+{
+	char buffer[1 << 16];
+	size_t all = 0;
+	struct stat st;
+	ssize_t n = 0;
+	int in, copy;
+
+	if (!strcmp(*path, "-"))
+		*path = "/dev/stdin";
+	if (stat(*path, &st) || !S_ISFIFO(st.st_mode))
+		return 0;
+	in = open(*path, O_RDONLY | O_CLOEXEC);
+	copy = memfd_create("pipe", MFD_CLOEXEC);
+	while (all <= HOLD_MOST && (n = read(in, buffer, sizeof(buffer))) > 0 &&
+	       write(copy, buffer, (size_t)n) == n)
+		all += (size_t)n;
+	if (n || dup2(copy, STDIN_FILENO))
+		n = FRAG_INPUT(err, "cannot read '%.200s': %s", *path,
+			       n > 0 ? "more than 256 MiB in a pipe: write it to a file"
+				     : strerror(errno));
+	close(in);
+	close(copy);
+	*path = "/dev/stdin";
+	return (int)n;
 }

@@ -161,4 +161,8 @@ int frag_cli_show_written(const struct frag_cli *cli, const struct frag_written 
 /* The command line as a shell takes it: "cufrag fit run.cft". Errors: out->failed. */
 void frag_cli_add_command_line(const struct frag_cli *cli, struct frag_text *out);
 
+/* What is in a pipe, to be read several times: it becomes a file in memory, which is standard
+ * input then, and *path. Files stay as they are. Errors: FRAG_EINPUT, also beyond 256 MiB. */
+int frag_cli_hold(const char **path, struct frag_err *err);
+
 #endif

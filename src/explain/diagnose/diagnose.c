@@ -121,16 +121,14 @@ static void note_steps(const struct frag_checkup *c, struct frag_findings *out)
 	const struct frag_history *h = &c->in.history;
 
 	if (!frag_steps_known(h))
-		frag_findings_note(out, "%s: %s", c->about, from_words[h->from]);
+		NOTE("%s: %s", c->about, from_words[h->from]);
 	else
-		frag_findings_note(out, "%s: %zu steps, %s%s", c->about, h->count * h->stride,
-				   from_words[h->from],
-				   h->stride > 1 ? " (several at a time count as one)" : "");
+		NOTE("%s: %zu steps, %s%s", c->about, h->count * h->stride, from_words[h->from],
+		     h->stride > 1 ? " (several at a time count as one)" : "");
 	if (c->in.limit_guessed)
-		frag_findings_note(out,
-				   "%s: the limit is not recorded; assuming the most that was "
-				   "reserved, %s (--limit sets it)",
-				   c->about, FRAG_BYTES(c->in.limit_bytes));
+		NOTE("%s: the limit is not recorded; assuming the most that was "
+		     "reserved, %s (--limit sets it)",
+		     c->about, FRAG_BYTES(c->in.limit_bytes));
 }
 
 static int note_steady(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)
@@ -141,17 +139,16 @@ static int note_steady(struct frag_checkup *c, struct frag_findings *out, struct
 	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_STEADY, c->about);
 
 	if (c->lost_text) {
-		frag_finding_say(f, "%s", c->lost_text);
+		SAY("%s", c->lost_text);
 		frag_finding_number(f, "lost_ratio", 1 - (double)live / (double)reserved);
 	} else if (c->reproduced && unused > LEFT_MIN && unused > LEFT_PART * (double)reserved) {
-		frag_finding_say(f,
-				 "%s of the %s reserved stay unused after a tenth of the recording "
-				 "(torch.cuda.empty_cache() there returns what lies free)",
-				 FRAG_BYTES((uint64_t)unused), FRAG_BYTES(reserved));
+		SAY("%s of the %s reserved stay unused after a tenth of the recording "
+		    "(torch.cuda.empty_cache() there returns what lies free)",
+		    FRAG_BYTES((uint64_t)unused), FRAG_BYTES(reserved));
 		frag_finding_number(f, "unused_bytes", unused);
 	} else {
-		frag_finding_say(f, "nothing is wrong: peak live %s, peak reserved %s",
-				 FRAG_BYTES(live), FRAG_BYTES(reserved));
+		SAY("nothing is wrong: peak live %s, peak reserved %s", FRAG_BYTES(live),
+		    FRAG_BYTES(reserved));
 	}
 	frag_finding_number(f, "peak_active_bytes", (double)live);
 	frag_finding_number(f, "peak_reserved_bytes", (double)reserved);
@@ -166,14 +163,12 @@ static void note_state(const struct frag_checkup *c, struct frag_findings *out)
 	uint64_t live = c->in.history.peak_live, reserved = c->in.recorded_peak_bytes;
 	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_UNDECIDED, c->about);
 
-	frag_finding_say(f, "%s is a state without a history: ", c->about);
+	SAY("%s is a state without a history: ", c->about);
 	if (reserved) /* else the file does not say it */
-		frag_finding_say(f, "%s is reserved and ", FRAG_BYTES(reserved));
-	frag_finding_say(f,
-			 "%s%s live, which 'cufrag explain' splits by line; what was needed "
-			 "before, and under other settings, it cannot tell (record with %s)",
-			 FRAG_BYTES(live), reserved ? " of it" : " is",
-			 frag_history_hint(c->in.events.trace));
+		SAY("%s is reserved and ", FRAG_BYTES(reserved));
+	SAY("%s%s live, which 'cufrag explain' splits by line; what was needed "
+	    "before, and under other settings, it cannot tell (record with %s)",
+	    FRAG_BYTES(live), reserved ? " of it" : " is", frag_history_hint(c->in.events.trace));
 	frag_finding_number(f, "active_bytes", (double)live);
 	if (reserved)
 		frag_finding_number(f, "reserved_bytes", (double)reserved);
@@ -201,7 +196,7 @@ static int apply_rules(struct frag_checkup *c, struct frag_findings *out, struct
 	if (out->count == before)
 		return note_steady(c, out, err);
 	if (c->lost_text)
-		frag_findings_note(out, "%s: %s", c->about, c->lost_text);
+		NOTE("%s: %s", c->about, c->lost_text);
 	return 0;
 }
 
@@ -285,11 +280,10 @@ void frag_find_imbalance(const struct frag_checked_device *devices, size_t n,
 	    (double)most->peak_active_bytes < IMBALANCE_RATIO * (double)least->peak_active_bytes)
 		return;
 	f = frag_findings_add(out, FRAG_FOUND_IMBALANCE, "all");
-	frag_finding_say(f,
-			 "%s needs %s, %s only %s: if they are ranks or cards of one job, the "
-			 "fullest decides; move work to the other (two runs: cufrag diff)",
-			 most->name, FRAG_BYTES(most->peak_active_bytes), least->name,
-			 FRAG_BYTES(least->peak_active_bytes));
+	SAY("%s needs %s, %s only %s: if they are ranks or cards of one job, the "
+	    "fullest decides; move work to the other (two runs: cufrag diff)",
+	    most->name, FRAG_BYTES(most->peak_active_bytes), least->name,
+	    FRAG_BYTES(least->peak_active_bytes));
 	frag_finding_number(f, "most_bytes", (double)most->peak_active_bytes);
 	frag_finding_number(f, "least_bytes", (double)least->peak_active_bytes);
 }

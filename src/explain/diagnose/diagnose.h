@@ -95,13 +95,15 @@ struct frag_findings {
 /* A new one at the end, to be filled before the next. */
 struct frag_finding *frag_findings_add(struct frag_findings *f, enum frag_finding_kind kind,
 				       const char *about);
-/* More of its sentence. */
+/* More of its sentence; SAY: of f's. */
+#define SAY(...) frag_finding_say(f, __VA_ARGS__)
 void frag_finding_say(struct frag_finding *f, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void frag_finding_number(struct frag_finding *f, const char *name, double value);
 double frag_finding_value(const struct frag_finding *f, const char *name); /* 0: none */
 /* The line to blame; takes it over. NULL: none. */
 void frag_finding_line(struct frag_finding *f, char *line);
+#define NOTE(...) frag_findings_note(out, __VA_ARGS__)
 void frag_findings_note(struct frag_findings *f, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void frag_findings_add_device(struct frag_findings *f, const struct frag_checked_device *dev);
@@ -163,6 +165,7 @@ struct frag_memlog_series {
 
 struct frag_memlog {
 	const char *format; /* constant text */
+	const char *unit;   /* of its times where these are no seconds: "step", "sample" */
 	struct frag_memlog_series *list;
 	size_t count, cap;
 	double first_time; /* of the first sample, in seconds; NaN: none yet */

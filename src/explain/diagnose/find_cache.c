@@ -18,11 +18,9 @@ static void tell_trim(const struct frag_checkup *c, size_t i, struct frag_findin
 {
 	const struct frag_history *h = &c->in.history;
 
-	frag_finding_say(f,
-			 "the program released its cache (empty_cache) %s: reserved memory fell "
-			 "from %s to %s",
-			 FRAG_IN_STEP(&c->in, frag_history_step(h, h->trims[i].event)),
-			 FRAG_BYTES(c->trim_before[i]), FRAG_BYTES(c->trim_after[i]));
+	SAY("the program released its cache (empty_cache) %s: reserved memory fell from %s to %s",
+	    FRAG_IN_STEP(&c->in, frag_history_step(h, h->trims[i].event)),
+	    FRAG_BYTES(c->trim_before[i]), FRAG_BYTES(c->trim_after[i]));
 	frag_finding_number(f, "event", (double)h->trims[i].event);
 	frag_finding_number(f, "before_bytes", (double)c->trim_before[i]);
 	frag_finding_number(f, "after_bytes", (double)c->trim_after[i]);
@@ -58,13 +56,10 @@ static void tell_eager(const struct frag_checkup *c, double times, double time,
 	const struct frag_history *h = &c->in.history;
 	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_CACHE, c->about);
 
-	frag_finding_say(f,
-			 "memory is released and reserved again: %llu times by empty_cache, %llu "
-			 "times to serve a request, in %zu steps; driver calls take %.1f %% of the "
-			 "recorded time (modelled)",
-			 (unsigned long long)h->trims_count,
-			 (unsigned long long)c->result.m.retries_count, h->count * h->stride,
-			 100 * time);
+	SAY("memory is released and reserved again: %llu times by empty_cache, %llu times to serve "
+	    "a request, in %zu steps; driver calls take %.1f %% of the recorded time (modelled)",
+	    (unsigned long long)h->trims_count, (unsigned long long)c->result.m.retries_count,
+	    h->count * h->stride, 100 * time);
 	frag_finding_number(f, "trims_count", (double)h->trims_count);
 	frag_finding_number(f, "retries_count", (double)c->result.m.retries_count);
 	frag_finding_number(f, "per_step", times);

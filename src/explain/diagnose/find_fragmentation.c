@@ -97,11 +97,10 @@ static int tell_holders(struct frag_checkup *c, struct frag_finding *f, struct f
 	if (!best || by_site[best] <= 0.2 * (double)all)
 		return 0;
 	frag_finding_line(f, frag_host_strdup(sites->names[best]));
-	frag_finding_say(f,
-			 "; at the end of %s %s is free in segments with live blocks, %.0f %% of "
-			 "it pinned by %s",
-			 FRAG_STEP(&c->in, worst), FRAG_BYTES(all),
-			 100 * by_site[best] / (double)all, sites->names[best]);
+	SAY("; at the end of %s %s is free in segments with live blocks, %.0f %% of "
+	    "it pinned by %s",
+	    FRAG_STEP(&c->in, worst), FRAG_BYTES(all), 100 * by_site[best] / (double)all,
+	    sites->names[best]);
 	return 0;
 }
 
@@ -136,21 +135,17 @@ int frag_find_fragmentation(struct frag_checkup *c, struct frag_findings *out, s
 	}
 	own = which == torch_cures && c->in.recorded && conf && *conf;
 	f = frag_findings_add(out, FRAG_FOUND_FRAGMENTATION, c->about);
-	frag_finding_say(f, "%s is reserved at the peak for at most %s live: %.0f %% is lost; ",
-			 FRAG_BYTES(reserved), FRAG_BYTES(live),
-			 100 * (double)loss / (double)reserved);
+	SAY("%s is reserved at the peak for at most %s live: %.0f %% is lost; ",
+	    FRAG_BYTES(reserved), FRAG_BYTES(live), 100 * (double)loss / (double)reserved);
 	if (c->reproduced)
-		frag_finding_say(f, "%.0f %% could be saved: %s %s the same program needs %s",
-				 100 - 100 * (double)cure / (double)reserved,
-				 own ? "without your" : "with",
-				 own	       ? conf
-				 : which->line ? which->line
-					       : which->policy,
-				 FRAG_BYTES(cure));
+		SAY("%.0f %% could be saved: %s %s the same program needs %s",
+		    100 - 100 * (double)cure / (double)reserved, own ? "without your" : "with",
+		    own		  ? conf
+		    : which->line ? which->line
+				  : which->policy,
+		    FRAG_BYTES(cure));
 	else
-		frag_finding_say(
-			f, "%s",
-			frag_not_reproduced_text(out->texts, reserved, c->replayed_peak_bytes));
+		SAY("%s", frag_not_reproduced_text(out->texts, reserved, c->replayed_peak_bytes));
 	frag_finding_number(f, "peak_reserved_bytes", (double)reserved);
 	frag_finding_number(f, "peak_active_bytes", (double)live);
 	frag_finding_number(f, "lost_ratio", (double)loss / (double)reserved);

@@ -122,14 +122,13 @@ static int tell(struct frag_checkup *c, const struct phase *p, struct frag_findi
 	for (size_t i = 0; i < n; i++)
 		gain[i] = gain[i] > before[i] ? gain[i] - before[i] : 0;
 	frame = frag_blame(&c->in.sites, gain, gain, SLACK, &share, err);
-	frag_finding_say(f, "memory grows by %s pass after pass %s, to %s", FRAG_BYTES(p->grown),
-			 marks ? FRAG_IN_STEP(&c->in, p->step) : "up to the peak",
-			 FRAG_BYTES(c->in.history.peak_live));
+	SAY("memory grows by %s pass after pass %s, to %s", FRAG_BYTES(p->grown),
+	    marks ? FRAG_IN_STEP(&c->in, p->step) : "up to the peak",
+	    FRAG_BYTES(c->in.history.peak_live));
 	frag_finding_lines(c, f, frame, share);
 	frag_finding_number(f, "kept_ratio", p->kept);
 	frag_finding_number(f, "repeats_count", (double)p->passes);
-	frag_finding_say(f, "; %s%s", frag_growth_remedy(f),
-			 p->kept >= GRAPH_PART ? FRAG_GRAPHS_TRY : "");
+	SAY("; %s%s", frag_growth_remedy(f), p->kept >= GRAPH_PART ? FRAG_GRAPHS_TRY : "");
 	frag_finding_number(f, "grown_bytes", (double)p->grown);
 	frag_finding_number(f, "peak_live_bytes", (double)c->in.history.peak_live);
 	frag_finding_number(f, "from_event", (double)p->first);

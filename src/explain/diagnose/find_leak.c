@@ -144,13 +144,12 @@ void frag_finding_lines(const struct frag_checkup *c, struct frag_finding *f, ui
 	if (frame != UINT32_MAX && share >= 0.3)
 		frag_finding_line(f, frag_frame_name(c->in.events.trace, frame));
 	if (f->line)
-		frag_finding_say(f, "; %.0f %% of it is requested at %s", 100 * share, f->line);
+		SAY("; %.0f %% of it is requested at %s", 100 * share, f->line);
 	else if (frag_sites_known(&c->in.sites))
-		frag_finding_say(f, "; it comes from requests without a Python stack (the "
-				    "backward pass)");
+		SAY("; it comes from requests without a Python stack (the backward pass)");
 	else if (frag_stacks_hint(c->in.events.trace))
-		frag_finding_say(f, "; record with stacks to see the lines (%s)",
-				 frag_stacks_hint(c->in.events.trace));
+		SAY("; record with stacks to see the lines (%s)",
+		    frag_stacks_hint(c->in.events.trace));
 	if (frag_sites_known(&c->in.sites))
 		frag_finding_number(f, "line_share_ratio", share);
 }
@@ -210,9 +209,8 @@ static int tell_end(const struct frag_checkup *c, struct frag_finding *f, double
 	steps = (double)(room - peak) / slope;
 	frag_finding_number(f, "steps_until_full", steps);
 	if (steps < 1e9)
-		frag_finding_say(
-			f, "; with %s more reserved per step %s is full after %.0f more steps",
-			FRAG_BYTES((uint64_t)(slope + 0.5)), name, steps);
+		SAY("; with %s more reserved per step %s is full after %.0f more steps",
+		    FRAG_BYTES((uint64_t)(slope + 0.5)), name, steps);
 	return 0;
 }
 
@@ -227,18 +225,15 @@ static int tell(struct frag_checkup *c, const struct frag_climb *climb, bool gra
 	double steps = (double)((h->count - from) * h->stride), share;
 	uint32_t frame = blame(c, &share, err);
 
-	frag_finding_say(f,
-			 "memory that outlives its %s grows by %s per %s%s, %s over %.0f %s "
-			 "(Mann-Kendall z = %.1f, Theil-Sen slope)",
-			 graphs ? "pass" : "step", FRAG_BYTES((uint64_t)(slope + 0.5)),
-			 graphs ? "pass" : "step",
-			 from ? frag_answer_print(f->texts, " from %s on", FRAG_STEP(&c->in, from))
-			      : "",
-			 FRAG_BYTES((uint64_t)(slope * steps + 0.5)), steps,
-			 graphs ? "passes" : "steps", climb->z);
+	SAY("memory that outlives its %s grows by %s per %s%s, %s over %.0f %s "
+	    "(Mann-Kendall z = %.1f, Theil-Sen slope)",
+	    graphs ? "pass" : "step", FRAG_BYTES((uint64_t)(slope + 0.5)), graphs ? "pass" : "step",
+	    from ? frag_answer_print(f->texts, " from %s on", FRAG_STEP(&c->in, from)) : "",
+	    FRAG_BYTES((uint64_t)(slope * steps + 0.5)), steps, graphs ? "passes" : "steps",
+	    climb->z);
 	frag_finding_lines(c, f, frame, share);
 	if (graphs)
-		frag_finding_say(f, "; %s", FRAG_GRAPHS_REMEDY FRAG_GRAPHS_TRY);
+		SAY("; %s", FRAG_GRAPHS_REMEDY FRAG_GRAPHS_TRY);
 	FRAG_TRY(tell_end(c, f, slope, err));
 	frag_finding_number(f, "bytes_per_step", slope);
 	frag_finding_number(f, "grown_bytes", slope * steps);

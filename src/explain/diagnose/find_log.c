@@ -15,6 +15,8 @@
 #define PARTS 32u
 #define SAMPLES_MIN 12u
 #define IDLE_PART 0.05 /* of the most: no program runs */
+#define FALL_PART 0.5  /* of what it stood at, in one sample, to near its start: a new run */
+#define NEAR 1.25
 #define FULL_PART 0.97
 #define PACE_MOST 0x1p50 /* bytes a second: faster than any card */
 #define CLIMB_PART 0.02	 /* of the largest value */
@@ -23,7 +25,6 @@
 #define SPIKE_PART 0.25	 /* of the most: at least; of the time: at most */
 #define DATE_LEAST 1e8	 /* seconds since 1970; less is a time of day or of the run */
 #define DATE_MOST 1e11
-#define SAY(...) frag_finding_say(f, __VA_ARGS__)
 #define SAW_MOST 64u /* samples between two low points */
 
 /* Samples between which a program runs; from `half` on it has used half of its most. */
@@ -36,12 +37,21 @@ struct run {
 static bool run_before(const struct frag_memlog_series *s, struct run *r)
 {
 	const double low = IDLE_PART * s->most;
+	size_t start = 0;
 
+	while (start < r->to && s->list[start].bytes <= low)
+		start++;
 	while (r->to && s->list[r->to - 1].bytes <= low)
 		r->to--;
 	r->most = 0;
-	for (r->from = r->to; r->from && s->list[r->from - 1].bytes > low; r->from--)
-		r->most = FRAG_MAX(r->most, s->list[r->from - 1].bytes);
+	for (r->from = r->to; r->from && s->list[r->from - 1].bytes > low;) {
+		const struct frag_memlog_sample *y = &s->list[--r->from];
+
+		r->most = FRAG_MAX(r->most, y->bytes);
+		if (r->from && y->bytes <= FALL_PART * y[-1].bytes &&
+		    y->bytes <= NEAR * s->list[start].bytes)
+			break; /* started again before a sample saw it idle */
+	}
 	for (r->half = r->from; r->half < r->to && s->list[r->half].bytes < 0.5 * r->most;)
 		r->half++;
 	return r->to;
@@ -96,24 +106,26 @@ static const char *whose(const struct frag_memlog_series *s)
 	return s->name + (strncmp(s->name, FRAG_MEMLOG_IN_USE, n) ? 0 : n);
 }
 
-static const char *lasting(struct frag_answer *a, double seconds)
+static const char *lasting(const struct frag_memlog *log, struct frag_answer *a, double seconds)
 {
-	return seconds >= 172800 ? frag_answer_print(a, "%.1f days", seconds / 86400)
-	       : seconds >= 7200 ? frag_answer_print(a, "%.1f hours", seconds / 3600)
-	       : seconds >= 120	 ? frag_answer_print(a, "%.0f minutes", seconds / 60)
-				 : frag_answer_print(a, "%.0f s", seconds);
+	return log->unit	   ? frag_answer_print(a, "%.0f %ss", seconds, log->unit)
+	       : seconds >= 172800 ? frag_answer_print(a, "%.1f days", seconds / 86400)
+	       : seconds >= 7200   ? frag_answer_print(a, "%.1f hours", seconds / 3600)
+	       : seconds >= 120	   ? frag_answer_print(a, "%.0f minutes", seconds / 60)
+				   : frag_answer_print(a, "%.0f s", seconds);
 }
 
 /* The time of a sample as the log has it: a date, or seconds. */
 static const char *clock_of(const struct frag_memlog *log, double time, struct frag_answer *a)
 {
 	const double since = log->first_time + time;
-	const time_t at = since > DATE_LEAST && since < DATE_MOST ? (time_t)since : 0;
+	const time_t at = !log->unit && since > DATE_LEAST && since < DATE_MOST ? (time_t)since : 0;
 	char text[32];
 	struct tm tm;
 
 	if (!at || !gmtime_r(&at, &tm) || !strftime(text, sizeof(text), "%F %T", &tm))
-		return frag_answer_print(a, "%.0f s", since);
+		return log->unit ? frag_answer_print(a, "%s %.0f", log->unit, since)
+				 : frag_answer_print(a, "%.0f s", since);
 	return frag_answer_print(a, "%s", text);
 }
 
@@ -131,25 +143,34 @@ static void tell_leak(const struct frag_memlog *log, const struct frag_memlog_se
 
 	grown = (low[parts - 1] - low[0]) * (double)parts / (double)(parts - 1);
 	pace = seconds > 0 ? FRAG_MIN(climb->grown / seconds, PACE_MOST) : 0;
-	SAY("%s %s: by %s in %s, lately %s per minute (Mann-Kendall z = %.1f)", s->name,
+	SAY("%s %s: by %s in %s, lately %s per %s (Mann-Kendall z = %.1f)", s->name,
 	    last ? "keeps growing" : "kept growing until it fell", FRAG_BYTES((uint64_t)grown),
-	    lasting(out->texts, until - since), FRAG_BYTES((uint64_t)(pace * 60)), climb->z);
+	    lasting(log, out->texts, until - since),
+	    FRAG_BYTES((uint64_t)(pace * (log->unit ? 1 : 60))), log->unit ?: "minute", climb->z);
 	if (last && s->total > r.most && pace > 0)
-		SAY("; the card is full in %s", lasting(out->texts, (s->total - r.most) / pace));
+		SAY("; the card is full in %s",
+		    lasting(log, out->texts, (s->total - r.most) / pace));
 	r.to = r.from;
 	if (!last || run_before(s, &r))
 		SAY("; this is one of several runs, from %s to %s",
 		    clock_of(log, since, out->texts), clock_of(log, until, out->texts));
-	SAY(". A log shows what the allocator reserved: a leak, or growing fragmentation; a "
-	    "recording tells which");
-	frag_finding_number(f, "bytes_per_s", pace);
+	if (strcasestr(s->name, "alloc"))
+		SAY(". What is allocated grows, so it is no fragmentation; a recording tells "
+		    "where");
+	else
+		SAY(". A log shows what the allocator reserved: a leak, or growing fragmentation; "
+		    "a recording tells which");
+	frag_finding_number(f, frag_answer_print(out->texts, "bytes_per_%s", log->unit ?: "s"),
+			    pace);
 	frag_finding_number(f, "grown_bytes", grown);
 	frag_finding_number(f, "mann_kendall_z", climb->z);
 	frag_finding_number(f, "most_bytes", s->most);
 }
 
-static void tell_steady(const struct frag_memlog_series *s, size_t n, struct frag_findings *out)
+static void tell_steady(const struct frag_memlog *log, const struct frag_memlog_series *s, size_t n,
+			struct frag_findings *out)
 {
+	const struct frag_memlog_series *top = &(struct frag_memlog_series){ 0 };
 	bool full = s->total > 0 && s->most >= FULL_PART * s->total, few = n < SAMPLES_MIN;
 	struct frag_finding *f =
 		frag_findings_add(out, few ? FRAG_FOUND_UNDECIDED : FRAG_FOUND_STEADY, whose(s));
@@ -158,6 +179,12 @@ static void tell_steady(const struct frag_memlog_series *s, size_t n, struct fra
 	    few ? "was read" : "does not grow", FRAG_BYTES((uint64_t)s->most),
 	    frag_answer_count(f->texts, n, "sample", "samples"),
 	    few ? ", too few to tell a trend" : "");
+	for (size_t i = 0; few && s == log->list && i < log->count; i++)
+		if (!strncmp(whose(&log->list[i]), "process ", 8) && log->list[i].most > top->most)
+			top = &log->list[i];
+	if (top->count)
+		SAY("; of its processes, %s holds most: %s", whose(top) + 8,
+		    FRAG_BYTES((uint64_t)top->most));
 	if (full)
 		SAY("; the card is full, which a caching allocator can cause without need: record "
 		    "the program to see");
@@ -215,14 +242,14 @@ static int judge(const struct frag_memlog *log, const struct frag_memlog_series 
 		all += n;
 	}
 	if (all < SAMPLES_MIN || !tell_spike(log, s, from, end, out))
-		tell_steady(s, all, out);
+		tell_steady(log, s, all, out);
 	return 0;
 }
 
 int frag_diagnose_log(const struct frag_memlog *log, struct frag_findings *out,
 		      struct frag_err *err)
 {
-	frag_findings_note(out, "%s, %zu series", log->format, log->count);
+	NOTE("%s, %zu series", log->format, log->count);
 	for (size_t i = 0; i < log->count; i++)
 		FRAG_TRY(judge(log, &log->list[i], out, err));
 	return 0;

@@ -69,8 +69,8 @@ int frag_finding_holders(struct frag_checkup *c, uint64_t event, struct frag_fin
 
 	if (!frag_sites_known(&c->in.sites)) {
 		if (frag_stacks_hint(c->in.events.trace))
-			frag_finding_say(f, "; record with stacks to see who holds it (%s)",
-					 frag_stacks_hint(c->in.events.trace));
+			SAY("; record with stacks to see who holds it (%s)",
+			    frag_stacks_hint(c->in.events.trace));
 		return 0;
 	}
 	FRAG_TRY_CALLOC(live, n + c->in.sites.count, "diagnosis", err);
@@ -84,9 +84,8 @@ int frag_finding_holders(struct frag_checkup *c, uint64_t event, struct frag_fin
 		best = site[i] > site[best] || !best ? i : best;
 	if (!best || site[best] <= 0)
 		return 0;
-	frag_finding_say(f, "; most is held by %s: %s, %.0f %% of live memory",
-			 c->in.sites.names[best], FRAG_BYTES((uint64_t)site[best]),
-			 100 * site[best] / total);
+	SAY("; most is held by %s: %s, %.0f %% of live memory", c->in.sites.names[best],
+	    FRAG_BYTES((uint64_t)site[best]), 100 * site[best] / total);
 	frag_finding_number(f, "held_bytes", site[best]);
 	frag_finding_number(f, "held_ratio", site[best] / total);
 	return 0;
@@ -130,37 +129,34 @@ static int tell(struct frag_checkup *c, const struct tally *t, enum frag_finding
 	const struct frag_finding *reason = reason_of(c, then, out);
 
 	frag_finding_line(f, frag_sites_line(&c->in.sites, r->stack));
-	frag_finding_say(f, "a request for %s%s%s was refused while %s was live",
-			 FRAG_BYTES(r->bytes), f->line ? " at " : "", f->line ? f->line : "",
-			 FRAG_BYTES(live));
+	SAY("a request for %s%s%s was refused while %s was live", FRAG_BYTES(r->bytes),
+	    f->line ? " at " : "", f->line ? f->line : "", FRAG_BYTES(live));
 	if (limit != UINT64_MAX)
-		frag_finding_say(f, "; together they %s the %s %s",
-				 live + request > limit			? "exceed"
-				 : kind == FRAG_FOUND_OOM_FRAGMENTATION ? "fit under"
-									: "nearly fill",
-				 c->in.neighbours.count			   ? "rest of the card,"
-				 : c->in.card_full && !then->limit_changed ? "card's"
-				 : c->in.limit_guessed			   ? "assumed limit of"
-									   : "limit of",
-				 FRAG_BYTES(limit));
+		SAY("; together they %s the %s %s",
+		    live + request > limit		   ? "exceed"
+		    : kind == FRAG_FOUND_OOM_FRAGMENTATION ? "fit under"
+							   : "nearly fill",
+		    c->in.neighbours.count		      ? "rest of the card,"
+		    : c->in.card_full && !then->limit_changed ? "card's"
+		    : c->in.limit_guessed		      ? "assumed limit of"
+							      : "limit of",
+		    FRAG_BYTES(limit));
 	if (kind == FRAG_FOUND_OOM_FRAGMENTATION && reserved > live)
-		frag_finding_say(f, ", but %s is free in segments that live blocks pin",
-				 FRAG_BYTES(reserved - live));
+		SAY(", but %s is free in segments that live blocks pin",
+		    FRAG_BYTES(reserved - live));
 	else if (limit != UINT64_MAX && live + request <= limit)
-		frag_finding_say(f, "; live memory fills %.0f %% of it, settings win at most %s",
-				 100 * (double)live / (double)limit,
-				 FRAG_BYTES(limit - live - request));
+		SAY("; live memory fills %.0f %% of it, settings win at most %s",
+		    100 * (double)live / (double)limit, FRAG_BYTES(limit - live - request));
 	if (c->in.neighbours.count)
-		frag_finding_say(
-			f, "; %s",
-			frag_neighbours_text(out->texts, c->in.events.trace, &c->in.neighbours));
+		SAY("; %s",
+		    frag_neighbours_text(out->texts, c->in.events.trace, &c->in.neighbours));
 	if (reason)
-		frag_finding_say(f, "; what grows until then is the reason (%s)", reason->verdict);
+		SAY("; what grows until then is the reason (%s)", reason->verdict);
 	else if (frag_oom_in_first_step(&c->in, r))
-		frag_finding_say(f, "; it ran out in its first step");
+		SAY("; it ran out in its first step");
 	FRAG_TRY(frag_finding_holders(c, r->event, f, err));
 	if (t->count > 1)
-		frag_finding_say(f, "; %zu requests were refused for this reason", t->count);
+		SAY("; %zu requests were refused for this reason", t->count);
 	frag_finding_number(f, "event", (double)r->event);
 	frag_finding_number(f, "request_bytes", (double)r->bytes);
 	frag_finding_number(f, "live_bytes", (double)live);

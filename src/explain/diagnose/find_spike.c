@@ -58,15 +58,12 @@ static int tell(struct frag_checkup *c, const struct peak *list, size_t k, const
 	frame = frag_blame(&c->in.sites, gain, flow, SLACK, &share, err);
 	if (frame != UINT32_MAX && share >= 0.3)
 		frag_finding_line(f, frag_frame_name(c->in.events.trace, frame));
-	frag_finding_say(f, "%s needs %s", FRAG_STEP(&c->in, list[0].step),
-			 FRAG_BYTES(list[0].live));
+	SAY("%s needs %s", FRAG_STEP(&c->in, list[0].step), FRAG_BYTES(list[0].live));
 	if (k > 1)
-		frag_finding_say(f, " (and %zu %s like it)", k - 1,
-				 k == 2 ? "other is" : "others are");
-	frag_finding_say(f, ", every other step at most %s", FRAG_BYTES(list[k].live));
+		SAY(" (and %zu %s like it)", k - 1, k == 2 ? "other is" : "others are");
+	SAY(", every other step at most %s", FRAG_BYTES(list[k].live));
 	if (f->line)
-		frag_finding_say(f, "; %.0f %% of the excess is requested at %s", 100 * share,
-				 f->line);
+		SAY("; %.0f %% of the excess is requested at %s", 100 * share, f->line);
 	frag_finding_number(f, "step", (double)(list[0].step * c->in.history.stride + 1));
 	frag_finding_number(f, "event", (double)list[0].event);
 	frag_finding_number(f, "peak_live_bytes", (double)list[0].live);
@@ -100,11 +97,9 @@ static int judge(struct frag_checkup *c, struct peak *list, size_t n, struct fra
 	for (size_t i = 0; i < k; i++) {
 		if (list[i].step >= WARM_UP)
 			continue;
-		frag_findings_note(out,
-				   "%s: the peak of %s comes during warm-up, %s; later steps need "
-				   "at most %s",
-				   c->about, FRAG_BYTES(list[i].live),
-				   FRAG_IN_STEP(&c->in, list[i].step), FRAG_BYTES(list[k].live));
+		NOTE("%s: the peak of %s comes during warm-up, %s; later steps need at most %s",
+		     c->about, FRAG_BYTES(list[i].live), FRAG_IN_STEP(&c->in, list[i].step),
+		     FRAG_BYTES(list[k].live));
 		return 0;
 	}
 	FRAG_TRY_CALLOC(gain, 2 * stacks, "diagnosis", err);

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "base/clean.h"
@@ -31,6 +30,7 @@ struct layout {
 	const char *format;
 	int (*take)(struct reader *r, struct frag_err *err); /* a line */
 	bool smi;					     /* nvidia-smi wrote it */
+	const char *unit;				     /* as in the log */
 	const char *part;				     /* see frag_log_cut; blanks: dmon */
 	bool keyed; /* a column tells one card or process from another */
 	enum role roles[COLUMNS_MAX];
@@ -200,6 +200,8 @@ static bool read_header(struct layout *lay, const char *text)
 
 		if (role == BYTES && lay->bytes && lay->smi)
 			role = OTHER;
+		if (role == TIME && !timed)
+			lay->unit = has(field, "step") || has(field, "iter") ? "step" : NULL;
 		timed |= role == TIME;
 		add_column(lay, role, field,
 			   unit > 0 || role != BYTES ? unit
@@ -307,6 +309,8 @@ static int add_value(struct reader *r, char *name, double time, double bytes, do
 	FRAG_TRY(series_of(r->log, name, &s, err));
 	if (!s)
 		return 0;
+	if (isnan(time) && isnan(r->log->first_time))
+		r->log->unit = "sample";
 	if (isnan(time))
 		time = (double)s->seen;
 	if (isnan(r->log->first_time))
@@ -406,7 +410,7 @@ static int take_query(struct reader *r, struct frag_err *err)
 /* A row of the table for people; see docs of nvidia-smi. */
 static int take_row(struct reader *r, struct frag_err *err)
 {
-	const char *text = r->lines.text, *used = strstr(text, "MiB"), *from = used, *type;
+	const char *text = r->lines.text, *used = strstr(text, "MiB"), *from = used, *type, *what;
 	unsigned long card, pid;
 	struct tm tm = { 0 };
 	char name[FRAG_MEMLOG_NAME], *end;
@@ -430,13 +434,16 @@ static int take_row(struct reader *r, struct frag_err *err)
 				 bytes_of(used + 6, 1048576), err);
 	}
 	type = strstr(text, " C ") ?: strstr(text, " G ") ?: strstr(text, " C+G ");
+	what = type ? strchr(type + 1, ' ') : NULL;
 	while (type && type[-1] == ' ')
 		type--;
 	while (type && isdigit((unsigned char)type[-1]))
 		type--;
 	if (!type || sscanf(type, "%lu", &pid) != 1)
 		return 0;
-	snprintf(name, sizeof(name), FRAG_MEMLOG_IN_USE "process %lu", pid);
+	what += strspn(what, " ");
+	snprintf(name, sizeof(name), FRAG_MEMLOG_IN_USE "process %lu (%.*s)", pid,
+		 (int)FRAG_MIN(strcspn(what, " "), 40u), what);
 	return add_value(r, name, r->time, bytes_of(from, 1048576), 0, err);
 }
 
@@ -444,6 +451,7 @@ static int read_lines(struct reader *r, struct frag_err *err)
 {
 	int rc;
 
+	r->log->unit = r->lay.unit;
 	if (r->unread)
 		FRAG_TRY(take_line(r, err));
 	while ((rc = frag_log_next_line(&r->lines, LINE_MAX_BYTES, err)) == 1) {
@@ -501,13 +509,9 @@ static int begin(struct reader *r, const char *path, struct frag_err *err)
 int frag_memlog_read(const char *path, struct frag_memlog *out, struct frag_err *err)
 {
 	struct reader r = { .log = out, .label = FRAG_MEMLOG_IN_USE "GPU 0" };
-	struct stat st;
 	int rc;
 
 	*out = (struct frag_memlog){ .first_time = NAN };
-	/* what is read of a pipe is gone */
-	if (!strcmp(path, "-") || (!stat(path, &st) && S_ISFIFO(st.st_mode)))
-		return 0;
 	rc = begin(&r, path, err);
 	if (rc < 0 && r.lines.in)
 		rc = 0; /* not text: the reader of traces reports what is wrong */

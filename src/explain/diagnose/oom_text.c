@@ -2,8 +2,8 @@
 /*
  * The text of an out-of-memory error, alone or in a log: PyTorch's of all releases, those of the
  * BFC allocators (TensorFlow, JAX, ONNX Runtime) with their dumps, and the failed starts of vLLM
- * and SGLang. Of several in a file, the first one counts that has figures. Beside it, or alone,
- * torch.cuda.memory_summary(): the last of each device.
+ * and SGLang. Of several in a file, the first one counts that has figures, of PyTorch's the first
+ * of each GPU. Beside it, or alone, torch.cuda.memory_summary(): the last of each device.
  */
 #include "diagnose.h"
 
@@ -24,6 +24,7 @@
 #define ASKED_MOST 0x1p50
 #define OTHERS_PART 0.005 /* figures are rounded */
 #define LIMIT_FULL 0.9	  /* of one's own: more pieces would not help for long */
+#define SPARE_PART 0.01	  /* as find_oom.c has it */
 #define OTHERS_MANY 0.25  /* of the card: what else is on it is the reason */
 #define PROCESSES_MOST 8u
 #define DEVICES_MOST 64u
@@ -42,9 +43,11 @@ struct error {
 	} processes[PROCESSES_MOST];
 	size_t processes_count;
 	bool mixed;	   /* this process is one of them, but which? */
+	const char *gpu;   /* "on GPU 5, " where a file has several errors */
 	enum producer who; /* NONE: no such error so far */
 	double asked, total, available, allocated, unallocated, pools, reserved, allowed, process;
-	double others, context, largest_free, temporary, longest; /* 0: the text does not say */
+	double others, context, largest_free, temporary, longest;
+	unsigned said; /* which of these, also as 0 */
 	struct summary {
 		double now[3], most[3]; /* of metrics[] */
 		unsigned long ooms, retries;
@@ -61,6 +64,8 @@ static const struct {
 };
 
 #define AT(member) offsetof(struct error, member)
+#define BIT(at) (1u << ((at)-AT(asked)) / sizeof(double))
+#define SAID(member) (e->said & BIT(AT(member)))
 
 /* An error begins with the first of these words that has a producer. A figure stands behind the
  * words, or before them. */
@@ -71,9 +76,12 @@ static const struct words {
 	enum producer who;
 } table[] = {
 	{ "ailed to allocate ", BEHIND, AT(asked), NONE },
+	{ " buffer of size ", BEHIND, AT(asked), NONE }, /* llama.cpp, behind its device */
 	{ "ut of memory. Tried to allocate ", BEHIND, AT(asked), TORCH },
 	{ "Tried to allocate more than ", BEHIND, AT(asked), TORCH },
 	{ "Allocation on device", BEHIND, 0, TORCH }, /* backend:cudaMallocAsync */
+	{ "MPS backend out of memory", BEHIND, 0, TORCH },
+	{ "). Tried to allocate ", BEHIND, AT(asked), NONE },
 	{ "ut of memory to allocate ", BEHIND, AT(asked), BFC },
 	{ "ut of memory while trying to allocate ", BEHIND, AT(asked), BFC },
 	{ "ut of memory allocating ", BEHIND, AT(asked), BFC },
@@ -87,10 +95,13 @@ static const struct words {
 	{ "number of tokens that can be stored in KV cache (", BEHIND, AT(longest), ENGINE },
 	{ "Please try to increase --mem-fraction-static", BEHIND, 0, ENGINE },
 	{ "leave no GPU memory for the KV cache", BEHIND, 0, ENGINE },
+	{ "ut of memory occurred when warming up sampler", BEHIND, 0, ENGINE },
 	{ "alloc_buffer: allocating ", BEHIND, AT(asked), DRIVER }, /* llama.cpp */
 	{ "Requested amount of GPU memory (", BEHIND, AT(asked), DRIVER },
 	{ ": out of memory", BEHIND, 0, DRIVER },
 	{ "(out of memory)", BEHIND, 0, DRIVER },
+	{ "'out of memory'", BEHIND, 0, DRIVER }, /* NCCL */
+	{ "_ALLOC_FAILED", BEHIND, 0, DRIVER },	  /* cuBLAS, cuDNN and the like */
 	{ "rror out of memory", BEHIND, 0, DRIVER },
 	{ "ut of memory. Try to", BEHIND, 0, DRIVER }, /* SGLang: "Decode …", "Prefill …" */
 	{ "Out of memory", BEHIND, 0, DRIVER },
@@ -112,6 +123,9 @@ static const struct words {
 	{ "Available memory of ", BEHIND, AT(available), NONE },
 	{ "KV cache memory (", BEHIND, AT(available), NONE },
 	{ " allowed;", BEFORE, AT(allowed), NONE },
+	{ "max allowed: ", BEHIND, AT(allowed), NONE }, /* MPS */
+	{ "MPS allocated: ", BEHIND, AT(allocated), NONE },
+	{ "other allocations: ", BEHIND, AT(context), NONE },
 	{ " is allocated by PyTorch", BEFORE, AT(allocated), NONE },
 	{ " already allocated;", BEFORE, AT(allocated), NONE },
 	{ "Currently allocated : ", BEHIND, AT(allocated), NONE },
@@ -140,9 +154,8 @@ static const struct {
 	{ AT(available), "free_bytes", ", of which ", " is free" },
 	{ AT(allowed), NULL, "; the process may reserve ", "" },
 	{ AT(allocated), "allocated_bytes", "; ", " is allocated" },
+	{ AT(pools), NULL, " (", " of it free in private pools, for their CUDA graphs only)" },
 	{ AT(unallocated), "unallocated_bytes", ", ", " reserved but unallocated" },
-	{ AT(pools), NULL, ", ",
-	  " unallocated in private pools, which only their CUDA graphs can use" },
 	{ AT(context), NULL, "; the context and libraries take ", " of this process" },
 	{ AT(others), "other_processes_bytes", "; other processes hold ", "" },
 };
@@ -161,6 +174,8 @@ static double bytes_at(const char *text)
 	while (*end == ',' && isdigit((unsigned char)end[1]))
 		n = n * 1000 + strtod(end + 1, &end);
 	end += strspn(end, " ");
+	if (n < 1024 && !isalpha((unsigned char)*end))
+		return 0; /* cut before its unit */
 	at = *end ? strchr(letters + 1, toupper((unsigned char)*end)) : NULL;
 	if (at && (end[1] == 'i' || !isalpha((unsigned char)end[1]) || end[1] == 'B'))
 		for (; at > letters; at--)
@@ -194,6 +209,7 @@ static void take_figures(struct error *e)
 			continue;
 		v = w->where == BEFORE ? bytes_before(e->text, at)
 				       : bytes_at(end + strspn(end, " "));
+		e->said |= BIT(w->at);
 		if (v > 0)
 			*(double *)((char *)e + w->at) = v;
 	}
@@ -347,24 +363,24 @@ static int read_text(struct frag_input *in, struct error *e, struct frag_err *er
 		FRAG_TRY(take_line(e, text, n, err));
 		n = 0;
 	}
-	if (!e->who)
-		return 0;
-	take_figures(e);
-	take_processes(e);
-	take_shape(e);
-	take_start(e);
 	return 0;
 }
 
 /* ---- what follows from it -------------------------------------------------------------- */
 
 #define SIZE(v) FRAG_BYTES((uint64_t)((v) + 0.5))
-#define SAY(...) frag_finding_say(f, __VA_ARGS__)
 
 /* cudaMallocAsync: what its pool holds unused is not said. */
 static bool pools_unknown(const struct error *e)
 {
 	return strstr(e->text, "according to CUDA") != NULL;
+}
+
+/* PyTorch's text ends before what it says last: what is missing is not 0. */
+static bool is_cut(const struct error *e)
+{
+	return e->who == TORCH && SAID(total) && !SAID(unallocated) && !SAID(reserved) &&
+	       !pools_unknown(e);
 }
 
 /* In a container, the process may be called by its number, too: it holds what it has reserved. */
@@ -373,6 +389,9 @@ static void find_own(struct error *e)
 	const double used = e->total - e->available;
 	size_t own = 0, n = 0;
 
+	e->mixed = is_cut(e) && !(e->process > 0);
+	if (e->mixed)
+		e->others = 0;
 	if (e->process > 0 || !(e->others > 0) ||
 	    (e->others + e->reserved <= (1 + OTHERS_PART) * used &&
 	     !(e->others >= e->reserved && e->reserved > e->total / 2)))
@@ -394,21 +413,23 @@ static void derive(struct error *e)
 	if (e->who == BFC && e->total > 0)
 		e->available = FRAG_MAX(e->total - FRAG_MAX(e->reserved, e->allocated), 0);
 	if (!(e->reserved > 0))
-		e->reserved = e->allocated + e->unallocated + e->pools;
-	e->unallocated = FRAG_MAX(e->reserved - e->allocated - e->pools, 0);
+		e->reserved = e->allocated + e->unallocated;
+	e->unallocated = FRAG_MAX(e->reserved - e->allocated, 0);
 	find_own(e);
-	if (e->who == TORCH && !(e->others > 0) && e->total > 0 && !pools_unknown(e))
+	if (e->who == TORCH && !(e->others > 0) && e->total > 0 && !pools_unknown(e) &&
+	    (e->process > 0 || !is_cut(e)))
 		e->others = e->total - e->available - FRAG_MAX(e->process, e->reserved);
 	if (e->others < OTHERS_PART * e->total)
 		e->others = 0;
-	if (e->reserved > 0)
+	if (e->process > 0 && e->reserved > 0 && !is_cut(e))
 		e->context = FRAG_MAX(e->process - e->reserved, 0);
+	if (e->allowed > 0 && !(e->total > 0)) /* MPS */
+		e->available = FRAG_MAX(e->allowed - e->allocated - e->context, 0);
 }
 
 static void say_sizes(const struct error *e, struct frag_finding *f)
 {
-	if (!(e->asked > 0))
-		SAY("a request was refused");
+	SAY("%s%s", e->gpu ?: "", e->asked > 0 ? "" : "a request was refused");
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(shown); i++) {
 		double v = *(const double *)((const char *)e + shown[i].at);
 		const char *before = shown[i].before;
@@ -420,19 +441,30 @@ static void say_sizes(const struct error *e, struct frag_finding *f)
 		else if (shown[i].at == AT(others) &&
 			 (e->mixed || !(e->process > 0 || e->processes_count)))
 			before = "; the context, libraries and other processes take ";
-		if (shown[i].at == AT(available) ? e->total > 0 : v > 0)
+		if (shown[i].at == AT(available)
+			    ? e->total > 0 && (e->who != TORCH || SAID(available))
+			    : v > 0)
 			SAY("%s%s%s", before, SIZE(v), shown[i].after);
 	}
 }
 
-/* Would the free memory, in all its pieces, have held it? */
-static bool in_pieces(const struct error *e)
+/* What would be left with all free memory in one piece. */
+static double spare(const struct error *e)
 {
-	if (e->who == TORCH)
-		return e->asked > (e->allowed > 0 ? 0 : e->available) && e->unallocated > 0 &&
-		       e->unallocated + (e->allowed > 0 ? 0 : e->available) >= e->asked;
-	return e->who == BFC && e->asked > 0 && e->total - e->allocated >= e->asked &&
-	       e->total > 0 && e->allocated > 0;
+	return (e->who == BFC	 ? e->total - e->allocated
+		: e->allowed > 0 ? e->allowed - e->allocated
+				 : e->unallocated + e->available) -
+	       e->asked;
+}
+
+/* Would the free memory, in all its pieces, have held it, and this part of the card more? */
+static bool in_pieces(const struct error *e, double part)
+{
+	const bool torch = e->who == TORCH && e->unallocated > 0 &&
+			   e->asked > (e->allowed > 0 ? 0 : e->available);
+
+	return (torch || (e->who == BFC && e->asked > 0 && e->total > 0 && e->allocated > 0)) &&
+	       spare(e) >= part * (e->allowed > 0 ? e->allowed : e->total);
 }
 
 static enum frag_finding_kind kind_of(const struct error *e)
@@ -445,64 +477,74 @@ static enum frag_finding_kind kind_of(const struct error *e)
 	if (missing > 0 && e->others > OTHERS_MANY * e->total &&
 	    e->others >= FRAG_MAX(missing, e->unallocated))
 		return FRAG_FOUND_OOM_OTHERS;
-	if (in_pieces(e) && !(e->allowed > 0 && e->allocated + e->asked > LIMIT_FULL * e->allowed))
+	if (in_pieces(e, SPARE_PART) &&
+	    !(e->allowed > 0 && e->allocated + e->asked > LIMIT_FULL * e->allowed))
 		return FRAG_FOUND_OOM_FRAGMENTATION;
 	if (e->asked > ASKED_MOST || (e->allowed > 0 && missing <= 0) ||
 	    (missing > 0 && (e->total > 0 || e->available > 0) &&
-	     !(pools_unknown(e) && e->allocated + e->asked <= e->total)))
+	     !((pools_unknown(e) || is_cut(e)) && e->allocated + e->asked <= e->total)) ||
+	    (e->temporary > e->asked / 2 && !(e->total > 0)))
 		return FRAG_FOUND_OOM_NEEDED;
 	return FRAG_FOUND_OOM_UNCLEAR;
 }
 
-/* Those that hold what is missing. */
-static void say_others(const struct error *e, struct frag_finding *f)
+static void say_processes(const struct error *e, struct frag_finding *f, const char *before,
+			  const char *after)
 {
-	const char *between = e->mixed ? ". One of " : ". Ending ";
-
-	if (!e->processes_count)
-		SAY(". If other processes hold it (nvidia-smi), ending them gives enough");
 	for (size_t i = 0; i < e->processes_count; i++)
 		if (e->processes[i].bytes > 0) {
-			SAY("%sprocess %lu (%s)", between, e->processes[i].pid,
+			SAY("%sprocess %lu (%s)", before, e->processes[i].pid,
 			    SIZE(e->processes[i].bytes));
-			between = ", ";
+			before = ", ";
 		}
-	if (e->processes_count)
-		SAY(e->mixed ? " is this one; ending the others gives enough" : " gives enough");
+	SAY("%s", e->processes_count ? after : "");
 }
 
 /* What would have served the request, and why. */
 static void say_torch(const struct error *e, struct frag_finding *f)
 {
 	double missing = FRAG_MAX(e->asked - e->available, 0);
-	const bool pieces = in_pieces(e);
+	const bool pieces = in_pieces(e, SPARE_PART);
 
-	if (e->allowed > 0 && e->available >= e->asked)
+	if (e->allowed > 0 && !(e->total > 0))
+		SAY(". PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 lifts the limit, at the system's risk");
+	else if (e->allowed > 0 && e->available >= e->asked)
 		SAY(". The limit refused it, not the card: of %s that the process may reserve it "
 		    "holds %s: raise set_per_process_memory_fraction",
-		    SIZE(e->allowed), SIZE(e->reserved));
+		    SIZE(e->allowed), is_cut(e) ? "most" : SIZE(e->reserved));
 	else if (e->asked > 0 && e->available >= e->asked)
 		SAY(". As much is free: either less was when it was refused, or a limit that the "
 		    "text does not name refused it");
 	if (pools_unknown(e))
 		SAY(". The rest is held by the pool of backend:cudaMallocAsync, the context or "
 		    "other processes; the text does not say which part");
+	if (is_cut(e)) {
+		SAY(". The text is cut before it says what PyTorch holds");
+		if (e->mixed)
+			say_processes(e, f, "; ", " may be this program itself");
+	}
 	if (e->others >= missing && missing > 0 &&
-	    (e->process > 0 || e->processes_count || e->others > OTHERS_MANY * e->total))
-		say_others(e, f);
+	    (e->process > 0 || e->processes_count || e->others > OTHERS_MANY * e->total)) {
+		if (!e->processes_count)
+			SAY(". If other processes hold it (nvidia-smi), ending them gives enough");
+		say_processes(e, f, e->mixed ? ". One of " : ". Ending ",
+			      e->mixed ? " is this one; ending the others gives enough"
+				       : " gives enough");
+	}
 	if (pools_unknown(e))
 		missing = FRAG_MAX(e->allocated + e->asked - e->total, 0);
 	if (pieces)
 		SAY(". What lies unallocated%s would hold it, but is in pieces beside live blocks: "
 		    "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (from PyTorch 2.1 on, unless "
 		    "it is set) joins them, and leaves at most %s for what comes later",
-		    e->unallocated < e->asked ? ", with what is free," : "",
-		    SIZE((e->allowed > 0 ? FRAG_MAX(e->allowed - e->allocated, e->asked)
-					 : e->unallocated + e->available) -
-			 e->asked));
+		    e->unallocated < e->asked ? ", with what is free," : "", SIZE(spare(e)));
+	else if (in_pieces(e, 0) && f->kind == FRAG_FOUND_OOM_NEEDED)
+		SAY(". The card is full: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True would "
+		    "leave only %s for what comes later",
+		    SIZE(spare(e)));
 	if (e->total > 0 && e->asked > e->total)
 		SAY(". It alone exceeds the card: no setting serves it, only another shape");
-	else if (missing > 0 && e->allocated > 0 && !pieces && f->kind != FRAG_FOUND_OOM_UNCLEAR)
+	else if (missing > 0 && e->allocated > 0 && f->kind == FRAG_FOUND_OOM_NEEDED)
 		SAY(". The program needs at least %s here: %s less live (a smaller batch, shorter "
 		    "sequences, checkpointing, what is kept without need), or a larger card",
 		    SIZE(e->allocated + e->asked), SIZE(missing));
@@ -523,8 +565,10 @@ static const struct framework {
 	{ "out of memory. Try to", NULL, NULL, SGLANG },
 	{ "mem-fraction", NULL, NULL, SGLANG },
 	{ "utilization", NULL, NULL, SERVE "vllm serve MODEL" },
-	{ "ggml", NULL, NULL, RECORD "./llama-server -m MODEL.gguf" },
-	{ "RMM", NULL, NULL,
+	{ "ggml", NULL,
+	  "fewer layers on the card (-ngl), a shorter context (-c), a smaller batch (-ub)",
+	  RECORD "./llama-server -m MODEL.gguf" },
+	{ "/rmm/", NULL, "rmm.mr.CudaAsyncMemoryResource(), which joins pieces; smaller partitions",
 	  "cufrag explain rmm.csv # which rmm.enable_logging(log_file_name=\"rmm.csv\") writes" },
 	{ "addle", NULL, NULL, RECORD "python train.py" },
 	{ "cupy", POOL, POOL ", smaller arrays", CUPY },
@@ -560,10 +604,12 @@ static void say_bfc(const struct error *e, struct frag_finding *f)
 			    ? frag_answer_print(f->texts, " of at most %s", SIZE(e->largest_free))
 			    : "",
 		    r->pieces);
+	else if (e->temporary > e->asked / 2)
+		SAY(". %s is temporary within one compiled function: jax.checkpoint or a smaller "
+		    "batch, for donated arguments do not lessen it",
+		    SIZE(e->temporary));
 	else
 		SAY(". What would help: %s", r->needed);
-	if (e->temporary > 0)
-		SAY("; %s is temporary within one compiled function", SIZE(e->temporary));
 }
 
 static void say_engine(const struct error *e, struct frag_finding *f)
@@ -584,6 +630,9 @@ static void say_engine(const struct error *e, struct frag_finding *f)
 						e->longest, 2 * e->longest)
 		    : e->asked / 2 <= e->available ? ", --kv-cache-dtype fp8"
 						   : "");
+	else if (strstr(e->text, "warming up"))
+		SAY(". What vLLM leaves beside its part of the card does not hold the sampler's "
+		    "warm-up: a smaller --max-num-seqs or --gpu-memory-utilization");
 	else
 		SAY(". The weights leave nothing of the engine's part of the card for its cache: a "
 		    "larger part (%s) where the card is otherwise free, else quantized weights or "
@@ -607,6 +656,12 @@ static void tell(struct error *e, const char *about, struct frag_findings *out)
 		say_bfc(e, f);
 	else if (e->who == ENGINE)
 		say_engine(e, f);
+	else if (framework_of(e)->needed && *framework_of(e)->mark)
+		SAY(". What would help: %s", framework_of(e)->needed);
+	else if (strstr(e->text, "_ALLOC_FAILED") || strstr(e->text, "Cuda failure"))
+		SAY(". A library found no memory beside PyTorch's, which keeps what it once "
+		    "reserved: a smaller batch, or "
+		    "torch.cuda.set_per_process_memory_fraction(0.9)");
 	else
 		SAY(". The text has no figures of the card: nvidia-smi tells what else holds it, a "
 		    "recording what this program holds");
@@ -614,9 +669,43 @@ static void tell(struct error *e, const char *about, struct frag_findings *out)
 		f->next = framework_of(e)->next;
 	if (e->line)
 		f->line = frag_answer_print(out->texts, "%s:%lu %s", e->file, e->line, e->function);
-	frag_findings_note(
-		out, "%s: from the text of the error alone; a recording tells who holds the memory",
-		about);
+	NOTE("%s: from the text of the error alone; a recording tells who holds the memory", about);
+}
+
+/* PyTorch's errors: the first of each GPU that has figures. Others: the first. */
+static void tell_errors(struct error *e, const char *about, struct frag_findings *out)
+{
+	static const char again[] = "ut of memory. Tried to allocate ";
+	char *at = e->text + e->begin, *next = NULL;
+	uint64_t told = 0;
+
+	for (struct error one = *e; at; at = next, one = *e, one.line = 0) {
+		const char *gpu;
+		unsigned long number;
+
+		if (e->who == TORCH) {
+			next = strstr(at, again);
+			next = next ? strstr(next + 1, again) : NULL;
+			one.text = at;
+			one.begin = 0;
+		}
+		if (next)
+			*next = '\0';
+		gpu = strstr(at, "GPU ");
+		number = gpu ? strtoul(gpu + 4, NULL, 10) % DEVICES_MOST : 0;
+		take_figures(&one);
+		if (!(told >> number & 1) && (one.total + one.allocated > 0 || !(next || told))) {
+			take_processes(&one);
+			take_shape(&one);
+			take_start(&one);
+			if (gpu && (next || told))
+				one.gpu = frag_answer_print(out->texts, "on GPU %lu, ", number);
+			tell(&one, about, out);
+			told |= 1ull << number;
+		}
+		if (next)
+			*next = again[0];
+	}
 }
 
 static void tell_summary(const struct summary *m, size_t device, struct frag_findings *out)
@@ -653,7 +742,7 @@ int frag_diagnose_text(const char *path, struct frag_findings *out, struct frag_
 	int rc = frag_input_open(path, &in, err) ?: read_text(in, &e, err);
 
 	if (!rc && e.who)
-		tell(&e, slash ? slash + 1 : path, out);
+		tell_errors(&e, slash ? slash + 1 : path, out);
 	for (size_t i = 0; i < DEVICES_MOST && !rc; i++)
 		if (e.summaries[i].there)
 			tell_summary(&e.summaries[i], i, out);

@@ -13,7 +13,6 @@
 #include "trace/input/input.h"
 
 #define FILE_MOST (64u << 20) /* bytes, which jansson keeps in up to sixteen times as many */
-#define SAY(...) frag_finding_say(f, __VA_ARGS__)
 #define NUMBER_MOST 0x1p62
 
 static const char *const categories[] = { "parameters",	 "optimizer states", "inputs",
@@ -104,7 +103,7 @@ static void tell(const json_t *root, bool raw, size_t n, const char *path,
 	    "recording tells",
 	    FRAG_BYTES((uint64_t)FRAG_MIN(FRAG_MAX(total, 0), NUMBER_MOST)));
 	frag_finding_number(f, "most_bytes", most);
-	frag_findings_note(out, "PyTorch's memory timeline, of a profile");
+	NOTE("PyTorch's memory timeline, of a profile");
 }
 
 int frag_diagnose_timeline(const char *path, struct frag_findings *out, struct frag_err *err)

@@ -1,14 +1,20 @@
 # The text of an out-of-memory error alone, as people paste it: the verdict and what would help follow from its figures.
+# @ASKED|TOTAL|FREE|PROCESSES|ALLOCATED|UNALLOCATED: PyTorch's from 2.1 on
+long() {
+	sed 's/this \([0-9.]* .iB\)/Including non-PyTorch memory, this process has \1 memory in use/
+	s/pid \([0-9]*\) \([0-9.]* .iB\)/Process \1 has \2 memory in use/g
+	s/^@\(.*\)|\(.*\)|\(.*\)|\(.*\)|\(.*\)|\(.*\)/CUDA out of memory. Tried to allocate \1. GPU 0 has a total capacity of \2 of which \3 is free. \4 Of the allocated memory \5 is allocated by PyTorch, and \6 is reserved by PyTorch but unallocated./'
+}
 while IFS= read -r text; do
-	printf '%s\n' "$text" > text.log
+	printf '%s\n' "$text" | long > text.log
 	"$CUFRAG" summary text.log 2>&1 | sed -n '1s/^answer: //p;/record --torch/!s/^next:/  &/p'
 done <<'E'
 RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 11.17 GiB total capacity; 10.63 GiB already allocated; 4.19 MiB free; 233.00 MiB cached)
 Traceback (most recent call last): File "/home/u/train.py", line 10, in step y = f(x) File "/usr/lib/python3.8/site-packages/torch/nn/functional.py", line 1847, in linear return torch._C._nn.linear(input, weight, bias) RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 1; 23.70 GiB total capacity; 12.40 GiB already allocated; 1.10 GiB free; 21.60 GiB reserved in total by PyTorch) If reserved memory is >> allocated memory try setting max_split_size_mb to avoid fragmentation.
 torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 1024.00 MiB. GPU 0 has a total capacty of 79.15 GiB of which 512.00 MiB is free. Process 111 has 30.00 GiB memory in use. Including non-PyTorch memory, this process has 48.60 GiB memory in use. Of the allocated memory 47.50 GiB is allocated by PyTorch, and 100.00 MiB is reserved by PyTorch but unallocated. If reserved
-torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB of which 60.00 GiB is free. Including non-PyTorch memory, this process has 19.00 GiB memory in use. 19.79 GiB allowed; Of the allocated memory 18.00 GiB is allocated by PyTorch, and 500.00 MiB is reserved by PyTorch but unallocated.
-torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.69 GiB of which 1.31 GiB is free. Including non-PyTorch memory, this process has 22.36 GiB memory in use. Of the allocated memory 20.12 GiB is allocated by PyTorch, and 1.75 GiB is reserved by PyTorch but unallocated.
-torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacty of 23.69 GiB of which 12.00 MiB is free. Process 1 has 20.00 GiB memory in use. Process 2 has 3.50 GiB memory in use. Of the allocated memory 2.90 GiB is allocated by PyTorch, and 30.00 MiB is reserved by PyTorch but unallocated.
+@2.00 GiB|79.15 GiB|60.00 GiB|this 19.00 GiB. 19.79 GiB allowed;|18.00 GiB|500.00 MiB
+@2.00 GiB|23.69 GiB|1.31 GiB|this 22.36 GiB.|20.12 GiB|1.75 GiB
+@20.00 MiB|23.69 GiB|12.00 MiB|pid 1 20.00 GiB. pid 2 3.50 GiB.|2.90 GiB|30.00 MiB
 tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocating tensor with shape[256,1024,1024] and type float on /job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc
 2023 [E:onnxruntime:, sequential_executor.cc:369 Execute] Non-zero status code returned while running Conv node. Name:'Conv_0' Status Message: /onnxruntime_src/onnxruntime/core/framework/bfc_arena.cc:342 void* onnxruntime::BFCArena::AllocateRawInternal(size_t, bool) Available memory of 1073741824 is smaller than requested bytes of 2147483648
 (EngineCore pid=12) ValueError: Free memory on device cuda:0 (14.2/23.64 GiB) on startup is less than desired GPU memory utilization (0.9, 21.28 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.
@@ -23,13 +29,25 @@ torch.cuda.OutOfMemoryError: Allocation on device 0 would exceed allowed memory.
 Allocation on device 0 would exceed allowed memory. (out of memory) Currently allocated : 9.28 GiB Requested : 8.00 GiB Device limit : 16.00 GiB Free (according to CUDA): 0 bytes PyTorch limit (set by user-supplied memory fraction) : 17179869184.00 GiB
 ggml_backend_cuda_buffer_type_alloc_buffer: allocating 9866.00 MiB on device 1: cudaMalloc failed: out of memory ggml_gallocr_reserve_n: failed to allocate CUDA1 buffer of size 10345253120
 MemoryError: std::bad_alloc: out_of_memory: RMM failure at:/x/include/rmm/mr/device/pool_memory_resource.hpp:196: Maximum pool size exceeded (failed to allocate 1.00 GiB)
-torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 86.00 MiB. GPU 0 has a total capacity of 23.64 GiB of which 264.00 MiB is free. Process 2086283 has 419.48 MiB memory in use. Including non-PyTorch memory, this process has 8.04 GiB memory in use. Process 2797307 has 14.85 GiB memory in use. Of the allocated memory 7.63 GiB is allocated by PyTorch, and 40.11 MiB is reserved by PyTorch but unallocated.
+@86.00 MiB|23.64 GiB|264.00 MiB|pid 2086283 419.48 MiB. this 8.04 GiB. pid 2797307 14.85 GiB.|7.63 GiB|40.11 MiB
 RuntimeError: CUDA out of memory. Tried to allocate 8.13 GiB (GPU 0; 10.76 GiB total capacity; 643.57 MiB already allocated; 8.20 GiB free; 32.43 MiB cached)
 File "C:\x\Lib\site-packages\torch\f.py", line 1, in f RuntimeError: CUDA error: out of memory
 RuntimeError: Prefill out of memory. Try to lower your batch size.
-torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 64.00 MiB. GPU 0 has a total capacity of 23.69 GiB of which 20.00 MiB is free. Process 11 has 15.20 GiB memory in use. Process 12 has 8.40 GiB memory in use. Of the allocated memory 14.60 GiB is allocated by PyTorch, and 90.00 MiB is reserved by PyTorch but unallocated.
-torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 23.69 GiB of which 18.21 GiB is free. Including non-PyTorch memory, this process has 5.40 GiB memory in use. 4.75 GiB allowed; Of the allocated memory 4.60 GiB is allocated by PyTorch, and 137.00 MiB is reserved by PyTorch but unallocated.
+@64.00 MiB|23.69 GiB|20.00 MiB|pid 11 15.20 GiB. pid 12 8.40 GiB.|14.60 GiB|90.00 MiB
+@20.00 MiB|23.69 GiB|18.21 GiB|this 5.40 GiB. 4.75 GiB allowed;|4.60 GiB|137.00 MiB
 ValueError: To serve at least one request with the models's max seq len (131072), (10.00 GiB KV cache is needed, which is larger than the available KV cache memory (5.42 GiB). Based on the available memory, the estimated maximum model length is 71024.
+@20.00 MiB|23.69 GiB|9.50 MiB|this 23.66 GiB.|23.10 GiB|60.00 MiB
+{"error":"CUDA out of memory. Tried to allocate 546.00 MiB. GPU 0 has a total capacity of 15.77 GiB of which 514.19 MiB is free."}
+CUDA out of memory. Tried to allocate 546.00 MiB. GPU 0 has a total capacity of 15.
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 546.00 MiB. GPU 0 has a total capacity of 15.77 GiB of which 514.19 MiB is free. Process 562167 has 15.25 GiB memory in use.
+@546.00 MiB|15.77 GiB|514.19 MiB|pid 562167 15.25 GiB.|13.73 GiB|46.00 MiB allocated in private pools (e.g., CUDA Graphs), and 736.86 MiB
+RuntimeError: CUDA out of memory occurred when warming up sampler with 256 dummy requests. Please try lowering `max_num_seqs` or `gpu_memory_utilization` when initializing the engine.
+ncclUnhandledCudaError: Call to CUDA function failed. Last error: Cuda failure 2 'out of memory'
+RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`
+RuntimeError: MPS backend out of memory (MPS allocated: 17.80 GB, other allocations: 220.00 MB, max allowed: 18.13 GB). Tried to allocate 512.00 MB on private pool.
+MemoryError: std::bad_alloc: out_of_memory: CUDA error (failed to allocate 4294967296 bytes) at: /opt/conda/include/rmm/mr/device/cuda_memory_resource.hpp:62: cudaErrorMemoryAllocation out of memory
+ollama: cudaMalloc failed: out of memory ggml_gallocr_reserve_n: failed to allocate CUDA0 buffer of size 5637144576
+RESOURCE_EXHAUSTED: Out of memory while trying to allocate 12884901888 bytes. BufferAssignment OOM Debugging. preallocated temp allocation: 12.00GiB
 INFO step 1 loss 2.3 INFO this setting avoids running out of memory on small cards INFO step 2 loss 2.2
 E
 { echo "RuntimeError: CUDA error: out of memory"; head -c 3000000 /dev/zero | tr "\0" x; } > one.bin; "$CUFRAG" summary one.bin | cut -c1-60
@@ -44,6 +62,10 @@ InUse:                      8589934592
 jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 3221225472 bytes.
 E
 "$CUFRAG" diagnose dump.log
+# of several GPUs in one log, each with its own figures; a second one of a GPU is not told
+printf '%s\n' 'CUDA out of memory. Tried to allocate 3' '@2.00 GiB|79.15 GiB|1.90 GiB|this 77.20 GiB.|60.00 GiB|16.30 GiB' | long > one.log
+sed '1d;s/GPU 0/GPU 5/;s/this process has 77/Process 777 has 67.00 GiB memory in use. this process has 10/;s/60/9/;s/16.30 G/300 M/' one.log | cat one.log - one.log > two.log
+"$CUFRAG" two.log | sed 's/ (from.*//'
 # TensorFlow 1 writes its dump before the error, and says of some refusals that they are no failure
 W=tensorflow/core/common_runtime/bfc_allocator.cc
 cat > dump.log <<E

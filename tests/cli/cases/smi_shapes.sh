@@ -56,3 +56,15 @@ runs equal.csv 100 '120 120'
 runs shorter.csv 100 '240 40'
 runs died.csv 100 '240 5'
 runs slow.csv 1 480
+# started again before a sample saw the card idle: each run grows; half of it given back is none
+again() { awk -v from="$1" 'BEGIN { print "time_s,used_mib"; for (i = 0; i < 300; i++) print 5 * i "," from + 200 * (i % 100) }' > again.csv && "$CUFRAG" again.csv | cut -c1-180 | head -1; }
+again 3000
+sed 's/time_s,used/step,allocated/' again.csv > steps.csv && "$CUFRAG" steps.csv | head -1
+again 30000
+# of one table, who holds most; by a pipe, too, as is an error
+head -8 table.txt > one.txt && "$CUFRAG" one.txt | grep answer
+cat one.txt | "$CUFRAG" - | tail -2
+echo 'CUDA out of memory. Tried to allocate 2.00 GiB' | "$CUFRAG" /dev/stdin | cut -c1-60
+"$CUFRAG" diagnose --quiet - < again.csv | head -1
+"$CUFRAG" - < /dev/null 2>&1; mkfifo f && { cat one.txt > f & "$CUFRAG" f | tail -1; }
+head -c 300000000 /dev/zero | "$CUFRAG" - 2>&1 || echo "exit $?"
