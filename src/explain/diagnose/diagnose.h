@@ -208,6 +208,10 @@ struct frag_climb {
 int frag_climbs(const double *kept, size_t n, double least_bytes, struct frag_climb *out,
 		bool *climbs, struct frag_err *err);
 
+/* Sets what an answer concludes with, if a recording leaks: no card is enough then. Errors: those of
+ * the events, FRAG_ENOMEM. */
+int frag_leak_caveat(const struct frag_events *events, struct frag_answer *a, struct frag_err *err);
+
 /* Does a private pool begin in most passes of [from, to)? Then it captures CUDA graphs, and what
  * they keep is no leak. */
 int frag_is_capturing(const struct frag_checkup *c, uint64_t from, uint64_t to, double passes,

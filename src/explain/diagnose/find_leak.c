@@ -335,3 +335,27 @@ int frag_find_leak(struct frag_checkup *c, struct frag_findings *out, struct fra
 				   (double)(h->count - h->count / 2) * h->stride, &climbs, err));
 	return climbs ? 0 : tell(c, &climb, graphs, begins(h, skip, &climb), out, err);
 }
+
+int frag_leak_caveat(const struct frag_events *events, struct frag_answer *a, struct frag_err *err)
+{
+	FRAG_AUTO(frag_findings_release) struct frag_findings found = { .texts = a };
+	FRAG_AUTO(frag_checkup_destroy_at) struct frag_checkup *c = NULL;
+	const char *each;
+
+	if (!frag_events_dev(events)->events) /* streamed */
+		return 0;
+	FRAG_TRY_CALLOC(c, 1, "diagnosis", err);
+	c->about = "";
+	c->in = (struct frag_case){ .events = *events, .threads = 1 };
+	FRAG_TRY(frag_case_open(&c->in, FRAG_BY_LINE, NULL, err));
+	FRAG_TRY(frag_find_leak(c, &found, err));
+	if (!found.count)
+		return 0;
+	each = found.list->kind == FRAG_FOUND_LEAK ? "step" : "pass";
+	a->caveat = frag_answer_print(
+		a,
+		"; memory grows by %s per %s, so that holds for what was recorded alone: if it "
+		"goes on, no card is enough (cufrag diagnose)",
+		FRAG_BYTES((uint64_t)frag_finding_value(found.list, "bytes_per_step")), each);
+	return 0;
+}
