@@ -183,11 +183,16 @@ static struct frag_part *add(struct frag_answer *a, struct frag_part part)
 		va_list ap; \
 \
 		va_start(ap, fmt); \
-		add(a, (struct frag_part){ .kind = kind_, \
-					   .text = frag_answer_vprint(a, fmt, ap), \
-					   .as_is = !strncmp(fmt, "%s", 2) && \
-						    (fmt[2] ? fmt[2] != '%' \
-							    : (kind_) == FRAG_PART_HEADING) }); \
+		add(a, \
+		    (struct frag_part){ \
+			    .kind = kind_, \
+			    .text = (kind_) == FRAG_PART_CONCLUSION && a->caveat \
+					    ? frag_answer_print(a, "%s%s", \
+								frag_answer_vprint(a, fmt, ap), \
+								a->caveat) \
+					    : frag_answer_vprint(a, fmt, ap), \
+			    .as_is = !strncmp(fmt, "%s", 2) && \
+				     (fmt[2] ? fmt[2] != '%' : (kind_) == FRAG_PART_HEADING) }); \
 		va_end(ap); \
 	}
 FRAG_SAYING(remark, FRAG_PART_REMARK)

@@ -116,10 +116,11 @@ struct frag_answer {
 	const char *title, *question; /* of the page */
 	const char *author, *date; /* of the page; NULL = none. Data do not depend on the clock */
 	bool color;		   /* headings in bold, for a terminal */
-	bool brief;	   /* text: only conclusions, verdicts, warnings and lines to paste */
-	bool quiet;	   /* standard output belongs to another file: no text */
-	bool estimated;	   /* rests on a recording made without a GPU */
-	bool need_unknown; /* rests on one that ended out of memory: the command exits with 6 */
+	bool brief;	    /* text: only conclusions, verdicts, warnings and lines to paste */
+	bool quiet;	    /* standard output belongs to another file: no text */
+	bool estimated;	    /* rests on a recording made without a GPU */
+	const char *caveat; /* behind what it concludes; NULL: none */
+	bool need_unknown;  /* rests on one that ended out of memory: the command exits with 6 */
 	const struct frag_shape *shape; /* of the data; NULL = none */
 	const void *data;
 	const struct frag_shape *csv; /* of the rows of --csv */

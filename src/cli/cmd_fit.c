@@ -6,6 +6,7 @@
 #include <frag/opt.h>
 #include <frag/replay.h>
 
+#include "explain/diagnose/diagnose.h"
 #include "cli/program.h"
 #include "plan/fit/fit_cards.h"
 
@@ -35,6 +36,8 @@ static int fit(struct frag_cli *cli, struct options *o, struct frag_err *err)
 	if (cli->program)
 		FRAG_TRY(frag_fit_classes_record(&classes, &best, err));
 	a.estimated = cli->estimated; /* its title says so */
+	for (size_t i = 0; i < f.units.units_count && !a.caveat; i++)
+		FRAG_TRY(frag_leak_caveat(&f.units.units[i].events, &a, err));
 	FRAG_TRY(frag_fit_cards_answer(best, &a, err));
 	FRAG_TRY(frag_cli_show_answer(cli, &a, err));
 	if (f.interrupted)

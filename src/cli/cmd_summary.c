@@ -137,10 +137,11 @@ static int answer(const struct frag_findings *f, const char *files, const char *
 	if (state)
 		frag_answer_conclude(a, "%s", s->text);
 	else if (s->healthy && device) /* a log tells less */
-		frag_answer_conclude(a, "healthy: nothing is wrong with its memory%s",
+		frag_answer_conclude(a, "healthy: nothing is wrong with its memory%s%s",
 				     device->truncated ? " in what is left of its history, whose "
 							 "oldest entries were lost"
-						       : "");
+						       : "",
+				     strchr(s->text, ';') ?: "");
 	else
 		frag_answer_conclude(
 			a, strstr(s->text, s->line ? s->line : "") ? "%s: %s" : "%s: %s, at %s",

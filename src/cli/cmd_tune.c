@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cufrag tune: the settings that serve a trace best, as a line to export. */
+#include "explain/diagnose/diagnose.h"
 #include "cli/common.h"
 #include "plan/tune/tune_recordings.h"
 
@@ -58,6 +59,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 						.budget = o->budget };
 	FRAG_TRY(frag_tuning_search(&t, cli->threads, err));
 	a.estimated = cli->estimated; /* its title says so */
+	for (size_t i = 0; i < t.units.units_count && !a.caveat; i++)
+		FRAG_TRY(frag_leak_caveat(&t.units.units[i].events, &a, err));
 	FRAG_TRY(frag_tuning_answer(&t, o->top, &a, err));
 	FRAG_TRY(frag_cli_show_answer(cli, &a, err));
 	if (!t.found.complete) {

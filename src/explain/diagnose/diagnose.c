@@ -147,14 +147,16 @@ static int note_steady(struct frag_checkup *c, struct frag_findings *out, struct
 		    FRAG_BYTES((uint64_t)unused), FRAG_BYTES(reserved));
 		frag_finding_number(f, "unused_bytes", unused);
 	} else {
-		SAY("nothing is wrong: peak live %s, peak reserved %s", FRAG_BYTES(live),
-		    FRAG_BYTES(reserved));
+		SAY("nothing is wrong: peak live %s, peak reserved %s%s", FRAG_BYTES(live),
+		    FRAG_BYTES(reserved),
+		    frag_steps_known(h) || !frag_sites_known(&c->in.sites) ? ""
+		    : h->first_mark == UINT64_MAX
+			    ? "; it shows one pass without a step, or passes that differ"
+			    : "; it shows fewer than four steps");
 	}
 	frag_finding_number(f, "peak_active_bytes", (double)live);
 	frag_finding_number(f, "peak_reserved_bytes", (double)reserved);
-	if (!frag_sites_known(&c->in.sites) || frag_steps_known(h))
-		return 0;
-	return frag_finding_holders(c, h->peak_event, f, err);
+	return frag_sites_known(&c->in.sites) ? frag_finding_holders(c, h->peak_event, f, err) : 0;
 }
 
 /* A state: what is held now, but nothing of peaks, steps, or what another setting would need. */
@@ -192,7 +194,7 @@ static int apply_rules(struct frag_checkup *c, struct frag_findings *out, struct
 	if (!grows || out->list[before].kind == FRAG_FOUND_LEAK)
 		FRAG_TRY(frag_find_spike(c, out, err));
 	FRAG_TRY(frag_find_fragmentation(c, out, err));
-	frag_find_cache(c, out);
+	FRAG_TRY(frag_find_cache(c, out, err));
 	if (out->count == before)
 		return note_steady(c, out, err);
 	if (c->lost_text)

@@ -211,13 +211,22 @@ struct frag_climb {
 int frag_climbs(const double *kept, size_t n, double least_bytes, struct frag_climb *out,
 		bool *climbs, struct frag_err *err);
 
+/* Sets what an answer concludes with, if a recording leaks: no card is enough then. Errors: those of
+ * the events, FRAG_ENOMEM. */
+int frag_leak_caveat(const struct frag_events *events, struct frag_answer *a, struct frag_err *err);
+
+/* Does a private pool begin in most passes of [from, to)? Then it captures CUDA graphs, and what
+ * they keep is no leak. */
+int frag_is_capturing(const struct frag_checkup *c, uint64_t from, uint64_t to, double passes,
+		      bool *is, struct frag_err *err);
+
 /* The rules, one file each. Each adds what it finds. */
 int frag_find_oom(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err);
 int frag_find_leak(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err);
 int frag_find_spike(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err);
 int frag_find_fragmentation(struct frag_checkup *c, struct frag_findings *out,
 			    struct frag_err *err);
-void frag_find_cache(const struct frag_checkup *c, struct frag_findings *out);
+int frag_find_cache(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err);
 
 /* Memory that climbs from pass to pass within one step, or in a program without steps. */
 int frag_find_growth(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err);

@@ -9,12 +9,13 @@
 
 #define FALL_PART 0.2 /* of what was reserved, by one empty_cache */
 #define FALL_MIN (64 * FRAG_MIB)
+#define PEAK_PART 0.05	    /* of the most that was reserved */
 #define AFTER_PART 0.05	    /* requests that still come: else it is the program's end */
 #define EAGER_PER_STEP 0.34 /* trims or retries per step */
 #define EAGER_MIN 4u
 #define EAGER_TIME 0.02 /* of the recorded time, in calls that reserve and release memory */
 
-static void tell_trim(const struct frag_checkup *c, size_t i, struct frag_finding *f)
+static int tell_trim(struct frag_checkup *c, size_t i, struct frag_finding *f, struct frag_err *err)
 {
 	const struct frag_history *h = &c->in.history;
 
@@ -24,6 +25,7 @@ static void tell_trim(const struct frag_checkup *c, size_t i, struct frag_findin
 	frag_finding_number(f, "event", (double)h->trims[i].event);
 	frag_finding_number(f, "before_bytes", (double)c->trim_before[i]);
 	frag_finding_number(f, "after_bytes", (double)c->trim_after[i]);
+	return frag_finding_holders(c, h->trims[i].event, f, err);
 }
 
 /* The largest fall by an empty_cache that is not the end of the program; SIZE_MAX = none. */
@@ -40,6 +42,7 @@ static size_t largest_fall(const struct frag_checkup *c)
 
 		if (h->trims[i].unsure || fall < FALL_MIN ||
 		    (double)fall < FALL_PART * (double)c->trim_before[i] ||
+		    (double)fall < PEAK_PART * (double)c->peak_reserved_bytes ||
 		    (double)h->trims[i].allocs_after < AFTER_PART * (double)h->allocs)
 			continue;
 		if (fall > most) {
@@ -67,7 +70,7 @@ static void tell_eager(const struct frag_checkup *c, double times, double time,
 	frag_finding_number(f, "modelled_ns", (double)c->result.m.modelled_ns);
 }
 
-void frag_find_cache(const struct frag_checkup *c, struct frag_findings *out)
+int frag_find_cache(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)
 {
 	const struct frag_history *h = &c->in.history;
 	uint64_t back = h->trims_count + c->result.m.retries_count;
@@ -78,13 +81,15 @@ void frag_find_cache(const struct frag_checkup *c, struct frag_findings *out)
 	size_t fall;
 
 	if (h->refusals_count)
-		return; /* then it had to release all it could */
+		return 0; /* then it had to release all it could */
 	if (back >= EAGER_MIN && times >= EAGER_PER_STEP && time >= EAGER_TIME &&
 	    h->from == FRAG_STEPS_MARKS) {
 		tell_eager(c, times, time, out);
-		return;
+		return 0;
 	}
 	fall = largest_fall(c);
-	if (fall != SIZE_MAX)
-		tell_trim(c, fall, frag_findings_add(out, FRAG_FOUND_RELEASED, c->about));
+	return fall == SIZE_MAX
+		       ? 0
+		       : tell_trim(c, fall, frag_findings_add(out, FRAG_FOUND_RELEASED, c->about),
+				   err);
 }

@@ -129,7 +129,8 @@ int frag_find_fragmentation(struct frag_checkup *c, struct frag_findings *out, s
 			100 * (double)loss / (double)reserved,
 			frag_events_dev(&c->in.events)->pools_count > 1
 				? "; private pools share nothing: graphs that take turns can use "
-				  "one (pool=)"
+				  "one (pool=), which cufrag advise --changes graph_pool -- "
+				  "python TRAIN.py tries"
 				: "");
 		return 0;
 	}

@@ -8,6 +8,8 @@
  */
 #include "diagnose.h"
 
+#include <string.h>
+
 #include <frag/opt.h>
 
 #include "recording/recording.h"
@@ -17,6 +19,7 @@
 #define OFTEN 4		/* as often as in an ordinary step */
 #define EVEN_PART 0.75	/* of the passes, that leave between half and twice the mean */
 #define LOADED 0.9	/* of what is requested stays: that is loading */
+#define STAYS 0.5	/* of the peak, to the end */
 #define GRAPH_PART 0.3	/* of the requests stays: graphs; of outputs, few */
 #define SLACK 0.05
 
@@ -141,11 +144,39 @@ static void free_ends(struct frag_step_ends *ends)
 	frag_host_free(ends->list);
 }
 
+/* Is no module called up to the peak, and does most that is live then stay to the end? */
+static int is_loading(const struct frag_checkup *c, const struct phase *p, bool *is,
+		      struct frag_err *err)
+{
+	const struct frag_trace *trace = c->in.events.trace;
+	const struct frag_history *h = &c->in.history;
+	FRAG_AUTO_FREE double *live = NULL;
+	double stays = 0;
+
+	*is = false;
+	for (uint64_t i = 0; i <= p->peak; i++) {
+		size_t n = 0;
+		const struct frag_event *e = &frag_events_dev(&c->in.events)->events[i];
+		const uint32_t *frames = frag_stack_frames(trace, e->stack, &n);
+
+		for (size_t k = 0; e->kind == FRAG_EV_ALLOC && k < n; k++)
+			if (!strcmp(frag_trace_string(trace, trace->stacks.frames[frames[k]].name),
+				    "_call_impl"))
+				return 0;
+	}
+	FRAG_TRY_CALLOC(live, h->stacks_count + 1, "diagnosis", err);
+	FRAG_TRY(frag_history_live_at(&c->in.events, h->events - 1, h->stacks_count, live, err));
+	for (size_t i = 0; i < h->stacks_count; i++)
+		stays += live[i];
+	*is = stays >= STAYS * (double)h->peak_live;
+	return 0;
+}
+
 int frag_find_growth(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)
 {
 	FRAG_AUTO(free_ends) struct frag_step_ends ends = { 0 };
 	const struct frag_history *h = &c->in.history;
-	bool marks = h->from == FRAG_STEPS_MARKS, is;
+	bool marks = h->from == FRAG_STEPS_MARKS, loads = false, is;
 	uint64_t outside;
 	struct phase p;
 
@@ -162,7 +193,10 @@ int frag_find_growth(struct frag_checkup *c, struct frag_findings *out, struct f
 	if (!is)
 		return 0;
 	FRAG_TRY(follow(c, &ends, &p, &is, err));
-	if (!is || (h->first_mark > p.first && (double)p.grown > LOADED * (double)p.flow))
+	if (is && h->first_mark > p.first)
+		FRAG_TRY(is_loading(c, &p, &loads, err));
+	if (!is || loads || (h->first_mark > p.first && (double)p.grown > LOADED * (double)p.flow))
 		return 0;
-	return tell(c, &p, out, err);
+	FRAG_TRY(frag_is_capturing(c, p.first, p.peak, (double)p.passes, &is, err));
+	return is ? 0 : tell(c, &p, out, err);
 }

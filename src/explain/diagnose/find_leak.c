@@ -28,7 +28,8 @@
 #define HELD_SLACK 1.25 /* of what is live: a period is no exact count of steps */
 #define FLOOR_MIN 0.3	/* of the growth, that the feet of the series must rise */
 #define GROWN_PART 0.005
-#define LATER 1.25 /* the pace of the second half against that of all: it began late */
+#define CAPTURES 0.75 /* private pools that begin, per step */
+#define LATER 1.25    /* the pace of the second half against that of all: it began late */
 
 /* The least of the last third less the least of the first: saw teeth rise, their feet do not. */
 static double floor_rise(const double *y, size_t n)
@@ -284,6 +285,26 @@ static bool given_back(const struct frag_checkup *c, double grown)
 	       HELD_SLACK * (double)last[-1].r.live_bytes < grown;
 }
 
+int frag_is_capturing(const struct frag_checkup *c, uint64_t from, uint64_t to, double passes,
+		      bool *is, struct frag_err *err)
+{
+	const struct frag_trace_dev *td = frag_events_dev(&c->in.events);
+	FRAG_AUTO_FREE bool *seen = NULL;
+	size_t begun = 0;
+
+	FRAG_TRY_CALLOC(seen, td->pools_count + 1, "diagnosis", err);
+	for (uint64_t i = 0; i < to; i++) {
+		const struct frag_event *e = &td->events[i];
+
+		if (e->kind != FRAG_EV_ALLOC || !e->pool || seen[e->pool])
+			continue;
+		seen[e->pool] = true;
+		begun += i >= from;
+	}
+	*is = (double)begun >= CAPTURES * passes;
+	return 0;
+}
+
 int frag_find_leak(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)
 {
 	const struct frag_history *h = &c->in.history;
@@ -305,5 +326,31 @@ int frag_find_leak(struct frag_checkup *c, struct frag_findings *out, struct fra
 	FRAG_TRY(frag_climbs(kept, n, least, &climb, &climbs, err));
 	if (!climbs || given_back(c, climb.grown) || fades(c, &climb, err))
 		return 0;
-	return tell(c, &climb, graphs, begins(h, skip, &climb), out, err);
+	FRAG_TRY(frag_is_capturing(c, h->steps[h->count / 2].first, h->steps[h->count - 1].end,
+				   (double)(h->count - h->count / 2) * h->stride, &climbs, err));
+	return climbs ? 0 : tell(c, &climb, graphs, begins(h, skip, &climb), out, err);
+}
+
+int frag_leak_caveat(const struct frag_events *events, struct frag_answer *a, struct frag_err *err)
+{
+	FRAG_AUTO(frag_findings_release) struct frag_findings found = { .texts = a };
+	FRAG_AUTO(frag_checkup_destroy_at) struct frag_checkup *c = NULL;
+	const char *each;
+
+	if (!frag_events_dev(events)->events) /* streamed */
+		return 0;
+	FRAG_TRY_CALLOC(c, 1, "diagnosis", err);
+	c->about = "";
+	c->in = (struct frag_case){ .events = *events, .threads = 1 };
+	FRAG_TRY(frag_case_open(&c->in, FRAG_BY_LINE, NULL, err));
+	FRAG_TRY(frag_find_leak(c, &found, err));
+	if (!found.count)
+		return 0;
+	each = found.list->kind == FRAG_FOUND_LEAK ? "step" : "pass";
+	a->caveat = frag_answer_print(
+		a,
+		"; memory grows by %s per %s, so that holds for what was recorded alone: if it "
+		"goes on, no card is enough (cufrag diagnose)",
+		FRAG_BYTES((uint64_t)frag_finding_value(found.list, "bytes_per_step")), each);
+	return 0;
 }

@@ -117,6 +117,35 @@ static const struct frag_finding *reason_of(const struct frag_checkup *c,
 	return NULL;
 }
 
+/* Bytes live at a refusal that were already so at the one before, by the same outermost line. */
+static int held_over(const struct frag_checkup *c, const struct frag_refused_at *then,
+		     uint64_t *bytes, struct frag_err *err)
+{
+	const struct frag_trace *trace = c->in.events.trace;
+	const struct frag_trace_dev *td = frag_events_dev(&c->in.events);
+	FRAG_AUTO_FREE uint64_t *held = NULL;
+	size_t n, m;
+	const uint32_t *outer = frag_stack_frames(trace, then[-1].r.stack, &n);
+
+	*bytes = 0;
+	FRAG_TRY_CALLOC(held, td->slots_count + 1, "diagnosis", err);
+	for (uint64_t i = 0; n && i < then->r.event; i++) {
+		const struct frag_event *e = &td->events[i];
+		const uint32_t *frames;
+
+		if (e->kind >= FRAG_EV_TRIM)
+			continue;
+		*bytes -= held[e->slot];
+		held[e->slot] = 0;
+		if (i >= then[-1].r.event || e->kind != FRAG_EV_ALLOC)
+			continue;
+		frames = frag_stack_frames(trace, e->stack, &m);
+		held[e->slot] = m && frames[m - 1] == outer[n - 1] ? frag_live_bytes(e->bytes) : 0;
+		*bytes += held[e->slot];
+	}
+	return 0;
+}
+
 static int tell(struct frag_checkup *c, const struct tally *t, enum frag_finding_kind kind,
 		struct frag_findings *out, struct frag_err *err)
 {
@@ -124,7 +153,7 @@ static int tell(struct frag_checkup *c, const struct tally *t, enum frag_finding
 	const struct frag_refusal *r = &then->r;
 	uint64_t limit = then->limit_changed ? then->limit_bytes : c->in.limit_bytes;
 	uint64_t reserved = then->reserved_bytes, live = r->live_bytes;
-	uint64_t request = frag_live_bytes(r->bytes);
+	uint64_t request = frag_live_bytes(r->bytes), held = 0;
 	struct frag_finding *f = frag_findings_add(out, kind, c->about);
 	const struct frag_finding *reason = reason_of(c, then, out);
 
@@ -154,6 +183,13 @@ static int tell(struct frag_checkup *c, const struct tally *t, enum frag_finding
 		SAY("; what grows until then is the reason (%s)", reason->verdict);
 	else if (frag_oom_in_first_step(&c->in, r))
 		SAY("; it ran out in its first step");
+	if (!reason && t->worst)
+		FRAG_TRY(held_over(c, then, &held, err));
+	if (2 * held > live)
+		SAY("; %s of that was allocated by the attempt that was refused at event %llu: the "
+		    "traceback of its exception may hold it; try again only after the except "
+		    "block, without a reference to it",
+		    FRAG_BYTES(held), (unsigned long long)then[-1].r.event);
 	FRAG_TRY(frag_finding_holders(c, r->event, f, err));
 	if (t->count > 1)
 		SAY("; %zu requests were refused for this reason", t->count);

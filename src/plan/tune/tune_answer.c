@@ -11,6 +11,8 @@
 
 #include "answer/draw/plot_values.h"
 
+#define LEAST_GAIN 0.01
+
 /* ---- one setting ----------------------------------------------------------------- */
 
 #define SETTING(F, P, S) \
@@ -154,6 +156,16 @@ static void add_comparison(const struct frag_tuning *t, struct frag_text *out)
 	}
 }
 
+/* Does it save 1 %, or what else is asked for? A smaller saving is none. */
+static bool gains(const struct frag_tuning *t, const struct tune *out)
+{
+	const struct setting *best = out->pick, *base = out->baseline;
+
+	return t->options.objective != FRAG_TUNE_PEAK || !base->completed ||
+	       !frag_tuning_reproduces(t) || best->refused_count < base->refused_count ||
+	       best->against_baseline_ratio <= -LEAST_GAIN;
+}
+
 static void conclude(const struct frag_tuning *t, const struct tune *out, struct frag_answer *a)
 {
 	const struct setting *best = out->pick, *base = out->baseline;
@@ -171,10 +183,10 @@ static void conclude(const struct frag_tuning *t, const struct tune *out, struct
 				     FRAG_BYTES(best->peak_reserved_bytes), frag_text_str(&more),
 				     frag_not_reproduced_text(a, t->recorded_peak_bytes,
 							      base->peak_reserved_bytes));
-	else if (!t->found.baseline)
-		frag_answer_conclude(a, "nothing tried is better than %s, which reserves %s%s",
-				     base->params, FRAG_BYTES(best->peak_reserved_bytes),
-				     frag_text_str(&more));
+	else if (!t->found.baseline || !gains(t, out))
+		frag_answer_conclude(a, "nothing tried is better%s than %s, which reserves %s%s",
+				     t->found.baseline ? " by 1 %" : "", base->params,
+				     FRAG_BYTES(best->peak_reserved_bytes), frag_text_str(&more));
 	else if (!base->completed)
 		frag_answer_conclude(
 			a, "with %s it completes and reserves %s; %s runs out of memory%s",
@@ -238,6 +250,8 @@ static void say_export(const struct frag_tuning *t, const struct tune *out, stru
 	const char *const *torch = out->torch.rows;
 	FRAG_AUTO(frag_text_release) struct frag_text line = { 0 };
 
+	if (!gains(t, out))
+		return;
 	if (best->completed && best->conf) {
 		frag_text_addf(&line, "%s PYTORCH_CUDA_ALLOC_CONF%s",
 			       *best->conf ? "export" : "unset", *best->conf ? "=" : "");

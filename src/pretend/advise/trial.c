@@ -302,6 +302,20 @@ int frag_advise_recording(struct frag_advising *a, const struct frag_recording *
 	return 0;
 }
 
+const char *frag_advising_unknown(const struct frag_advising *v, size_t *untried)
+{
+	const size_t len = strlen(FRAG_TRIAL_UNTRIED);
+	const char *why = NULL;
+
+	*untried = 0;
+	for (size_t i = 0; i < v->count; i++)
+		if (!strncmp(v->list[i].left_out, FRAG_TRIAL_UNTRIED, len)) {
+			why = v->list[i].left_out + len;
+			++*untried;
+		}
+	return v->edited || v->members_count || v->fits || v->interrupted ? NULL : why;
+}
+
 void frag_advising_release(struct frag_advising *a)
 {
 	end_runs(a);

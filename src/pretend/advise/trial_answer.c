@@ -176,18 +176,33 @@ static void say_edited(const struct frag_advising *v, struct frag_answer *a)
 	frag_answer_conclude(a, "%s%s", text, edit || *then ? then : "nothing helps more than 1 %");
 }
 
-const char *frag_advising_unknown(const struct frag_advising *v, size_t *untried)
+/* Does it save enough to be advised? */
+static bool helps(const struct frag_advice *x)
 {
-	const size_t len = strlen(FRAG_TRIAL_UNTRIED);
-	const char *why = NULL;
+	uint64_t before = frag_advice_need(&x->before), after = frag_advice_need(&x->after);
 
-	*untried = 0;
-	for (size_t i = 0; i < v->count; i++)
-		if (!strncmp(v->list[i].left_out, FRAG_TRIAL_UNTRIED, len)) {
-			why = v->list[i].left_out + len;
-			++*untried;
-		}
-	return v->edited || v->members_count || v->fits || v->interrupted ? NULL : why;
+	return !*x->left_out && after &&
+	       (double)frag_advice_above(before, after) >= LEAST_RATIO * (double)before;
+}
+
+/* Nothing was found, or not yet. */
+static void say_none(const struct frag_advising *v, struct frag_answer *a)
+{
+	const struct frag_advice *best = v->list; /* those that were tried come first */
+	const bool tried = v->count && (best->tried || best->replayed);
+
+	if (v->interrupted && tried && helps(best))
+		frag_answer_conclude(a,
+				     "interrupted after %zu of %zu changes: the best so far is %s, "
+				     "which needs %s in place of %s",
+				     v->tried, v->count, best->change,
+				     FRAG_BYTES(frag_advice_need(&best->after)),
+				     FRAG_BYTES(frag_advice_need(&best->before)));
+	else
+		frag_answer_conclude(a, v->interrupted ? "interrupted before the best was known"
+					: tried	       ? "nothing helps more than 1 %%"
+						       : "nothing was tried: no change applies to "
+							 "what this program does");
 }
 
 static void say_best(const struct frag_advising *v, struct frag_answer *a)
@@ -231,20 +246,10 @@ static void say_best(const struct frag_advising *v, struct frag_answer *a)
 				     "anything helps is unknown",
 				     untried, v->count, why);
 	else
-		frag_answer_conclude(a, v->interrupted ? "interrupted before the best was known"
-						       : "nothing helps more than 1 %%");
+		say_none(v, a);
 	if (*setting && v->members_count)
 		frag_answer_paste(a, "to use it",
 				  "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
-}
-
-/* Does it save enough to be advised? */
-static bool helps(const struct frag_advice *x)
-{
-	uint64_t before = frag_advice_need(&x->before), after = frag_advice_need(&x->after);
-
-	return !*x->left_out && after &&
-	       (double)frag_advice_above(before, after) >= LEAST_RATIO * (double)before;
 }
 
 /* Lists the tried changes that save less, inside or outside of compiled models. */

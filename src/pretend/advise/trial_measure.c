@@ -218,7 +218,8 @@ static void add_offer(struct frag_advising *a, const json_t *row)
 	unsigned most = (unsigned)FRAG_MIN(count_of(row, "most"), UINT16_MAX), number;
 	struct frag_advice *x = &a->list[a->count];
 
-	if (!is_name(name) || !frag_offer_asked(a->only, name, &number))
+	if (!is_name(name) || !frag_offer_asked(a->only, name, &number) ||
+	    (!a->only && json_is_true(json_object_get(row, "idle"))))
 		return;
 	number = most ? number : 0;
 	*x = (struct frag_advice){ .where = text_of(row, "where"),

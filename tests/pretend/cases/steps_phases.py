@@ -46,6 +46,25 @@ from support.small import cuda, nn, sys, torch
 # run: diagnose run.cft
 # match: ^verdict: fragmentation
 # match: ^memory that outlives its step grows by 2 MiB per step, 80 MiB over 40 steps .* more reserved per step v100-16 of 15[0-9.]* GiB is full after [0-9][0-9] more
+
+# loading grows, too, and a pool for each graph is no leak
+# case: loading
+# run: record --frames -- loading
+# run: diagnose run.cft
+# match: ^verdict: fragmentation
+# match: ^.* could be saved: with expandable_segments:True
+# never: growth
+
+# case: graphs
+# run: record --frames -- graphs
+# run: diagnose run.cft
+# match: ^verdict: fragmentation
+# never: leak|growth
+
+# case: retry
+# run: record --frames --capacity 9G -- retry
+# fails 6: diagnose run.cft
+# match: ; 8 GiB of that was allocated by the attempt that was refused at event [0-9]+: the traceback
 case = sys.argv[1]
 
 class Block(nn.Module):
@@ -70,6 +89,31 @@ if case == "validation":
 for _ in range(40 if case == "losses" else 0):
     x = cuda.ones(4096, 512)
     total = total + torch.relu(m[0].a(x[:, :256]).mul(2)).mean()  # <2>
+if case == "loading":
+    del m, o
+    first, second = ([cuda.empty(n << 18) for _ in range(24)] for n in (530, 270))
+    for i in range(24):
+        kept.append(cuda.empty(530 << 18))
+        first[i] = None
+        kept.append(cuda.empty(270 << 18))
+    second.clear()
+    torch.cuda.empty_cache()
+    kept += [cuda.empty(1 << 28) for _ in range(4)]
+with torch.no_grad():
+    for i in range(12 if case == "graphs" else 0):
+        x = cuda.ones(4096 * (i + 1), 256)
+        g = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(g):
+            kept.append((g, x, m(x)))
+for n in (2, 1) if case == "retry" else ():
+    try:
+        def attempt():
+            held = []
+            while True:
+                held.append(cuda.empty(n << 28))
+        attempt()
+    except torch.OutOfMemoryError as e:
+        total = e
 if case == "forward":
     m(cuda.ones(4096, 256)).square().mean()
 for _ in range(40 if case == "pins" else 0):

@@ -19,6 +19,7 @@ The last two are needed. The C side (src/pretend/advise/trial.c) sets CUFRAG_TRI
 it is, and CUFRAG_CHANGES, "NAME+NAME=4", for a run with changes. At the end each process writes
 PID.advise beside its recording.
 """
+import glob
 import importlib
 import json
 import os
@@ -37,6 +38,16 @@ def changes():
     return dict(sorted((name, x) for m in modules for name, x in vars(m).items() if isinstance(x, type) and hasattr(x, "install")))
 
 
+def uses_before(folder):
+    """What the processes of the run as it is saw of each call (seen.uses)."""
+    out = {}
+    for path in glob.glob(os.path.join(os.path.dirname(os.path.abspath(folder)), "0", "*.advise")):
+        with open(path) as f:
+            for place, trains in json.load(f)["uses"].items():
+                out[place] = out.get(place, False) or trains
+    return out
+
+
 class Trial:
     """One run of the program: what is seen of it, and the changes in it."""
 
@@ -45,6 +56,7 @@ class Trial:
         self.torch, self.recorder = torch, recorder
         self.seen = seen.Seen(torch, recorder.card)
         self.all = "CUFRAG_TRIALS" in os.environ
+        self.seen.before = {} if self.all else uses_before(recorder.folder)
         self.install(os.environ.get("CUFRAG_CHANGES", ""))
 
     def install(self, text):
@@ -63,8 +75,10 @@ class Trial:
                    "compiled": (group == "blocks" or hasattr(change, "INSIDE")) and any(c.compiled for c in self.seen.calls)}
             try:
                 found = change.applies(self.seen)
-                if not found:
-                    continue
+                if not found:  # a row only for those who name it
+                    row["idle"] = True
+                    raise Left("could not be tried: the run shows nothing that it could change; "
+                               "where cufrag diagnose names a line, edit that")
                 row["what"], row["where"], row["numerics"] = (*found, numerics)[:3]
                 row["most"] = change.most(self.seen) if hasattr(change, "most") else 0
             except Exception as error:
@@ -76,7 +90,7 @@ class Trial:
 
     def finish(self, folder):
         """Before the recording is written."""
-        facts = {"steps": self.seen.steps, "updated": self.seen.updated(), "moved": self.seen.moved,
+        facts = {"steps": self.seen.steps, "updated": self.seen.updated(), "moved": self.seen.moved, "uses": self.seen.uses,
                  "changes": self.offers() if self.all else []}
         path = os.path.join(folder, "%d.advise" % os.getpid())
         with open(path + ".tmp", "w") as f:

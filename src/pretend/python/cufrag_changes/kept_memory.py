@@ -9,7 +9,7 @@ from .seen import tensors_in
 
 def line_of(name, path):
     """Where the file adds to the variable."""
-    adds = re.compile(r".*(?<![.\w]){0}(\s*([-+*/|&]=|=[^=].*\b{0}\b)|\.(append|extend|insert)\()".format(re.escape(name)))
+    adds = re.compile(r".*(?<![.\w]){0}(\[[^]]*\])?(\s*([-+*/|&]=|=[^=].*\b{0}\b)|\.(append|extend|insert)\()".format(re.escape(name)))
     try:
         with open(path) as f:
             return next(("%s:%d" % (path, n) for n, line in enumerate(f, 1) if adds.match(line)), path)
@@ -65,14 +65,18 @@ class no_grad:
     """Evaluation under no_grad, which saves nothing for a backward pass."""
     def applies(seen):
         calls = [c for c in seen.calls if c.grad and c.trains and (not c.training or not seen.backwards)]
-        return calls and ("call %s under torch.no_grad() where nothing is trained" % names(calls), calls[0].place)
+        places = [seen.relative(place) for place, trains in seen.uses.items() if not trains]
+        if calls or not places:
+            return calls and ("call %s under torch.no_grad() where nothing is trained" % names(calls), calls[0].place)
+        return ("call the model under torch.no_grad() at %s: no backward pass comes through what it gives" % " and ".join(places[:3]),
+                places[0])
 
     def install(torch, seen):
-        trains = []
+        trains, uses = [], seen.before
 
         def root(module):
             def around(inner, args, kwargs):
-                if module.training and trains:
+                if module.training and trains and uses.get(seen.place(), True):
                     return inner(*args, **kwargs)
                 with torch.no_grad():
                     return inner(*args, **kwargs)

@@ -116,6 +116,7 @@ class Seen:
         self.graphs = {}  # variable -> (file, bytes left by a call, calls)
         self.held = 0  # on the card at the last call of a model
         self.drops_graphs = False
+        self.uses = {}  # place of a call of a model -> did a backward pass come through what it gave?
         self.adding = {}  # (variable, file) -> does a line add to it?
         self.versions, self.stepped = [], set()
         self.kept = {}  # variable -> {step: bytes on the card that it holds}
@@ -181,7 +182,20 @@ class Seen:
         for c in self.calls:
             if c.module() is module:
                 c.loss = c.loss or loss_of(self.torch, out) is not None
+        if self.looks and not self.uses.get(self.place()):
+            self.follow(out, self.place())
         return out
+
+    def follow(self, out, place):
+        """Does a backward pass come through what a model gave? A kind that is not known: it does."""
+        def came(_):
+            self.uses[place] = True
+        for t in out if type(out) in (tuple, list) else [out]:
+            if not isinstance(t, self.torch.Tensor):
+                self.uses[place] = True
+            elif t.requires_grad:
+                self.uses.setdefault(place, False)
+                t.register_hook(came)
 
     def within(self, original, module, args, kwargs):
         self.depth = 1
@@ -376,7 +390,8 @@ class Seen:
                 if self.drops_graphs:
                     t.detach_()
                 else:
-                    self.graphs[name] = path, left, self.graphs.get(name, (path, 0, 0))[2] + 1
+                    _, most, count = self.graphs.get(name, (path, 0, 0))
+                    self.graphs[name] = path, max(left, most), count + 1
                     break
 
     def adds_up(self, name, path):
@@ -413,6 +428,8 @@ def tensors_in(torch, holder):
     for t in list(holder.values()) if type(holder) is dict else list(holder)[-100000:]:
         if type(t) is torch.Tensor and t.is_cuda:
             yield t
+        elif type(holder) is dict and type(t) in (list, tuple):
+            yield from tensors_in(torch, t)
 
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
