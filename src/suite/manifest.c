@@ -28,10 +28,9 @@ int frag_suite_json_open(const char *path, json_t **out, struct frag_err *err)
 	struct stat st;
 
 	if (stat(path, &st))
-		return frag_fail(err, FRAG_EINPUT, "cannot open '%.200s': %m", path);
+		return FRAG_INPUT(err, "cannot open '%.200s': %m", path);
 	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > FILE_MAX)
-		return frag_fail(err, FRAG_EINPUT, "'%.200s' is not a file of at most 64 MiB",
-				 path);
+		return FRAG_INPUT(err, "'%.200s' is not a file of at most 64 MiB", path);
 	*out = json_load_file(path, JSON_REJECT_DUPLICATES, &e);
 	if (!*out)
 		return frag_fail_at(err, FRAG_EINPUT, (uint64_t)FRAG_MAX(e.position, 0),
@@ -109,27 +108,26 @@ static int read_manifest(struct frag_suite_manifest *m, struct frag_err *err)
 			   "version", &m->version, "events_max", &events, "classes", &classes,
 			   "workloads", &workloads) ||
 	    strcmp(suite, "cufrag") != 0)
-		return frag_fail(err, FRAG_EINPUT, "not a manifest of the suite%s%.100s",
-				 *e.text ? ": " : "", e.text);
+		return FRAG_INPUT(err, "not a manifest of the suite%s%.100s", *e.text ? ": " : "",
+				  e.text);
 	if (strtoul(m->version, NULL, 10) != FRAG_SUITE_MAJOR)
-		return frag_fail(err, FRAG_EINPUT, "version '%.20s' is not known here, only %d.x.y",
-				 m->version, FRAG_SUITE_MAJOR);
+		return FRAG_INPUT(err, "version '%.20s' is not known here, only %d.x.y", m->version,
+				  FRAG_SUITE_MAJOR);
 	if (events < 1000 || events > 1000000000)
-		return frag_fail(err, FRAG_EINPUT, "events_max is not from 1000 to 1000000000");
+		return FRAG_INPUT(err, "events_max is not from 1000 to 1000000000");
 	m->events_max = (uint64_t)events;
 	FRAG_TRY_CALLOC(m->classes, json_array_size(classes) + 1, "manifest", err);
 	FRAG_TRY_CALLOC(m->abouts, json_array_size(classes) + 1, "manifest", err);
 	FRAG_TRY_CALLOC(m->workloads, json_array_size(workloads) + 1, "manifest", err);
 	json_array_foreach(classes, i, one) if (!read_class(m, one)) return frag_fail_at(
 		err, FRAG_EINPUT, i,
-		"class %zu has not a new name of a-z, 0-9, '.' and '-' "
-		"with what it is about, and nothing else",
+		"class %zu has not a new name of a-z, 0-9, '.' and '-' with what it is about, and "
+		"nothing else",
 		i + 1);
 	json_array_foreach(workloads, i, one) if (!read_workload(m, one)) return frag_fail_at(
 		err, FRAG_EINPUT, i,
-		"workload %zu has not a new name, a class of the list, "
-		"what it is about, and a file below the manifest with "
-		"its sha256 or words for gen (docs/suite.md)",
+		"workload %zu has not a new name, a class of the list, what it is about, and a "
+		"file below the manifest with its sha256 or words for gen (docs/suite.md)",
 		i + 1);
 	return 0;
 }
@@ -143,9 +141,8 @@ int frag_suite_manifest_open(struct frag_suite_manifest *m, const char *path, st
 
 	*m = (struct frag_suite_manifest){ 0 };
 	if (!path && !found)
-		return frag_fail(err, FRAG_EINPUT,
-				 "the workloads that come with cufrag are not beside the program; "
-				 "name a --manifest");
+		return FRAG_INPUT(err, "the workloads that come with cufrag are not beside the "
+				       "program; name a --manifest");
 	path = path ?: found;
 	slash = strrchr(path, '/');
 	m->dir = slash ? strndup(path, (size_t)(slash - path) + 1) : frag_host_strdup(".");
@@ -194,12 +191,11 @@ static int check_file(const struct frag_suite_manifest *m, const struct frag_sui
 	FRAG_CHECK_ALLOC(path, "workload", err);
 	if (frag_sha256_file(path, sha256, err))
 		return frag_err_prefix(err, "workload %s", w->name);
-	return !strcmp(w->sha256, sha256)
-		       ? 0
-		       : frag_fail(err, FRAG_EINPUT,
-				   "workload %s: '%.200s' is not the file of the manifest: its "
-				   "SHA-256 is another",
-				   w->name, path);
+	return !strcmp(w->sha256, sha256) ? 0
+					  : FRAG_INPUT(err,
+						       "workload %s: '%.200s' is not the file of "
+						       "the manifest: its SHA-256 is another",
+						       w->name, path);
 }
 
 int frag_suite_manifest_choose(struct frag_suite_manifest *m, const char *classes, bool quick,
@@ -232,9 +228,7 @@ int frag_suite_manifest_choose(struct frag_suite_manifest *m, const char *classe
 	m->classes_count = kinds;
 	if (quick || card)
 		m->events_max = FRAG_MIN(m->events_max, FRAG_SUITE_SHORT_EVENTS);
-	return n ? 0
-		 : frag_fail(err, FRAG_EUSAGE,
-			     "no workload of the suite is all of what was asked for");
+	return n ? 0 : FRAG_USAGE(err, "no workload of the suite is all of what was asked for");
 }
 
 /* ---- a workload ------------------------------------------------------------------------ */
@@ -265,7 +259,7 @@ static int generate(const struct frag_suite_manifest *m, const struct frag_suite
 	FRAG_CHECK_ALLOC(words, "generator", err);
 	while ((word = strsep(&rest, " ")) != NULL && n < WORDS_MAX) {
 		if (*word && !harmless(word))
-			return frag_fail(err, FRAG_EINPUT, "'%.60s' is no word for gen here", word);
+			return FRAG_INPUT(err, "'%.60s' is no word for gen here", word);
 		if (*word)
 			argv[n++] = word;
 	}
@@ -281,7 +275,7 @@ static int generate(const struct frag_suite_manifest *m, const struct frag_suite
 	}
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	return status ? frag_fail(err, FRAG_EINPUT, "'cufrag gen %.200s' failed", w->gen) : 0;
+	return status ? FRAG_INPUT(err, "'cufrag gen %.200s' failed", w->gen) : 0;
 }
 
 static int make_ready(const struct frag_suite_manifest *m, struct frag_suite_trace *t,
@@ -292,7 +286,7 @@ static int make_ready(const struct frag_suite_manifest *m, struct frag_suite_tra
 	for (size_t i = 0; i < t->dev->events_count; i++)
 		t->requests += t->dev->events[i].kind == FRAG_EV_ALLOC;
 	t->live_peak_bytes = frag_probe_peak_live(t->dev, 512);
-	return t->requests ? 0 : frag_fail(err, FRAG_EINPUT, "it has no allocations");
+	return t->requests ? 0 : FRAG_INPUT(err, "it has no allocations");
 }
 
 int frag_suite_trace_open(const struct frag_suite_manifest *m, const struct frag_suite_workload *w,
@@ -305,7 +299,7 @@ int frag_suite_trace_open(const struct frag_suite_manifest *m, const struct frag
 
 	*out = (struct frag_suite_trace){ 0 };
 	if (w->gen && frag_scratch_folder(NULL, &folder))
-		return frag_fail(err, FRAG_EOUTPUT, "cannot make a temporary folder: %m");
+		return FRAG_OUTPUT(err, "cannot make a temporary folder: %m");
 	path = w->gen ? frag_path_join(folder, "made.cft") : frag_path_join(m->dir, w->file);
 	rc = !path ? frag_fail_nomem(err, "workload") : w->gen ? generate(m, w, path, err) : 0;
 	rc = rc ?: frag_recording_open(&out->recording, path, target, FRAG_OPEN_HISTORY, err) ?:
