@@ -2,25 +2,21 @@
 /* The manifest, and its workloads made ready; see suite.h. Both are untrusted files. */
 #include "suite.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <frag/opt.h>
 
 #include "base/args.h"
 #include "base/outfile.h"
-#include "base/scratch.h"
 #include "base/share.h"
 #include "plan/probe.h"
+#include "trace/gen/gen_known.h"
 
 #define NAME "suite.json"
 #define FILE_MAX (64 * FRAG_MIB) /* of a manifest or result */
-#define WORDS_MAX 32u
 
 int frag_suite_json_open(const char *path, json_t **out, struct frag_err *err)
 {
@@ -233,49 +229,28 @@ int frag_suite_manifest_choose(struct frag_suite_manifest *m, const char *classe
 
 /* ---- a workload ------------------------------------------------------------------------ */
 
-/* A manifest comes from others: its words name no other output, and no file elsewhere. */
-static bool harmless(const char *word)
+/* In memory, as `cufrag gen` makes it: KIND, then --seed and --scale where they are not as usual. */
+static int generate(const char *words, struct frag_trace **out, struct frag_err *err)
 {
-	static const char *const known[] = { "--seed", "--scale", "--times", "--events",
-					     "--steps" };
-	size_t n = strcspn(word, "=");
+	unsigned long long value[] = { 0, 1 };
+	size_t len = strcspn(words, " ");
+	const char *rest = words + len;
+	uint64_t online;
+	unsigned kind = 0;
+	int n = 0;
 
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(known); i++)
-		if (strlen(known[i]) == n && !strncmp(word, known[i], n))
-			return true;
-	return *word != '-' && (inside(word) || strspn(word, "0123456789.") == strlen(word));
-}
-
-/* cufrag gen WORDS -o path, in the folder of the manifest. */
-static int generate(const struct frag_suite_manifest *m, const struct frag_suite_workload *w,
-		    const char *path, struct frag_err *err)
-{
-	FRAG_AUTO_FREE char *words = frag_host_strdup(w->gen);
-	char *argv[WORDS_MAX + 8] = { "cufrag", "gen", "--quiet" }, *rest = words, *word;
-	int status = -1;
-	size_t n = 3;
-	pid_t pid;
-
-	FRAG_CHECK_ALLOC(words, "generator", err);
-	while ((word = strsep(&rest, " ")) != NULL && n < WORDS_MAX) {
-		if (*word && !harmless(word))
-			return FRAG_INPUT(err, "'%.60s' is no word for gen here", word);
-		if (*word)
-			argv[n++] = word;
-	}
-	argv[n++] = "-o";
-	argv[n] = (char *)path;
-	pid = fork();
-	if (!pid) {
-		int null = open("/dev/null", O_WRONLY);
-
-		if (!chdir(m->dir) && null >= 0 && dup2(null, STDOUT_FILENO) >= 0)
-			execv("/proc/self/exe", argv);
-		_exit(127);
-	}
-	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return status ? FRAG_INPUT(err, "'cufrag gen %.200s' failed", w->gen) : 0;
+	while (frag_known_kinds[kind] && (strlen(frag_known_kinds[kind]) != len ||
+					  strncmp(frag_known_kinds[kind], words, len)))
+		kind++;
+	if (!frag_known_kinds[kind] || !frag_known_kinds[kind + 1])
+		return FRAG_INPUT(err, "gen makes no '%.60s' from a seed", words);
+	for (; *rest; rest += n, n = 0)
+		if ((sscanf(rest, " --seed %llu%n", &value[0], &n) != 1 &&
+		     sscanf(rest, " --scale %llu%n", &value[1], &n) != 1) ||
+		    !value[1] || value[1] > 1000)
+			return FRAG_INPUT(err, "'%.60s' is not --seed N or --scale 1 to 1000",
+					  rest);
+	return frag_known_make(kind, value[0], value[1], &online, out, err);
 }
 
 static int make_ready(const struct frag_suite_manifest *m, struct frag_suite_trace *t,
@@ -293,18 +268,20 @@ int frag_suite_trace_open(const struct frag_suite_manifest *m, const struct frag
 			  const struct frag_target *target, struct frag_suite_trace *out,
 			  struct frag_err *err)
 {
-	FRAG_AUTO_FREE char *path = NULL;
-	char *folder = NULL;
+	FRAG_AUTO_FREE char *path = w->file ? frag_path_join(m->dir, w->file) : NULL;
+	struct frag_trace *made = NULL;
 	int rc;
 
 	*out = (struct frag_suite_trace){ 0 };
-	if (w->gen && frag_scratch_folder(NULL, &folder))
-		return FRAG_OUTPUT(err, "cannot make a temporary folder: %m");
-	path = w->gen ? frag_path_join(folder, "made.cft") : frag_path_join(m->dir, w->file);
-	rc = !path ? frag_fail_nomem(err, "workload") : w->gen ? generate(m, w, path, err) : 0;
-	rc = rc ?: frag_recording_open(&out->recording, path, target, FRAG_OPEN_HISTORY, err) ?:
-	     make_ready(m, out, err);
-	frag_scratch_remove(folder);
+	if (w->gen)
+		rc = generate(w->gen, &made, err)
+			     ?: frag_recording_take(&out->recording, made, target,
+						    FRAG_OPEN_HISTORY, err);
+	else
+		rc = path ? frag_recording_open(&out->recording, path, target, FRAG_OPEN_HISTORY,
+						err)
+			  : frag_fail_nomem(err, "workload");
+	rc = rc ?: make_ready(m, out, err);
 	if (!rc)
 		return 0;
 	frag_suite_trace_release(out);
