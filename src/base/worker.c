@@ -90,7 +90,7 @@ int frag_worker_start(struct frag_worker *w, size_t task,
 	return 0;
 }
 
-/* Until one of them has something to say, at most `ms`. false: none of them works. */
+/* Until one of them has something to say, at most `ms`. false: all are idle. */
 static bool wait_for(const struct frag_worker *list, size_t count, int ms)
 {
 	struct pollfd fds[256];

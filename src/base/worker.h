@@ -32,7 +32,7 @@ void frag_worker_tell(int to, const char *text, size_t len);
 /* Takes what has come. 1: w->answer is whole; 0: not yet; <0: it failed, why[120]. It has ended
  * then. */
 int frag_worker_take(struct frag_worker *w, char *why);
-/* Calls look for each of them, again and again, until none works or the user interrupts: it takes
+/* Calls look for each, again and again, until all are idle or the user interrupts: it takes
  * what one that works has said, and starts one that does not (pid 0) while there are tasks. */
 int frag_workers_run(struct frag_worker *list, size_t count,
 		     int (*look)(void *ctx, struct frag_worker *w, struct frag_err *err), void *ctx,
