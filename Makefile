@@ -68,9 +68,9 @@ LDFLAGS_fuzz   := -fsanitize=address,undefined $(if $(shell command -v ld.lld),-
 ifeq ($(filter $(BUILD),release debug asan tsan fuzz),)
   $(error unknown BUILD=$(BUILD); use release, debug, asan, tsan or fuzz)
 endif
-PKGS     := libarchive libzstd jansson libxxhash sqlite3 yaml-0.1 libmicrohttpd
+PKGS     := libarchive libzstd jansson libxxhash sqlite3 yaml-0.1 libmicrohttpd nettle
 PKG_CF   := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
-PKG_LD   := $(shell pkg-config --libs $(PKGS) 2>/dev/null || echo -larchive -lzstd -ljansson -lxxhash -lsqlite3 -lyaml -lmicrohttpd)
+PKG_LD   := $(shell pkg-config --libs $(PKGS) 2>/dev/null || echo -larchive -lzstd -ljansson -lxxhash -lsqlite3 -lyaml -lmicrohttpd -lnettle)
 CPPFLAGS += -D_GNU_SOURCE -Isrc/include -Isrc -Ipolicies -Ipolicies/common -I$(GEN) $(PKG_CF)
 # of a release: overruns end the program; 3 where compiler and headers know it, else 2
 ifeq ($(BUILD),release)

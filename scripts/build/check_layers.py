@@ -28,7 +28,7 @@ NO_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|^\s*#\s*include[^\
 DEFINED = re.compile(r"^([A-Za-z_][^;{}()=#]*?)\b(\w+)\([^;{}]*\)\s*\{", re.M)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)', re.M)
 DRIVER = re.compile(r"(cuda|nvml|cu[A-Z]|nvtx|driver_types|vector_types)")
-LIBRARY = re.compile(r"archive|zstd|jansson|xxhash|yaml|glib")
+LIBRARY = re.compile(r"archive|zstd|jansson|xxhash|yaml|nettle|glib")
 ALONE = re.compile(r"inject|pretend|kernels$|main|.*/")  # not in the picture's order
 DOCUMENT = "docs/architecture.md"
 

@@ -13,7 +13,8 @@ have_tool() { command -v "$1" > /dev/null 2>&1; }
 needs() {
 	printf 'tool %s\n' gcc make pkg-config python3 'gnuplot gnuplot-nox'
 	printf 'header %s\n' 'stdio.h libc6-dev' 'cmocka.h libcmocka-dev' 'archive.h libarchive-dev' 'zstd.h libzstd-dev' \
-		'jansson.h libjansson-dev' 'sqlite3.h libsqlite3-dev' 'xxhash.h libxxhash-dev' 'yaml.h libyaml-dev' 'microhttpd.h libmicrohttpd-dev'
+		'jansson.h libjansson-dev' 'sqlite3.h libsqlite3-dev' 'xxhash.h libxxhash-dev' 'yaml.h libyaml-dev' 'microhttpd.h libmicrohttpd-dev' \
+		'nettle/sha2.h nettle-dev'
 	echo library libncursesw.so.6 libncursesw6
 	case $1 in
 	wheel) printf '%s\n' 'module setuptools python3-setuptools' 'module wheel python3-wheel' ;;

@@ -31,7 +31,7 @@ cp "$programs/cufrag" "$work/cufrag/"
 cp -r "$programs/share/cufrag/inject" "$work/cufrag/share/cufrag/"
 rm -rf "$work"/cufrag/share/cufrag/inject/{,*/}__pycache__
 strip --strip-debug "$work/cufrag/cufrag"
-for library in jansson microhttpd sqlite3 xxhash yaml zstd; do
+for library in jansson microhttpd nettle sqlite3 xxhash yaml zstd; do
 	package=$(dpkg -S "*/lib$library.a" 2> /dev/null | sed -n 's/^\([^:]*\):.*/\1/p' | head -n 1)
 	cp "/usr/share/doc/$package/copyright" "$work/cufrag/licenses/$library" ||
 		{ echo "wheel: no licence of $library found; it is inside the program" >&2; exit 1; }

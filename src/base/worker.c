@@ -16,6 +16,7 @@
 
 #include <frag/base.h>
 
+#include "base/interrupt.h"
 #include "base/term.h"
 
 #define CHUNK ((size_t)1 << 16)
@@ -89,7 +90,8 @@ int frag_worker_start(struct frag_worker *w, size_t task,
 	return 0;
 }
 
-void frag_worker_wait(const struct frag_worker *list, size_t count, int ms)
+/* Until one of them has something to say, at most `ms`. false: all are idle. */
+static bool wait_for(const struct frag_worker *list, size_t count, int ms)
 {
 	struct pollfd fds[256];
 	nfds_t n = 0;
@@ -97,8 +99,20 @@ void frag_worker_wait(const struct frag_worker *list, size_t count, int ms)
 	for (size_t i = 0; i < count && n < FRAG_ARRAY_LEN(fds); i++)
 		if (list[i].pid)
 			fds[n++] = (struct pollfd){ .fd = list[i].from, .events = POLLIN };
-	if (poll(fds, n, ms) < 0) /* not to spin where it cannot wait */
+	if (n && poll(fds, n, ms) < 0) /* not to spin where it cannot wait */
 		usleep((useconds_t)ms * 1000);
+	return n > 0;
+}
+
+int frag_workers_run(struct frag_worker *list, size_t count,
+		     int (*look)(void *ctx, struct frag_worker *w, struct frag_err *err), void *ctx,
+		     struct frag_err *err)
+{
+	do {
+		for (size_t i = 0; i < count; i++)
+			FRAG_TRY(look(ctx, &list[i], err));
+	} while (!frag_interrupted() && wait_for(list, count, 200));
+	return 0;
 }
 
 /* Its status, once it has ended. */

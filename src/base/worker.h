@@ -32,8 +32,11 @@ void frag_worker_tell(int to, const char *text, size_t len);
 /* Takes what has come. 1: w->answer is whole; 0: not yet; <0: it failed, why[120]. It has ended
  * then. */
 int frag_worker_take(struct frag_worker *w, char *why);
-/* Until one of them has something to say, at most `ms`. */
-void frag_worker_wait(const struct frag_worker *list, size_t count, int ms);
+/* Calls look for each, again and again, until all are idle or the user interrupts: it takes
+ * what one that works has said, and starts one that does not (pid 0) while there are tasks. */
+int frag_workers_run(struct frag_worker *list, size_t count,
+		     int (*look)(void *ctx, struct frag_worker *w, struct frag_err *err), void *ctx,
+		     struct frag_err *err);
 /* Ends it, whatever it does. */
 void frag_worker_end(struct frag_worker *w);
 

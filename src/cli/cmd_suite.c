@@ -52,9 +52,8 @@ static int do_run(struct frag_cli *cli, const struct options *o, struct frag_sui
 
 	s->card = cli->device == FRAG_CLI_DEVICE_CUDA;
 	if (cli->device == FRAG_CLI_DEVICE_NULL || (s->card && !frag_cuda_built()))
-		return frag_fail(err, FRAG_EUSAGE,
-				 s->card ? "this program was built without CUDA"
-					 : "the suite runs on sim or cuda");
+		return FRAG_USAGE(err, s->card ? "this program was built without CUDA"
+					       : "the suite runs on sim or cuda");
 	FRAG_TRY(frag_suite_manifest_choose(&s->manifest, o->classes, o->quick, s->card, err));
 	FRAG_TRY(frag_suite_policies(&s->policies, err));
 	s->ordinal = cli->ordinal;
@@ -96,7 +95,8 @@ static int do_compare(struct frag_cli *cli, struct frag_err *err)
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
-	static const char *const words[] = { "run", "list", "compare", "check", NULL };
+	static const char *const words[] = { "run", "list", "compare", "check", NULL },
+				 *const more[] = { "", "", " A B", " RESULT" };
 	static const size_t operands[] = { 1, 1, 3, 2 };
 	const char *word = cli->operands_count ? cli->operands[0] : words[0];
 	struct options *o = values;
@@ -110,13 +110,10 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 		return frag_fail_unknown(err, "unknown operand", word, words,
 					 "; known are run, list, compare and check");
 	if (FRAG_MAX(cli->operands_count, 1u) != operands[i])
-		return frag_fail(err, FRAG_EUSAGE, "%s: cufrag suite %s%s",
-				 cli->operands_count < operands[i] ? "missing operand"
-								   : "unexpected operand",
-				 word,
-				 i == 2	  ? " A B"
-				 : i == 3 ? " RESULT"
-					  : "");
+		return FRAG_USAGE(err, "%s: cufrag suite %s%s",
+				  cli->operands_count < operands[i] ? "missing operand"
+								    : "unexpected operand",
+				  word, more[i]);
 	if (i == 2)
 		return do_compare(cli, err);
 	if (i == 3)

@@ -4,8 +4,7 @@
  *
  *   sweep_files.c    which traces: files, folders, patterns, lists
  *   sweep_shard.c    which part of them in an array job, or as a rank of an mpirun; names of results
- *   sweep_item.c     one trace: read, replayed under everything asked for, told as JSON
- *   sweep_workers.c  processes that do so, each for one trace
+ *   sweep_item.c     one trace, in a process: read, replayed under everything asked for, told as JSON
  *   sweep_run.c      hands out traces, takes results in, resumes an interrupted sweep
  *   sweep_answer.c   what came of it, for people
  *
@@ -108,14 +107,6 @@ void frag_sweep_release(struct frag_sweep *s);
 
 /* Hex of the 128 bits of a file's content. text[33]. Errors: FRAG_EINPUT. */
 int frag_sweep_hash(const char *path, char *text, struct frag_err *err);
-/*
- * The answer for one trace, a new reference; a trace that cannot be read is an answer, too. NULL:
- * memory is short.
- */
-json_t *frag_sweep_item_run(const struct frag_sweep *s, const char *path);
-
-/* ---- workers ------------------------------------------------------------------------ */
-
 /* Inside of a worker (base/worker.h): answers for the trace files.list[task]. */
 void frag_sweep_work(const void *sweep, size_t task, int to);
 

@@ -118,18 +118,23 @@ int frag_sweep_files_add_list(struct frag_sweep_files *f, const char *path, stru
 FRAG_COMPARE(by_size, struct frag_sweep_file, FRAG_ORDER(y->bytes, x->bytes),
 	     strcmp(x->path, y->path), (int)x->found - (int)y->found)
 
+/* Keeps file k of those looked at, behind the *kept first, or drops it. */
+static void keep_if(struct frag_sweep_files *f, size_t k, bool is_kept, size_t *kept)
+{
+	if (is_kept)
+		f->list[(*kept)++] = f->list[k];
+	else
+		frag_host_free(f->list[k].path);
+}
+
 void frag_sweep_files_sort(struct frag_sweep_files *f)
 {
 	size_t kept = 0;
 
 	if (f->count)
 		qsort(f->list, f->count, sizeof(*f->list), by_size);
-	for (size_t i = 0; i < f->count; i++) {
-		if (kept && !strcmp(f->list[i].path, f->list[kept - 1].path))
-			frag_host_free(f->list[i].path);
-		else
-			f->list[kept++] = f->list[i];
-	}
+	for (size_t i = 0; i < f->count; i++)
+		keep_if(f, i, !kept || strcmp(f->list[i].path, f->list[kept - 1].path) != 0, &kept);
 	f->count = kept;
 }
 
@@ -137,12 +142,8 @@ void frag_sweep_files_shard(struct frag_sweep_files *f, unsigned i, unsigned n)
 {
 	size_t kept = 0;
 
-	for (size_t k = 0; k < f->count; k++) {
-		if (k % n == i)
-			f->list[kept++] = f->list[k];
-		else
-			frag_host_free(f->list[k].path);
-	}
+	for (size_t k = 0; k < f->count; k++)
+		keep_if(f, k, k % n == i, &kept);
 	f->count = kept;
 }
 
@@ -175,12 +176,8 @@ int frag_sweep_files_check(struct frag_sweep *s, struct frag_err *err)
 	size_t kept = 0;
 	struct stat st;
 
-	for (size_t k = 0; k < f->count; k++) {
-		if (f->list[k].found && holds_results(f->list[k].path))
-			frag_host_free(f->list[k].path);
-		else
-			f->list[kept++] = f->list[k];
-	}
+	for (size_t k = 0; k < f->count; k++)
+		keep_if(f, k, !f->list[k].found || !holds_results(f->list[k].path), &kept);
 	f->count = kept;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(outputs); i++)
 		for (size_t k = 0; outputs[i] && !stat(outputs[i], &st) && k < kept; k++)

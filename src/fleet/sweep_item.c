@@ -305,7 +305,8 @@ static int run_trace(struct answer *a, const char *path, struct frag_err *err)
 	return 0;
 }
 
-json_t *frag_sweep_item_run(const struct frag_sweep *s, const char *path)
+/* A trace that cannot be read is an answer, too. A new reference; NULL: memory is short. */
+static json_t *answer_for(const struct frag_sweep *s, const char *path)
 {
 	char hash[33] = "";
 	struct answer a = { .s = s, .root = json_object(), .hash = hash };
@@ -326,4 +327,17 @@ json_t *frag_sweep_item_run(const struct frag_sweep *s, const char *path)
 		return NULL;
 	}
 	return a.root;
+}
+
+void frag_sweep_work(const void *sweep, size_t task, int to)
+{
+	const struct frag_sweep *s = sweep;
+	json_auto_t *answer = NULL;
+	FRAG_AUTO_FREE char *text = NULL;
+
+	frag_worker_bound(s->memory_bytes, s->threads);
+	answer = answer_for(s, s->files.list[task].path);
+	text = answer ? json_dumps(answer, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+	if (text)
+		frag_worker_tell(to, text, strlen(text));
 }

@@ -91,19 +91,26 @@ static int feed_worker(struct course *c, struct frag_worker *w, struct frag_err 
 	return task == NOTHING ? 0 : frag_worker_start(w, task, frag_sweep_work, c->s, err);
 }
 
-static int look_at_worker(struct course *c, struct frag_worker *w, struct frag_err *err)
+static int look_at_worker(void *course, struct frag_worker *w, struct frag_err *err)
 {
+	struct course *c = course;
 	FRAG_AUTO_FREE char *answer = NULL;
 	size_t task = w->task;
 	char why[120];
-	int rc = w->pid ? frag_worker_take(w, why) : 0;
+	int rc;
 
+	frag_progress_update(&c->progress, c->done, c->s->files.count);
+	if (!w->pid)
+		return feed_worker(c, w, err);
+	rc = frag_worker_take(w, why);
 	if (!rc)
 		return 0;
 	if (rc < 0 && try_again(c, task))
 		return frag_worker_start(w, task, frag_sweep_work, c->s, err);
-	if (rc < 0)
-		return give_up(c, task, why, err);
+	if (rc < 0) {
+		FRAG_TRY(give_up(c, task, why, err));
+		return feed_worker(c, w, err);
+	}
 	answer = FRAG_GIVE(w->answer);
 	w->cap = 0;
 	/* it works on the next one while this answer is put away */
@@ -111,31 +118,7 @@ static int look_at_worker(struct course *c, struct frag_worker *w, struct frag_e
 	return take_answer(c, task, answer, err);
 }
 
-static bool busy(const struct course *c)
-{
-	for (size_t i = 0; i < c->workers_count; i++)
-		if (c->workers[i].pid)
-			return true;
-	return false;
-}
-
 /* ---- the course ---------------------------------------------------------------------------- */
-
-static int hand_out(struct course *c, struct frag_err *err)
-{
-	size_t total = c->s->files.count;
-
-	do {
-		for (size_t i = 0; i < c->workers_count; i++)
-			if (!c->workers[i].pid)
-				FRAG_TRY(feed_worker(c, &c->workers[i], err));
-		frag_progress_update(&c->progress, c->done, total);
-		frag_worker_wait(c->workers, c->workers_count, 200);
-		for (size_t i = 0; i < c->workers_count; i++)
-			FRAG_TRY(look_at_worker(c, &c->workers[i], err));
-	} while (!frag_interrupted() && (busy(c) || c->next < total));
-	return 0;
-}
 
 /* What was asked, so that a file of results is never continued or merged with another question. */
 static int question_of(const struct frag_sweep *s, struct frag_text *t, struct frag_err *err)
@@ -221,7 +204,7 @@ static int sweep(struct course *c, struct frag_err *err)
 		c->goes_on = true;
 	}
 	frag_progress_begin(&c->progress, "sweeping");
-	rc = hand_out(c, err);
+	rc = frag_workers_run(c->workers, c->workers_count, look_at_worker, c, err);
 	frag_progress_end(&c->progress);
 	FRAG_TRY(rc);
 	if (frag_interrupted() && c->done < s->files.count)

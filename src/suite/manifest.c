@@ -2,25 +2,21 @@
 /* The manifest, and its workloads made ready; see suite.h. Both are untrusted files. */
 #include "suite.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <frag/opt.h>
 
 #include "base/args.h"
 #include "base/outfile.h"
-#include "base/scratch.h"
 #include "base/share.h"
 #include "plan/probe.h"
+#include "trace/gen/gen_known.h"
 
 #define NAME "suite.json"
 #define FILE_MAX (64 * FRAG_MIB) /* of a manifest or result */
-#define WORDS_MAX 32u
 
 int frag_suite_json_open(const char *path, json_t **out, struct frag_err *err)
 {
@@ -28,10 +24,9 @@ int frag_suite_json_open(const char *path, json_t **out, struct frag_err *err)
 	struct stat st;
 
 	if (stat(path, &st))
-		return frag_fail(err, FRAG_EINPUT, "cannot open '%.200s': %m", path);
+		return FRAG_INPUT(err, "cannot open '%.200s': %m", path);
 	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > FILE_MAX)
-		return frag_fail(err, FRAG_EINPUT, "'%.200s' is not a file of at most 64 MiB",
-				 path);
+		return FRAG_INPUT(err, "'%.200s' is not a file of at most 64 MiB", path);
 	*out = json_load_file(path, JSON_REJECT_DUPLICATES, &e);
 	if (!*out)
 		return frag_fail_at(err, FRAG_EINPUT, (uint64_t)FRAG_MAX(e.position, 0),
@@ -109,27 +104,26 @@ static int read_manifest(struct frag_suite_manifest *m, struct frag_err *err)
 			   "version", &m->version, "events_max", &events, "classes", &classes,
 			   "workloads", &workloads) ||
 	    strcmp(suite, "cufrag") != 0)
-		return frag_fail(err, FRAG_EINPUT, "not a manifest of the suite%s%.100s",
-				 *e.text ? ": " : "", e.text);
+		return FRAG_INPUT(err, "not a manifest of the suite%s%.100s", *e.text ? ": " : "",
+				  e.text);
 	if (strtoul(m->version, NULL, 10) != FRAG_SUITE_MAJOR)
-		return frag_fail(err, FRAG_EINPUT, "version '%.20s' is not known here, only %d.x.y",
-				 m->version, FRAG_SUITE_MAJOR);
+		return FRAG_INPUT(err, "version '%.20s' is not known here, only %d.x.y", m->version,
+				  FRAG_SUITE_MAJOR);
 	if (events < 1000 || events > 1000000000)
-		return frag_fail(err, FRAG_EINPUT, "events_max is not from 1000 to 1000000000");
+		return FRAG_INPUT(err, "events_max is not from 1000 to 1000000000");
 	m->events_max = (uint64_t)events;
 	FRAG_TRY_CALLOC(m->classes, json_array_size(classes) + 1, "manifest", err);
 	FRAG_TRY_CALLOC(m->abouts, json_array_size(classes) + 1, "manifest", err);
 	FRAG_TRY_CALLOC(m->workloads, json_array_size(workloads) + 1, "manifest", err);
 	json_array_foreach(classes, i, one) if (!read_class(m, one)) return frag_fail_at(
 		err, FRAG_EINPUT, i,
-		"class %zu has not a new name of a-z, 0-9, '.' and '-' "
-		"with what it is about, and nothing else",
+		"class %zu has not a new name of a-z, 0-9, '.' and '-' with what it is about, and "
+		"nothing else",
 		i + 1);
 	json_array_foreach(workloads, i, one) if (!read_workload(m, one)) return frag_fail_at(
 		err, FRAG_EINPUT, i,
-		"workload %zu has not a new name, a class of the list, "
-		"what it is about, and a file below the manifest with "
-		"its sha256 or words for gen (docs/suite.md)",
+		"workload %zu has not a new name, a class of the list, what it is about, and a "
+		"file below the manifest with its sha256 or words for gen (docs/suite.md)",
 		i + 1);
 	return 0;
 }
@@ -143,9 +137,8 @@ int frag_suite_manifest_open(struct frag_suite_manifest *m, const char *path, st
 
 	*m = (struct frag_suite_manifest){ 0 };
 	if (!path && !found)
-		return frag_fail(err, FRAG_EINPUT,
-				 "the workloads that come with cufrag are not beside the program; "
-				 "name a --manifest");
+		return FRAG_INPUT(err, "the workloads that come with cufrag are not beside the "
+				       "program; name a --manifest");
 	path = path ?: found;
 	slash = strrchr(path, '/');
 	m->dir = slash ? strndup(path, (size_t)(slash - path) + 1) : frag_host_strdup(".");
@@ -194,12 +187,11 @@ static int check_file(const struct frag_suite_manifest *m, const struct frag_sui
 	FRAG_CHECK_ALLOC(path, "workload", err);
 	if (frag_sha256_file(path, sha256, err))
 		return frag_err_prefix(err, "workload %s", w->name);
-	return !strcmp(w->sha256, sha256)
-		       ? 0
-		       : frag_fail(err, FRAG_EINPUT,
-				   "workload %s: '%.200s' is not the file of the manifest: its "
-				   "SHA-256 is another",
-				   w->name, path);
+	return !strcmp(w->sha256, sha256) ? 0
+					  : FRAG_INPUT(err,
+						       "workload %s: '%.200s' is not the file of "
+						       "the manifest: its SHA-256 is another",
+						       w->name, path);
 }
 
 int frag_suite_manifest_choose(struct frag_suite_manifest *m, const char *classes, bool quick,
@@ -232,56 +224,33 @@ int frag_suite_manifest_choose(struct frag_suite_manifest *m, const char *classe
 	m->classes_count = kinds;
 	if (quick || card)
 		m->events_max = FRAG_MIN(m->events_max, FRAG_SUITE_SHORT_EVENTS);
-	return n ? 0
-		 : frag_fail(err, FRAG_EUSAGE,
-			     "no workload of the suite is all of what was asked for");
+	return n ? 0 : FRAG_USAGE(err, "no workload of the suite is all of what was asked for");
 }
 
 /* ---- a workload ------------------------------------------------------------------------ */
 
-/* A manifest comes from others: its words name no other output, and no file elsewhere. */
-static bool harmless(const char *word)
+/* In memory, as `cufrag gen` makes it: KIND, then --seed and --scale where they are not as usual. */
+static int generate(const char *words, struct frag_trace **out, struct frag_err *err)
 {
-	static const char *const known[] = { "--seed", "--scale", "--times", "--events",
-					     "--steps" };
-	size_t n = strcspn(word, "=");
+	unsigned long long value[] = { 0, 1 };
+	size_t len = strcspn(words, " ");
+	const char *rest = words + len;
+	uint64_t online;
+	unsigned kind = 0;
+	int n = 0;
 
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(known); i++)
-		if (strlen(known[i]) == n && !strncmp(word, known[i], n))
-			return true;
-	return *word != '-' && (inside(word) || strspn(word, "0123456789.") == strlen(word));
-}
-
-/* cufrag gen WORDS -o path, in the folder of the manifest. */
-static int generate(const struct frag_suite_manifest *m, const struct frag_suite_workload *w,
-		    const char *path, struct frag_err *err)
-{
-	FRAG_AUTO_FREE char *words = frag_host_strdup(w->gen);
-	char *argv[WORDS_MAX + 8] = { "cufrag", "gen", "--quiet" }, *rest = words, *word;
-	int status = -1;
-	size_t n = 3;
-	pid_t pid;
-
-	FRAG_CHECK_ALLOC(words, "generator", err);
-	while ((word = strsep(&rest, " ")) != NULL && n < WORDS_MAX) {
-		if (*word && !harmless(word))
-			return frag_fail(err, FRAG_EINPUT, "'%.60s' is no word for gen here", word);
-		if (*word)
-			argv[n++] = word;
-	}
-	argv[n++] = "-o";
-	argv[n] = (char *)path;
-	pid = fork();
-	if (!pid) {
-		int null = open("/dev/null", O_WRONLY);
-
-		if (!chdir(m->dir) && null >= 0 && dup2(null, STDOUT_FILENO) >= 0)
-			execv("/proc/self/exe", argv);
-		_exit(127);
-	}
-	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return status ? frag_fail(err, FRAG_EINPUT, "'cufrag gen %.200s' failed", w->gen) : 0;
+	while (frag_known_kinds[kind] && (strlen(frag_known_kinds[kind]) != len ||
+					  strncmp(frag_known_kinds[kind], words, len)))
+		kind++;
+	if (!frag_known_kinds[kind] || !frag_known_kinds[kind + 1])
+		return FRAG_INPUT(err, "gen makes no '%.60s' from a seed", words);
+	for (; *rest; rest += n, n = 0)
+		if ((sscanf(rest, " --seed %llu%n", &value[0], &n) != 1 &&
+		     sscanf(rest, " --scale %llu%n", &value[1], &n) != 1) ||
+		    !value[1] || value[1] > 1000)
+			return FRAG_INPUT(err, "'%.60s' is not --seed N or --scale 1 to 1000",
+					  rest);
+	return frag_known_make(kind, value[0], value[1], &online, out, err);
 }
 
 static int make_ready(const struct frag_suite_manifest *m, struct frag_suite_trace *t,
@@ -292,25 +261,27 @@ static int make_ready(const struct frag_suite_manifest *m, struct frag_suite_tra
 	for (size_t i = 0; i < t->dev->events_count; i++)
 		t->requests += t->dev->events[i].kind == FRAG_EV_ALLOC;
 	t->live_peak_bytes = frag_probe_peak_live(t->dev, 512);
-	return t->requests ? 0 : frag_fail(err, FRAG_EINPUT, "it has no allocations");
+	return t->requests ? 0 : FRAG_INPUT(err, "it has no allocations");
 }
 
 int frag_suite_trace_open(const struct frag_suite_manifest *m, const struct frag_suite_workload *w,
 			  const struct frag_target *target, struct frag_suite_trace *out,
 			  struct frag_err *err)
 {
-	FRAG_AUTO_FREE char *path = NULL;
-	char *folder = NULL;
+	FRAG_AUTO_FREE char *path = w->file ? frag_path_join(m->dir, w->file) : NULL;
+	struct frag_trace *made = NULL;
 	int rc;
 
 	*out = (struct frag_suite_trace){ 0 };
-	if (w->gen && frag_scratch_folder(NULL, &folder))
-		return frag_fail(err, FRAG_EOUTPUT, "cannot make a temporary folder: %m");
-	path = w->gen ? frag_path_join(folder, "made.cft") : frag_path_join(m->dir, w->file);
-	rc = !path ? frag_fail_nomem(err, "workload") : w->gen ? generate(m, w, path, err) : 0;
-	rc = rc ?: frag_recording_open(&out->recording, path, target, FRAG_OPEN_HISTORY, err) ?:
-	     make_ready(m, out, err);
-	frag_scratch_remove(folder);
+	if (w->gen)
+		rc = generate(w->gen, &made, err)
+			     ?: frag_recording_take(&out->recording, made, target,
+						    FRAG_OPEN_HISTORY, err);
+	else
+		rc = path ? frag_recording_open(&out->recording, path, target, FRAG_OPEN_HISTORY,
+						err)
+			  : frag_fail_nomem(err, "workload");
+	rc = rc ?: make_ready(m, out, err);
 	if (!rc)
 		return 0;
 	frag_suite_trace_release(out);

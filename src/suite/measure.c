@@ -219,21 +219,26 @@ static size_t close_run(const struct frag_trace_dev *dev, struct frag_event *to,
 }
 
 /* What is reserved after 1, 10 and 100 runs. */
-static int run_again(const struct job *j, struct frag_event *events, size_t count,
-		     struct frag_err *err)
+static int measure_creep(const struct job *j, struct frag_err *err)
 {
+	const struct frag_trace_dev *dev = j->trace->dev;
+	FRAG_AUTO_FREE struct frag_event *events = NULL;
+	FRAG_AUTO_FREE size_t *last = NULL;
 	uint64_t *after[RUNS] = { &j->row->after_1_bytes, &j->row->after_10_bytes,
 				  &j->row->after_100_bytes };
-	uint64_t span = events[count - 1].time_us + 1;
 	FRAG_AUTO(frag_dev_close_at) struct frag_device *sim = NULL;
 	FRAG_AUTO(frag_run_destroy_at) struct frag_run *run = NULL;
 	FRAG_AUTO(frag_result_release) struct frag_result r = { 0 };
 	struct frag_run_options opt = j->env.run;
-	uint64_t runs = 0;
+	uint64_t runs = 0, count, span;
 
+	FRAG_TRY_CALLOC(events, dev->events_count + dev->slots_count, "runs in a row", err);
+	FRAG_TRY_CALLOC(last, dev->slots_count + 1, "runs in a row", err);
+	count = close_run(dev, events, last);
+	span = events[count - 1].time_us + 1;
 	opt.only_peaks = true;
 	FRAG_TRY(frag_sim_open(&j->env.card, &sim, err));
-	FRAG_TRY(frag_run_create(j->spec, sim, j->trace->dev, &opt, &run, err));
+	FRAG_TRY(frag_run_create(j->spec, sim, dev, &opt, &run, err));
 	for (uint64_t k = 0, until = 1; k < RUNS; k++, until *= 10) {
 		if (until * count > FRAG_SUITE_CREEP_EVENTS || until * span >= 1ull << 40)
 			break;
@@ -247,17 +252,6 @@ static int run_again(const struct job *j, struct frag_event *events, size_t coun
 		*after[k] = sim->reserved_bytes;
 	}
 	return frag_run_finish(run, &r, err);
-}
-
-static int measure_creep(const struct job *j, struct frag_err *err)
-{
-	const struct frag_trace_dev *dev = j->trace->dev;
-	FRAG_AUTO_FREE struct frag_event *events = NULL;
-	FRAG_AUTO_FREE size_t *last = NULL;
-
-	FRAG_TRY_CALLOC(events, dev->events_count + dev->slots_count, "runs in a row", err);
-	FRAG_TRY_CALLOC(last, dev->slots_count + 1, "runs in a row", err);
-	return run_again(j, events, close_run(dev, events, last), err);
 }
 
 static int measure(struct job *j, const char *policy, struct frag_err *err)

@@ -93,7 +93,7 @@ static int names_of(json_t *list, const char *member, const char ***out, size_t 
 		const char *name = json_string_value(member ? json_object_get(one, member) : one);
 
 		if (!name)
-			return frag_fail(err, FRAG_EINPUT, "a name is not a text");
+			return FRAG_INPUT(err, "a name is not a text");
 		(*out)[(*count)++] = name;
 	}
 	return 0;
@@ -137,15 +137,14 @@ static int read_doc(struct frag_suite_result *r, struct frag_err *err)
 			   "creep_events_max", &creep, "policies", &policies, "classes", &classes,
 			   "rows", &rows, "hash", &r->hash) ||
 	    strcmp(format, FORMAT) != 0)
-		return frag_fail(err, FRAG_EINPUT, "not a result of the suite%s%.100s",
-				 *e.text ? ": " : "", e.text);
+		return FRAG_INPUT(err, "not a result of the suite%s%.100s", *e.text ? ": " : "",
+				  e.text);
 	if (strtoul(r->version, NULL, 10) != FRAG_SUITE_MAJOR)
-		return frag_fail(err, FRAG_EINPUT, "version '%.20s' is not known here, only %d.x.y",
-				 r->version, FRAG_SUITE_MAJOR);
+		return FRAG_INPUT(err, "version '%.20s' is not known here, only %d.x.y", r->version,
+				  FRAG_SUITE_MAJOR);
 	FRAG_CHECK_ALLOC(hash_of(r->doc, hash), "result", err);
 	if (strcmp(hash, r->hash) != 0)
-		return frag_fail(err, FRAG_EINPUT,
-				 "its hash is not that of its content: it was edited");
+		return FRAG_INPUT(err, "its hash is not that of its content: it was edited");
 	r->card = !strcmp(division, "card");
 	FRAG_TRY(names_of(policies, "policy", &r->policies, &r->policies_count, err));
 	FRAG_TRY(names_of(classes, NULL, &r->classes, &r->classes_count, err));

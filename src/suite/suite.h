@@ -31,7 +31,7 @@
 
 struct frag_suite_workload {
 	const char *name, *class, *about;
-	const char *file, *gen; /* one of them; gen: words behind `cufrag gen` */
+	const char *file, *gen; /* one of them; gen: KIND [--seed N] [--scale N] of `cufrag gen` */
 	const char *sha256;	/* of the file */
 	int quick, card;	/* taken by --quick; measured on a card, too */
 };
@@ -64,7 +64,7 @@ struct frag_suite_trace {
 	struct frag_trace_dev *dev; /* its first device, cut */
 	uint64_t requests, live_peak_bytes;
 };
-/* Errors: those of readers and of `cufrag gen`. */
+/* Errors: those of readers, and words of gen that are none. */
 int frag_suite_trace_open(const struct frag_suite_manifest *m, const struct frag_suite_workload *w,
 			  const struct frag_target *target, struct frag_suite_trace *out,
 			  struct frag_err *err);

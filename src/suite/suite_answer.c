@@ -68,8 +68,7 @@ static void say_shifts(const struct frag_suite_result *r, const struct frag_suit
 	else
 		frag_answer_say(a,
 				"Ranks depend on which classes there are: leaving one out changes "
-				"some for %zu of %zu; "
-				"who is first %s%s.",
+				"some for %zu of %zu; who is first %s%s.",
 				moved, r->classes_count,
 				leaders.len ? "changes without " : "stays so",
 				frag_text_str(&leaders));
@@ -106,8 +105,7 @@ static void say_noise(const struct frag_suite_result *r, struct frag_answer *a)
 	if (r->card)
 		frag_answer_say(a,
 				"Driver times did not settle to 2 %% on %zu of %zu rows; on %zu "
-				"the card "
-				"had reason to run slower than it could.",
+				"the card had reason to run slower than it could.",
 				loose, r->rows_count, slow);
 }
 

@@ -70,8 +70,7 @@ int frag_suite_compare(const struct frag_suite_result *x, const struct frag_suit
 
 	FRAG_CHECK_ALLOC(rows && data, "answer", err);
 	if (x->card != y->card)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "one is of the simulated division and one of the card's");
+		return FRAG_USAGE(err, "one is of the simulated division and one of the card's");
 	n = look(x, y, true, rows, a);
 	n += look(y, x, false, rows + n, a);
 	*differ = n;

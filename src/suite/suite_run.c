@@ -75,7 +75,7 @@ static int keep(struct course *c, json_t *row, struct frag_err *err)
 
 	FRAG_CHECK_ALLOC(kept, "rows", err);
 	if (fprintf(c->part, "%s\n", line) < 0 || fflush(c->part))
-		return frag_fail(err, FRAG_EOUTPUT, "cannot write '%.200s': %m", c->path);
+		return FRAG_OUTPUT(err, "cannot write '%.200s': %m", c->path);
 	return 0;
 }
 
@@ -100,10 +100,10 @@ static int open_part(struct course *c, struct frag_err *err)
 
 	FRAG_TRY(question_of(c, &question, err));
 	if (n > 0 && (strncmp(line, question.s, question.len) != 0 || line[question.len] != '\n'))
-		return frag_fail(err, FRAG_EUSAGE,
-				 "'%.200s' is of a run of something else; remove it, or name "
-				 "another folder with --out",
-				 c->path);
+		return FRAG_USAGE(err,
+				  "'%.200s' is of a run of something else; remove it, or name "
+				  "another folder with --out",
+				  c->path);
 	while (n > 0 && getline(&line, &cap, in) > 0) {
 		json_auto_t *json = json_loads(line, 0, NULL);
 
@@ -113,7 +113,7 @@ static int open_part(struct course *c, struct frag_err *err)
 	FRAG_TRY(frag_make_dirs(c->s->out, err));
 	c->part = fopen(c->path, "a");
 	if (!c->part || fprintf(c->part, "%s\n", n > 0 ? "" : question.s) < 0)
-		return frag_fail(err, FRAG_EOUTPUT, "cannot write '%.200s': %m", c->path);
+		return FRAG_OUTPUT(err, "cannot write '%.200s': %m", c->path);
 	return 0;
 }
 
@@ -248,49 +248,37 @@ static int keep_lines(struct course *c, const struct job *j, const struct frag_w
 	return 0;
 }
 
-static int take(struct course *c, size_t i, struct frag_err *err)
-{
-	struct frag_worker *w = &c->workers[i];
-	struct job *j = &c->jobs[i];
-	bool late = frag_clock_ns() > j->deadline_ns;
-	size_t before = w->len;
-	char why[120];
-	int rc;
-
-	if (late)
-		kill(w->pid, SIGKILL);
-	rc = frag_worker_take(w, why);
-	if (w->len > before)
-		j->deadline_ns = frag_clock_ns() + c->s->timeout_s * SECOND;
-	return rc ? keep_lines(c, j, w, late ? "timeout" : "crashed",
-			       late ? "it took longer than --timeout" : why, err)
-		  : 0;
-}
-
 static bool is_stopped(const struct course *c)
 {
 	return frag_interrupted() ||
 	       (c->s->budget_s && frag_clock_ns() - c->begin_ns > c->s->budget_s * SECOND);
 }
 
+static int look(void *course, struct frag_worker *w, struct frag_err *err)
+{
+	struct course *c = course;
+	size_t policies = c->s->policies.count, i = (size_t)(w - c->workers), before = w->len;
+	struct job *j = &c->jobs[i];
+	bool late = w->pid && frag_clock_ns() > j->deadline_ns;
+	char why[120];
+	int rc;
+
+	frag_progress_update(&c->progress, c->workload * policies + c->policy,
+			     c->s->manifest.workloads_count * policies);
+	if (late)
+		kill(w->pid, SIGKILL);
+	rc = w->pid ? frag_worker_take(w, why) : 0;
+	if (w->len > before)
+		j->deadline_ns = frag_clock_ns() + c->s->timeout_s * SECOND;
+	if (rc)
+		FRAG_TRY(keep_lines(c, j, w, late ? "timeout" : "crashed",
+				    late ? "it took longer than --timeout" : why, err));
+	return w->pid || is_stopped(c) ? 0 : start(c, i, err);
+}
+
 static int hand_out(struct course *c, struct frag_err *err)
 {
-	size_t total = c->s->manifest.workloads_count * c->s->policies.count, busy;
-
-	do {
-		frag_progress_update(&c->progress, c->workload * c->s->policies.count + c->policy,
-				     total);
-		for (size_t i = 0; i < c->s->jobs; i++)
-			if (!c->workers[i].pid && !is_stopped(c))
-				FRAG_TRY(start(c, i, err));
-		frag_worker_wait(c->workers, c->s->jobs, 200);
-		busy = 0;
-		for (size_t i = 0; i < c->s->jobs; i++)
-			if (c->workers[i].pid) {
-				FRAG_TRY(take(c, i, err));
-				busy++;
-			}
-	} while (busy && !frag_interrupted());
+	FRAG_TRY(frag_workers_run(c->workers, c->s->jobs, look, c, err));
 	if (!is_stopped(c) || c->workload == c->s->manifest.workloads_count)
 		return 0;
 	return frag_fail(err, FRAG_EINTR,

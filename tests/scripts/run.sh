@@ -599,7 +599,7 @@ test_wheel_installs_and_runs_without_a_network() {
 	END
 	grep -qx cufrag/py.typed said || { echo 'the wheel does not say that it is typed' >&2; return 1; }
 	expect 'the chart scripts' "$(sed -n 's|^cufrag/share/cufrag/plot/|plot/|p' said | sort)" "$(cd "$root/scripts" && printf '%s\n' plot/*.gp | sort)" &&
-		expect 'the licences' "$(sed -n 's|^cufrag/licenses/||p' said | sort | tr '\n' ' ')" 'cufrag jansson microhttpd sqlite3 xxhash yaml zstd ' || return
+		expect 'the licences' "$(sed -n 's|^cufrag/licenses/||p' said | sort | tr '\n' ' ')" 'cufrag jansson microhttpd nettle sqlite3 xxhash yaml zstd ' || return
 	command -v gnuplot > /dev/null || return $SKIP
 	env/bin/cufrag compare "$root/traces/seeddemo.default.cft" --out report > said 2>&1 && [ -s report/memory.svg ] || { cat said >&2; return 1; }
 	mkdir bare && ln -s "$PWD/env/bin/python3" bare/ # where nothing is installed

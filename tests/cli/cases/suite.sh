@@ -3,6 +3,7 @@
 . "$DATA/made.sh"
 mkdir s
 cp "$TRACES/mempool.default.cft" "$TRACES/cudagraph.default.cft" s
+"$CUFRAG" gen repeat s/cudagraph.default.cft --times 2 -o s/made.default.cft > /dev/null
 sum() { sha256sum "s/$1.default.cft" | cut -c1-64; }
 cat > s/suite.json << END
 {"suite": "cufrag", "version": "1.0.0", "events_max": 100000,
@@ -10,7 +11,7 @@ cat > s/suite.json << END
  "workloads": [
   {"name": "pools", "class": "pools", "file": "mempool.default.cft", "sha256": "$(sum mempool)", "about": "come and go", "quick": true},
   {"name": "graphs", "class": "graphs", "file": "cudagraph.default.cft", "sha256": "$(sum cudagraph)", "about": "decoding", "quick": true},
-  {"name": "made", "class": "graphs", "gen": "repeat cudagraph.default.cft --times 2", "about": "the same, longer"}]}
+  {"name": "made", "class": "graphs", "file": "made.default.cft", "sha256": "$(sum made)", "about": "the same, longer"}]}
 END
 suite() { "$CUFRAG" suite --manifest s/suite.json "$@"; }
 suite list | grep -v '^#'
@@ -57,6 +58,10 @@ sed 's/"version": "1/"version": "7/' one/suite.json > new.json && refused new.js
 sed '/"seed"/d' one/suite.json > bare.json && refused bare.json
 echo '{"suite": ' > cut.json && refused cut.json
 "$CUFRAG" suite --manifest one/suite.json 2>&1; echo "exit $?"
+for words in 'comb --seed 1' 'comb -o x' 'repeat x'; do
+	sed "s/\"file\": \"made.*\", \"about\"/\"gen\": \"$words\", \"about\"/" s/suite.json > s/gen.json
+	"$CUFRAG" suite list --manifest s/gen.json 2>&1 | sed -n '/^made/p; /^cufrag/p'
+done
 echo x >> s/mempool.default.cft
 suite --quick --out none 2>&1; echo "exit $?"
 [ ! -e none ] && echo 'nothing written'

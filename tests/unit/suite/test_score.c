@@ -84,15 +84,3 @@ TEST(turns)
 	turns[1].state = "timeout";
 	assert_true(frag_suite_sum_turns(turns, 2, &row) && !strcmp(row.state, "timeout"));
 }
-
-TEST(sha256)
-{
-	char text[FRAG_SHA256_TEXT];
-
-	frag_sha256("", 0, text);
-	assert_true(!strcmp(text, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b85"
-				  "5"));
-	frag_sha256("abc", 3, text);
-	assert_true(!strcmp(text, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015a"
-				  "d"));
-}
