@@ -99,7 +99,7 @@ def stack(*parts):
 
 class Parts(nn.Module):
     """A module of the parts that it is made with."""
-    def __init__(s, **parts):
+    def __init__(s, /, **parts):
         super().__init__()
         for name, part in parts.items():
             setattr(s, name, part)
