@@ -60,10 +60,9 @@ static int validate(const void *params, struct frag_err *err)
 static int create(const struct frag_policy_env *env, const void *params, void **out,
 		  struct frag_err *err)
 {
-	struct self *s = frag_host_calloc(1, sizeof(*s));
+	struct self *s;
 
-	if (!s)
-		return frag_fail_nomem(err, "policy mine");
+	FRAG_TRY_CALLOC(s, 1, "policy mine", err);
 	s->params = params;
 	s->dev = env->dev;
 	s->limit_bytes = env->limit_bytes;
@@ -167,7 +166,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 		 struct frag_err *err)
 {
 	struct self *s = self;
-	uint64_t want = (req->bytes + UNIT - 1) / UNIT * UNIT;
+	uint64_t want = frag_round_up(req->bytes, UNIT);
 	enum frag_class cls = FRAG_CLASS_HIT;
 	struct piece *p = NULL;
 
@@ -180,8 +179,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 	if (p->bytes > want) {
 		struct piece *rest = put(p, p->addr + want, p->bytes - want, p->stream);
 
-		if (!rest)
-			return frag_fail_nomem(err, "policy mine: pieces");
+		FRAG_CHECK_ALLOC(rest, "policy mine: pieces", err);
 		rest->age = p->age;
 		p->bytes = want;
 	}
@@ -262,18 +260,13 @@ static int check(void *self, struct frag_err *err)
 
 extern const struct frag_policy_ops frag_policy_external;
 const struct frag_policy_ops frag_policy_external = {
-	.abi = FRAG_POLICY_ABI,
 	.name = "mine",
 	.summary = "an example from outside: first fit",
 	.source = "docs/external-policy/mine.c",
 	.needs = FRAG_CAN_MALLOC,
-	.opts = opts,
-	.params_size = sizeof(struct params),
 	.validate = validate,
-	.create = create,
-	.destroy = destroy,
-	.alloc = alloc,
-	.free = release,
+	FRAG_POLICY_PARAMS(struct params),
+	FRAG_POLICY_HOOKS,
 	.free_requested = free_requested,
 	.trim = trim,
 	.visit = visit,

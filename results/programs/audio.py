@@ -7,18 +7,14 @@ from common import *
 def lstm_packed():
     from torch.nn.utils.rnn import pack_padded_sequence as P, pad_packed_sequence as U
 
-    class M(nn.Module):
-        def __init__(s):
-            super().__init__()
-            s.e = nn.Embedding(20000, 512)
-            s.l = nn.LSTM(512, 768, 3, bidirectional=True, batch_first=True, dropout=0.2)
-            s.o = nn.Linear(1536, 50)
-
+    class M(Parts):
         def forward(s, x, n):
             y, _ = U(s.l(P(s.e(x), n, batch_first=True, enforce_sorted=False))[0], batch_first=True)
             return s.o(y)
 
-    m = on(M)
+    m = on(lambda: M(e=nn.Embedding(20000, 512),
+                     l=nn.LSTM(512, 768, 3, bidirectional=True, batch_first=True, dropout=0.2),
+                     o=nn.Linear(1536, 50)))
 
     def loss(m):
         n = torch.tensor([rng.randint(20, 200) for _ in range(32)])
@@ -32,19 +28,15 @@ def lstm_packed():
 
 @program("short-time Fourier transforms")
 def stft_enh():
-    class M(nn.Module):
-        def __init__(s):
-            super().__init__()
-            s.l = nn.GRU(257, 256, 2, batch_first=True, bidirectional=True)
-            s.o = nn.Linear(512, 257)
-            s.register_buffer("w", torch.hann_window(512))
-
+    class M(Parts):
         def forward(s, x):
             z = torch.stft(x, 512, 128, window=s.w, return_complex=True)
             m = torch.sigmoid(s.o(s.l(z.abs().transpose(1, 2))[0])).transpose(1, 2)
             return torch.istft(z * m, 512, 128, window=s.w, length=x.size(1))
 
-    fit(on(M), lambda m: (lambda x: F.l1_loss(m(x), x))(N(16, 32000)), 3)
+    m = on(lambda: M(l=nn.GRU(257, 256, 2, batch_first=True, bidirectional=True),
+                     o=nn.Linear(512, 257), w=nn.Buffer(torch.hann_window(512))))
+    fit(m, lambda m: (lambda x: F.l1_loss(m(x), x))(N(16, 32000)), 3)
 
 
 @program("speech to text, trained and generating", "transformers")

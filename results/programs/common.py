@@ -16,6 +16,7 @@ os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+from torch.utils.checkpoint import checkpoint
 
 dev = "cuda"
 TIMES = int(os.environ.get("TIMES", 1))
@@ -96,6 +97,14 @@ def stack(*parts):
     return nn.Sequential(*parts)
 
 
+class Parts(nn.Module):
+    """A module of the parts that it is made with."""
+    def __init__(s, /, **parts):
+        super().__init__()
+        for name, part in parts.items():
+            setattr(s, name, part)
+
+
 class Attn(nn.Module):
     def __init__(s, d, heads, causal=True, cross=False):
         super().__init__()
@@ -123,20 +132,28 @@ class Layer(nn.Module):
         return x + s.mlp(s.n2(x))
 
 
-class Lm(nn.Module):
-    """A language model of such layers; its loss with labels."""
-    def __init__(s, d, n, vocab=32000, layer=Layer):
-        super().__init__()
-        s.emb = nn.Embedding(vocab, d)
-        s.layers = nn.ModuleList([layer(d) for _ in range(n)])
-        s.norm = nn.RMSNorm(d)
-        s.head = nn.Linear(d, vocab, bias=False)
+class Qkv(Parts):
+    """The projections of an attention of h heads."""
+    def __init__(s, d, h):
+        super().__init__(h=h, qkv=nn.Linear(d, 3 * d, bias=False), o=nn.Linear(d, d, bias=False))
 
-    def forward(s, x):
+
+class Lm(Parts):
+    """A language model of such layers; save: with checkpoints."""
+    def __init__(s, d, n, vocab=32000, layer=Layer, save=False):
+        super().__init__(emb=nn.Embedding(vocab, d), save=save,
+                         layers=nn.ModuleList(layer(d) for _ in range(n)), norm=nn.RMSNorm(d),
+                         head=nn.Linear(d, vocab, bias=False))
+
+    def inner(s, x):
+        """What the last layer makes of tokens x."""
         x = s.emb(x)
         for f in s.layers:
-            x = f(x)
-        return s.head(s.norm(x))
+            x = checkpoint(f, x, use_reentrant=False) if s.save else f(x)
+        return x
+
+    def forward(s, x):
+        return s.head(s.norm(s.inner(x)))
 
 
 def next_token(batch, length, vocab=32000):

@@ -7,20 +7,14 @@ from common import *
 def pyg_sampler():
     from torch_geometric.nn import SAGEConv, TopKPooling
 
-    class M(nn.Module):
-        def __init__(s):
-            super().__init__()
-            s.a = SAGEConv(100, 256)
-            s.p = TopKPooling(256, 0.5)
-            s.b = SAGEConv(256, 256)
-            s.o = nn.Linear(256, 47)
-
+    class M(Parts):
         def forward(s, x, e):
             x = F.relu(s.a(x, e))
             x, e, _, _, _, _ = s.p(x, e)
             return s.o(s.b(x, e))
 
-    m = on(M)
+    m = on(lambda: M(a=SAGEConv(100, 256), p=TopKPooling(256, 0.5), b=SAGEConv(256, 256),
+                     o=nn.Linear(256, 47)))
 
     def loss(m):
         n = rng.randint(3000, 9000)
@@ -31,32 +25,25 @@ def pyg_sampler():
 
 @program("a Fourier neural operator")
 def fno_fft():
-    class S(nn.Module):
-        def __init__(s, c):
-            super().__init__()
-            s.w = nn.Parameter(torch.randn(c, c, 16, 16, dtype=torch.cfloat) * 0.02)
-
+    class S(Parts):
         def forward(s, x):
             f = torch.fft.rfft2(x)
             o = torch.zeros_like(f)
             o[:, :, :16, :16] = torch.einsum("bixy,ioxy->boxy", f[:, :, :16, :16], s.w)
             return torch.fft.irfft2(o, s=x.shape[-2:])
 
-    class M(nn.Module):
-        def __init__(s, c=64):
-            super().__init__()
-            s.i = nn.Conv2d(3, c, 1)
-            s.s = nn.ModuleList(S(c) for _ in range(4))
-            s.c = nn.ModuleList(nn.Conv2d(c, c, 1) for _ in range(4))
-            s.o = nn.Conv2d(c, 1, 1)
-
+    class M(Parts):
         def forward(s, x):
             x = s.i(x)
             for a, b in zip(s.s, s.c):
                 x = F.gelu(a(x) + b(x))
             return s.o(x)
 
-    fit(on(M), lambda m: m(N(16, 3, 128, 160)).square().mean(), 3, clip=False)
+    spectral = lambda: S(w=nn.Parameter(torch.randn(64, 64, 16, 16, dtype=torch.cfloat) * 0.02))
+    m = on(lambda: M(i=nn.Conv2d(3, 64, 1), s=nn.ModuleList(spectral() for _ in range(4)),
+                     c=nn.ModuleList(nn.Conv2d(64, 64, 1) for _ in range(4)),
+                     o=nn.Conv2d(64, 1, 1)))
+    fit(m, lambda m: m(N(16, 3, 128, 160)).square().mean(), 3, clip=False)
 
 
 @program("derivatives of high order in double precision")

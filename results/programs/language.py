@@ -4,7 +4,6 @@ import gc
 import itertools
 import os
 
-import torch.utils.checkpoint
 from common import *
 
 
@@ -151,11 +150,7 @@ def switch_transformer():
 def packed_varlen_attention():
     from torch.nn.attention.varlen import varlen_attn
 
-    class Packed(nn.Module):
-        def __init__(s, d, h):
-            super().__init__()
-            s.h, s.qkv, s.o = h, nn.Linear(d, 3 * d, bias=False), nn.Linear(d, d, bias=False)
-
+    class Packed(Qkv):
         def forward(s, x):
             q, k, v = s.qkv(x).unflatten(-1, (3, s.h, -1)).unbind(1)
             return s.o(
@@ -163,7 +158,7 @@ def packed_varlen_attention():
                             window_size=(-1, 0)).flatten(1))
 
     ends = [None, 0]
-    m = on(Lm, 1536, 8, layer=lambda d: Layer(d, mix=Packed(d, 12)), dt=BF)
+    m = on(Lm, 1536, 8, layer=lambda d: Layer(d, mix=Packed(d, 12)), save=True, dt=BF)
 
     def loss(m):
         lengths = []
@@ -172,13 +167,10 @@ def packed_varlen_attention():
         ends[:] = torch.tensor([0, *itertools.accumulate(lengths)], dtype=torch.int32,
                                device=dev), max(lengths)
         x = T(16385)
-        y = m.emb(x[:-1])
-        for f in m.layers:
-            y = torch.utils.checkpoint.checkpoint(f, y, use_reentrant=False)
+        y = m.inner(x[:-1])
         part = lambda y, t: F.cross_entropy(m.head(m.norm(y)).float(), t, reduction="sum")
-        return sum(
-            torch.utils.checkpoint.checkpoint(part, a, t, use_reentrant=False)
-            for a, t in zip(y.split(2048), x[1:].split(2048))) / 16384
+        return sum(checkpoint(part, a, t, use_reentrant=False)
+                   for a, t in zip(y.split(2048), x[1:].split(2048))) / 16384
 
     fit(m, loss, 4)
 
@@ -200,11 +192,7 @@ def int4_decodes_with_static_cache():
             return torch.ops.aten._weight_int4pack_mm(
                 x.flatten(0, -2), s.w, 128, s.s).unflatten(0, x.shape[:-1])
 
-    class Cached(nn.Module):
-        def __init__(s, d, h):
-            super().__init__()
-            s.h, s.qkv, s.o = h, nn.Linear(d, 3 * d, bias=False), nn.Linear(d, d, bias=False)
-
+    class Cached(Qkv):
         def build(s, batch):
             s.k, s.v = (torch.zeros(batch, s.h, most, d // s.h, device=dev, dtype=BF) for _ in "kv")
 
@@ -275,8 +263,7 @@ def experts_by_grouped_products():
 def caches_of_all_kinds():
     from transformers import DynamicCache
 
-    m = hf("Llama", hidden_size=3072, num_hidden_layers=10, num_attention_heads=24,
-           num_key_value_heads=8, intermediate_size=8192, vocab_size=128256, head_dim=128).eval()
+    m = llama(3072, 10, 24, 8, 8192, 128256).eval()
     s = hf("Gemma2", hidden_size=2304, num_hidden_layers=6, num_attention_heads=8,
            num_key_value_heads=4, head_dim=256, intermediate_size=9216, sliding_window=256)
     x = T(2, 600, v=128000)
@@ -298,15 +285,13 @@ def liger_llama_trains():
     import liger_kernel.transformers as l
 
     l.apply_liger_kernel_to_llama()
-    m = checkpointed(hf("Llama", hidden_size=4096, num_hidden_layers=4, num_attention_heads=32,
-                        num_key_value_heads=8, intermediate_size=14336, vocab_size=128256))
+    m = checkpointed(llama(4096, 4, 32, 8, 14336, 128256))
     fit(m, ragged(128000, 2, (1024, 1500, 2048)), 3, adamw(fused=True), accum=2)
 
 
 @program("a loss in chunks, with Muon", "transformers", torch="2.9")
 def chunked_loss_muon():
-    m = hf("Llama", hidden_size=1024, num_hidden_layers=12, num_attention_heads=16,
-           num_key_value_heads=4, intermediate_size=4096, vocab_size=128256)
+    m = llama(1024, 12, 16, 4, 4096, 128256)
     m.config.use_cache = False
 
     def loss(m):
@@ -314,9 +299,7 @@ def chunked_loss_muon():
         h = m.model(input_ids=x).last_hidden_state[:, :-1].flatten(0, 1)
         part = lambda a, b: F.cross_entropy(m.lm_head(a).float(), b, reduction="sum")
         pieces = zip(h.chunk(8), x[:, 1:].flatten().chunk(8))
-        return sum(
-            torch.utils.checkpoint.checkpoint(part, a, b, use_reentrant=False)
-            for a, b in pieces) / h.shape[0]
+        return sum(checkpoint(part, a, b, use_reentrant=False) for a, b in pieces) / h.shape[0]
 
     wide = [p for p in m.model.layers.parameters() if p.ndim == 2]
     rest = [p for p in m.parameters() if p.ndim != 2
@@ -392,11 +375,7 @@ class Engine:
         torch.cuda.set_per_process_memory_fraction(limit / torch.cuda.mem_get_info()[1])
         s.block, s.table, s.mask, pages = block, None, None, []
 
-        class Mix(nn.Module):
-            def __init__(f, d):
-                super().__init__()
-                f.qkv, f.o = nn.Linear(d, 3 * d, bias=False), nn.Linear(d, d, bias=False)
-
+        class Mix(Qkv):
             def forward(f, x):
                 q, k, v = f.qkv(x).unflatten(-1, (3, h, -1)).unbind(2)
                 if s.table is not None:
@@ -407,7 +386,7 @@ class Engine:
                     *(y.transpose(1, 2) for y in (q, k, v)), attn_mask=s.mask,
                     is_causal=s.mask is None).transpose(1, 2).flatten(2))
 
-        s.m = on(Lm, d, n, layer=lambda d: Layer(d, mix=Mix(d)), dt=BF).eval()
+        s.m = on(Lm, d, n, layer=lambda d: Layer(d, mix=Mix(d, h)), dt=BF).eval()
         s.next(T(8, 1024))
         left = limit - torch.cuda.max_memory_allocated()
         torch.cuda.empty_cache()
@@ -418,10 +397,8 @@ class Engine:
 
     @torch.inference_mode()
     def next(s, x):
-        y = s.m.emb(x)
-        for f in s.m.layers:
-            y = f(y)
-        return (s.m.head(s.m.norm(y[:, -1])).float() / 0.8).softmax(-1).multinomial(1)
+        y = s.m.inner(x)[:, -1]
+        return (s.m.head(s.m.norm(y)).float() / 0.8).softmax(-1).multinomial(1)
 
     def step(s, batch, x):
         """The next token of each sequence (its length and its blocks) after the tokens x."""

@@ -103,19 +103,18 @@ def cluster_sort():
     torch.mode(a)
 
 
+def bags(rows):
+    return nn.ModuleList(nn.EmbeddingBag(n, 64, mode="sum", sparse=True) for n in rows)
+
+
 @program("sparse embeddings and sparse tensors")
 def sparse_rec():
-    class M(nn.Module):
-        def __init__(s):
-            super().__init__()
-            s.e = nn.ModuleList(
-                nn.EmbeddingBag(200000, 64, sparse=True, mode="sum") for _ in range(8))
-            s.m = nn.Sequential(nn.Linear(8 * 64, 512), nn.ReLU(), nn.Linear(512, 1))
-
+    class M(Parts):
         def forward(s, i, o):
             return s.m(torch.cat([e(i, o) for e in s.e], 1))
 
-    m = on(M)
+    m = on(lambda: M(e=bags([200000] * 8), m=stack(nn.Linear(512, 512), nn.ReLU(),
+                                                   nn.Linear(512, 1))))
     a = torch.optim.SparseAdam(list(m.e.parameters()))
     b = torch.optim.Adagrad(m.m.parameters())
     for k in range(3):
@@ -134,15 +133,15 @@ def sparse_rec():
 @program("bags of varying lengths, and retrieval")
 def bags_of_varying_lengths():
     rows, n = [1000 * (i * i + 1) for i in range(20)], 4096
-    e = on(lambda: nn.ModuleList(nn.EmbeddingBag(r, 64, mode="sum", sparse=True) for r in rows))
+    e = on(bags, rows)
     top = on(lambda: stack(nn.Linear(64 * 20, 1024), nn.ReLU(), nn.Linear(1024, 1)))
     both = torch.optim.SparseAdam(list(e.parameters())), torch.optim.Adagrad(top.parameters())
     for _ in range(20):
-        bags = []
+        sums = []
         for r, f in zip(rows, e):
-            k = torch.randint(0, 20, (n,), device=dev)
-            bags.append(f(T(int(k.sum()), v=r), k.cumsum(0) - k))
-        y = top(torch.cat(bags, 1))[:, 0]
+            k = T(n, v=20)
+            sums.append(f(T(int(k.sum()), v=r), k.cumsum(0) - k))
+        y = top(torch.cat(sums, 1))[:, 0]
         F.binary_cross_entropy_with_logits(y, torch.rand(n, device=dev)).backward()
         for o in both:
             o.step()
@@ -240,18 +239,13 @@ def offload_streams():
 
 @program("nested tensors")
 def jagged_nested():
-    class M(nn.Module):
-        def __init__(s):
-            super().__init__()
-            s.q = nn.Linear(256, 768)
-            s.o = nn.Linear(256, 256)
-
+    class M(Parts):
         def forward(s, x):
             q, k, v = s.q(x).chunk(3, -1)
             f = lambda t: t.unflatten(-1, [8, 32]).transpose(1, 2)
             return s.o(F.scaled_dot_product_attention(f(q), f(k), f(v)).transpose(1, 2).flatten(-2))
 
-    m = on(M, dt=BF)
+    m = on(lambda: M(q=nn.Linear(256, 768), o=nn.Linear(256, 256)), dt=BF)
 
     def loss(m):
         x = torch.nested.nested_tensor([N(rng.randint(20, 200), 256, dt=BF) for _ in range(16)],

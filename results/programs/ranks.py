@@ -5,8 +5,6 @@ import os
 import tempfile
 
 import torch.distributed as dist
-from torch.utils.checkpoint import checkpoint
-
 from common import *
 
 # no multicast objects
@@ -39,47 +37,23 @@ class Attention(nn.Module):
             F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2))
 
 
-class Mlp(nn.Module):
+class Mlp(Parts):
     def __init__(s, d):
-        super().__init__()
-        s.up = nn.Linear(d, 3 * d, bias=False)
-        s.gate = nn.Linear(d, 3 * d, bias=False)
-        s.down = nn.Linear(3 * d, d, bias=False)
+        part = lambda i, o: nn.Linear(i, o, bias=False)
+        super().__init__(up=part(d, 3 * d), gate=part(d, 3 * d), down=part(3 * d, d))
 
     def forward(s, x):
         return s.down(F.silu(s.gate(x)) * s.up(x))
 
 
-class Block(nn.Module):
-    def __init__(s, d, h=16):
-        super().__init__()
-        s.n1, s.n2, s.attention, s.mlp = nn.RMSNorm(d), nn.RMSNorm(d), Attention(d, h), Mlp(d)
-
-    def forward(s, x):
-        x = x + s.attention(s.n1(x))
-        return x + s.mlp(s.n2(x))
+def block(d):
+    return Layer(d, mix=Attention(d, 16), mlp=Mlp(d))
 
 
-class Gpt(nn.Module):
-    def __init__(s, d=1024, n=8, vocab=32000, save=False):
-        super().__init__()
-        s.emb = nn.Embedding(vocab, d)
-        s.blocks = nn.ModuleList(Block(d) for _ in range(n))
-        s.norm = nn.RMSNorm(d)
-        s.head = nn.Linear(d, vocab, bias=False)
-        s.save = save
-
-    def forward(s, x):
-        x = s.emb(x)
-        for b in s.blocks:
-            x = checkpoint(b, x, use_reentrant=False) if s.save else b(x)
-        return s.head(s.norm(x))
-
-
-def made(*a, dt=None, **k):
+def made(d=1024, n=8, dt=None, **k):
     torch.manual_seed(0)
     with card:
-        m = Gpt(*a, **k)
+        m = Lm(d, n, layer=block, **k)
     return m.to(dt) if dt else m
 
 
@@ -104,7 +78,7 @@ def steps(m, count=4, amp=None, opt=None, clip=True):
 def sharded(m, mesh=None, **k):
     from torch.distributed.fsdp import fully_shard
 
-    for b in m.blocks:
+    for b in m.layers:
         fully_shard(b, mesh=mesh, **k)
     return fully_shard(m, mesh=mesh, **k)
 
@@ -121,15 +95,15 @@ def parallel(m, tp):
             "emb": RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1)),
             "norm": SequenceParallel(), "head": head
         })
-    for b in m.blocks:
+    for b in m.layers:
         c, r = ColwiseParallel, functools.partial(RowwiseParallel, output_layouts=Shard(1))
         into = lambda: PrepareModuleInput(input_layouts=(Shard(1),), desired_input_layouts=(
             Replicate(),))
         parallelize_module(
             b, tp, {
-                "n1": SequenceParallel(), "n2": SequenceParallel(), "attention": into(),
-                "attention.q": c(), "attention.k": c(), "attention.v": c(), "attention.o": r(),
-                "mlp": into(), "mlp.up": c(), "mlp.gate": c(), "mlp.down": r()
+                "n1": SequenceParallel(), "n2": SequenceParallel(), "mix": into(), "mix.q": c(),
+                "mix.k": c(), "mix.v": c(), "mix.o": r(), "mlp": into(), "mlp.up": c(),
+                "mlp.gate": c(), "mlp.down": r()
             })
     return m
 
@@ -148,7 +122,7 @@ def stages(per, schedule, **k):
     torch.manual_seed(0)
     for i in own:
         with card:
-            blocks = [Block(d) for _ in range(8 // count or 1)]
+            blocks = [block(d) for _ in range(8 // count or 1)]
             if i == 0:
                 blocks = [nn.Embedding(32000, d)] + blocks
             if i == count - 1:
@@ -272,7 +246,7 @@ def fsdp1_gathers_states():
     from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
     from torch.distributed.fsdp.wrap import ModuleWrapPolicy
 
-    m = FSDP(made(1024, 6), auto_wrap_policy=ModuleWrapPolicy({Block}),
+    m = FSDP(made(1024, 6), auto_wrap_policy=ModuleWrapPolicy({Layer}),
              mixed_precision=MixedPrecision(param_dtype=BF, reduce_dtype=BF), device_id=card,
              use_orig_params=True)
     o = torch.optim.AdamW(m.parameters(), 1e-4)
@@ -397,7 +371,7 @@ def accelerate_fsdp2():
     from accelerate import Accelerator, FullyShardedDataParallelPlugin
 
     p = FullyShardedDataParallelPlugin(fsdp_version=2, auto_wrap_policy="transformer_based_wrap",
-                                       transformer_cls_names_to_wrap=["Block"])
+                                       transformer_cls_names_to_wrap=["Layer"])
     a = Accelerator(mixed_precision="bf16", fsdp_plugin=p, gradient_accumulation_steps=2)
     m = made(1024, 6)
     m, o = a.prepare(m, torch.optim.AdamW(m.parameters(), 1e-4))
@@ -413,7 +387,7 @@ def accelerate_fsdp2():
 @program("compiled FSDP2", ranks=2)
 def compiled_fsdp2():
     m = made(768, 4)
-    for b in m.blocks:
+    for b in m.layers:
         b.compile()
     steps(sharded(m), 4, amp=BF, clip=False)
 

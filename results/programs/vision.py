@@ -51,7 +51,6 @@ def raft_small():
         amp=BF)
 
 
-
 @program("a student and an averaged teacher on crops of two sizes", "transformers")
 def dinov2_multicrop():
     m = hf2("Dinov2", "Dinov2Model", hidden_size=768, num_hidden_layers=8)
@@ -76,19 +75,16 @@ def dinov2_multicrop():
 
 @program("deformable convolutions and region pooling", "torchvision")
 def dcn_roi():
-    class D(nn.Module):
-        def __init__(s):
-            super().__init__()
-            s.o = nn.Conv2d(64, 27, 3, padding=1)
-            s.d = torchvision.ops.DeformConv2d(64, 64, 3, padding=1)
-
+    class D(Parts):
         def forward(s, x):
             o = s.o(x)
             return torchvision.ops.roi_align(
                 s.d(x, o[:, :18], torch.sigmoid(o[:, 18:])),
                 [torch.tensor([[0.0, 0, 30, 30], [5, 5, 40, 50]], device=dev)] * x.size(0), 7)
 
-    fit(on(D), lambda m: m(N(4, 64, 64, 80)).square().mean(), 3)
+    m = on(lambda: D(o=nn.Conv2d(64, 27, 3, padding=1),
+                     d=torchvision.ops.DeformConv2d(64, 64, 3, padding=1)))
+    fit(m, lambda m: m(N(4, 64, 64, 80)).square().mean(), 3)
 
 
 @program("TorchScript", "torchvision")
@@ -340,7 +336,6 @@ def unet_of_many_sizes():
             for _ in range(10):
                 a, b = m(torch.cat([x, x])).chunk(2)
                 x = x - 0.1 * (a + 4 * (b - a))
-
 
 
 @program("a film from a transformer over space and time, decoded in tiles")

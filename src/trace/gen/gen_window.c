@@ -125,42 +125,47 @@ static int take_steps(struct frag_window_of_dev *w, const struct frag_trace_dev 
 	return 0;
 }
 
+/* Before an event, where the trace can be cut. */
 struct moment {
-	uint64_t signature;
+	uint64_t signature, bytes;
 	size_t event;
 };
 
 FRAG_COMPARE(compare_moments, struct moment, FRAG_ORDER(x->signature, y->signature),
 	     FRAG_ORDER(x->event, y->event))
 
-/* Moments before events at which at least `least` bytes are live; returns how many. */
-static size_t moments(const struct frag_trace_dev *dev, struct state *s, uint64_t least,
-		      struct moment *out, uint64_t *peak)
+/* All of them, by signature; returns how many. */
+static size_t moments(const struct frag_trace_dev *dev, struct state *s, struct moment *out,
+		      uint64_t *peak)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i <= dev->events_count; i++) {
-		if (s->bytes >= least && may_cut(dev, i))
-			out[n++] = (struct moment){ s->signature, i };
+		if (may_cut(dev, i))
+			out[n++] = (struct moment){ s->signature, s->bytes, i };
 		if (i < dev->events_count)
 			state_step(s, &dev->events[i], i);
 		*peak = FRAG_MAX(*peak, s->bytes);
 	}
+	qsort(out, n, sizeof(*out), compare_moments);
 	return n;
 }
 
-/* The longest stretch between two moments with the same blocks. */
-static void longest(struct frag_window_of_dev *w, struct moment *m, size_t n)
+/* The longest stretch between two moments with the same blocks, of at least so many bytes. Is it
+ * half of the trace? */
+static bool longest(struct frag_window_of_dev *w, const struct frag_trace_dev *dev,
+		    const struct moment *m, size_t n, uint64_t least)
 {
-	qsort(m, n, sizeof(*m), compare_moments);
+	w->from = w->to = 0;
 	for (size_t i = 0, j; i < n; i = j) {
 		for (j = i + 1; j < n && m[j].signature == m[i].signature; j++)
 			;
-		if (m[j - 1].event - m[i].event > w->to - w->from) {
+		if (m[i].bytes >= least && m[j - 1].event - m[i].event > w->to - w->from) {
 			w->from = m[i].event;
 			w->to = m[j - 1].event;
 		}
 	}
+	return w->to - w->from >= dev->events_count / 2;
 }
 
 /* Without steps: the steady part, where at least a quarter of the peak is live, if that is at least
@@ -168,30 +173,16 @@ static void longest(struct frag_window_of_dev *w, struct moment *m, size_t n)
 static int take_longest(struct frag_window_of_dev *w, const struct frag_trace_dev *dev,
 			struct frag_err *err)
 {
-	struct moment *m = frag_host_alloc((dev->events_count + 1) * sizeof(*m));
-	uint64_t peak = 0, ignored = 0, least = 0;
-	int rc = m ? 0 : frag_fail_nomem(err, "moments of the trace");
+	FRAG_AUTO_FREE struct moment *m = frag_host_alloc((dev->events_count + 1) * sizeof(*m));
+	struct state s;
+	uint64_t peak = 0;
+	size_t n;
 
-	for (unsigned round = 0; !rc && round < 3 && w->to - w->from < dev->events_count / 2;
-	     round++) {
-		struct state s;
-
-		w->from = w->to = 0;
-		rc = state_init(&s, dev, err);
-		if (rc)
-			break;
-		if (round == 0) {
-			moments(dev, &s, UINT64_MAX, m, &peak);
-			least = peak / 4;
-		} else {
-			longest(w, m, moments(dev, &s, least, m, &ignored));
-			least = 0;
-		}
-		frag_host_free(s.slots);
-	}
-	frag_host_free(m);
-	FRAG_TRY(rc);
-	if (w->to - w->from < dev->events_count / 2) {
+	FRAG_CHECK_ALLOC(m, "moments of the trace", err);
+	FRAG_TRY(state_init(&s, dev, err));
+	n = moments(dev, &s, m, &peak);
+	frag_host_free(s.slots);
+	if (!longest(w, dev, m, n, peak / 4) && !longest(w, dev, m, n, 0)) {
 		w->from = initial_of(dev);
 		w->to = dev->events_count;
 	}
