@@ -21,11 +21,11 @@ done
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2> /dev/null || echo 315532800)}
 work=$build/wheel/src
 rm -rf "$build/wheel"
-mkdir -p "$work/cufrag/share/cufrag/plot" "$work/cufrag/licenses"
+mkdir -p "$work"/cufrag/{share/cufrag/{plot,traces},licenses}
 cp src/inject/python/{pyproject.toml,setup.py,README.md} "$work/"
 cp src/inject/python/cufrag/{*.py,py.typed} "$work/cufrag/"
 cp scripts/plot/*.gp "$work/cufrag/share/cufrag/plot/"
-cp -r traces "$work/cufrag/share/cufrag/"
+cp traces/suite.json "$work/cufrag/share/cufrag/traces/" # recordings: in the repository alone, a wheel has 4 MB
 cp LICENSE "$work/cufrag/licenses/cufrag"
 cp "$programs/cufrag" "$work/cufrag/"
 cp -r "$programs/share/cufrag/inject" "$work/cufrag/share/cufrag/"

@@ -186,7 +186,7 @@ static int check_file(const struct frag_suite_manifest *m, const struct frag_sui
 
 	FRAG_CHECK_ALLOC(path, "workload", err);
 	if (frag_sha256_file(path, sha256, err))
-		return frag_err_prefix(err, "workload %s", w->name);
+		return frag_err_prefix(err, "workload %s, from cufrag's repository", w->name);
 	return !strcmp(w->sha256, sha256) ? 0
 					  : FRAG_INPUT(err,
 						       "workload %s: '%.200s' is not the file of "

@@ -31,7 +31,7 @@ setup(name="cufrag", version=os.environ["CUFRAG_VERSION"],
                    "Programming Language :: Python :: 3", "Programming Language :: C",
                    "Topic :: Software Development :: Debuggers"],
       package_data={"cufrag": ["py.typed", "cufrag", "share/cufrag/plot/*", "share/cufrag/inject/*", "share/cufrag/inject/*/*",
-                               "share/cufrag/traces/*", "share/cufrag/traces/suite/*", "licenses/*"]},
+                               "share/cufrag/traces/*", "licenses/*"]},
       extras_require={"notebook": ["numpy"], "plot": ["numpy", "pandas", "matplotlib"]},
       entry_points={"console_scripts": ["cufrag = cufrag.program:main"]},
       distclass=Binary, cmdclass={"bdist_wheel": AnyPython}, zip_safe=False)
