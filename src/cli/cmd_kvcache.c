@@ -44,7 +44,7 @@ static int take_card(struct options *o, struct frag_err *err)
 	if (!o->gpu)
 		return 0;
 	FRAG_TRY(frag_gpu_named(o->gpu, &gpu, err));
-	left = 0.9 * (double)gpu->total_bytes - (double)(o->weights + 3 * FRAG_GIB / 2);
+	left = 0.9 * (double)gpu->total_bytes - ((double)o->weights + 1.5 * (double)FRAG_GIB);
 	if (!o->model || !o->weights || o->memory || left < 1)
 		return FRAG_USAGE(err, "--gpu: 0.9 of the card less weights and 1.5 GiB of "
 				       "activations is the cache; give --model, and --weights that "

@@ -254,13 +254,11 @@ static bool find_period(struct survey *s, const struct frag_events *ev, bool pha
 			struct frag_step_ends *out)
 {
 	const struct token *even = even_token(s, phase);
-	struct token plain;
+	struct token plain = even ? *even : (struct token){ 0 };
 	uint64_t first = 0;
 	double left;
 	bool climbs;
 
-	if (even)
-		plain = *even;
 	if (!even == s->stacks) { /* a line may request all that a pass needs */
 		frag_addr_map_release(&s->numbers);
 		memset(s->tokens, 0, s->tokens_count * sizeof(*s->tokens));

@@ -327,7 +327,7 @@ int frag_find_leak(struct frag_checkup *c, struct frag_findings *out, struct fra
 	if (!climbs || given_back(c, climb.grown) || fades(c, &climb, err))
 		return 0;
 	FRAG_TRY(frag_is_capturing(c, h->steps[h->count / 2].first, h->steps[h->count - 1].end,
-				   (double)(h->count - h->count / 2) * h->stride, &climbs, err));
+				   (double)((h->count - h->count / 2) * h->stride), &climbs, err));
 	return climbs ? 0 : tell(c, &climb, graphs, begins(h, skip, &climb), out, err);
 }
 
