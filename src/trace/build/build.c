@@ -9,6 +9,7 @@
  */
 #include "build_internal.h"
 #include "trace/event_words.h"
+#include "trace/strings.h"
 #include "lib/bisect.h"
 
 #define PENDING UINT64_MAX /* evidence that waits for the index of its event */
@@ -343,6 +344,7 @@ int frag_build_entries(struct frag_builder *b)
 {
 	const struct frag_raw_entry *entries = b->raw->entries;
 	size_t n = b->raw->entries_count;
+	uint32_t name;
 
 	for (size_t i = 0; i < n;) {
 		const struct frag_raw_entry *e = &entries[i];
@@ -372,9 +374,9 @@ int frag_build_entries(struct frag_builder *b)
 			FRAG_TRY(empty_cache(b, i, &i));
 			break;
 		case FRAG_RAW_LIMIT:
+			FRAG_TRY(frag_strings_intern(b->raw->strings, "limit", 5, &name, b->err));
 			emit(b, e, FRAG_EV_MARK, FRAG_MIN(e->bytes, FRAG_MAX_REQUEST),
-			     frag_event_what(b->raw->limit_name, 0, 0, FRAG_EVF_LIMIT),
-			     FRAG_NO_ADDR);
+			     frag_event_what(name, 0, 0, FRAG_EVF_LIMIT), FRAG_NO_ADDR);
 			i++;
 			break;
 		default:

@@ -78,8 +78,8 @@ struct frag_raw_dev {
 	uint32_t pools_count;
 	const struct frag_raw_mark *marks; /* by time */
 	size_t marks_count;
-	uint32_t limit_name; /* string index, of FRAG_RAW_LIMIT */
-	bool early_marks;    /* marks from before the first entry were left out */
+	struct frag_strings *strings; /* of the trace, for marks of FRAG_RAW_LIMIT */
+	bool early_marks;	      /* marks from before the first entry were left out */
 	/* the final snapshot; known false: the file has none */
 	bool finals_known;
 	const struct frag_raw_segment *segments;

@@ -111,14 +111,12 @@ struct shared {
 	struct frag_raw_mark *marks;
 	size_t marks_count;
 	bool early_marks;
-	uint32_t limit_name;
 	uint64_t start_us;
 };
 
 static int share(struct frag_torch *t, const struct slice *slices, size_t count, struct shared *sh)
 {
 	sh->start_us = UINT64_MAX;
-	FRAG_TRY(frag_strings_intern(t->trace->strings, "limit", 5, &sh->limit_name, t->err));
 	for (size_t i = 0; i < count; i++) {
 		const struct frag_raw_entry *e = entries_of(t, &slices[i]);
 
@@ -168,7 +166,7 @@ static int build_one(struct frag_torch *t, uint32_t ordinal, const struct slice 
 		.marks = sh->marks,
 		.marks_count = s->count ? sh->marks_count : 0,
 		.early_marks = sh->early_marks,
-		.limit_name = sh->limit_name,
+		.strings = t->trace->strings,
 		.finals_known = t->segments_listed,
 		.segments = t->segments_count ? t->segments + first : NULL,
 		.segments_count = first_segment(t, ordinal + 1) - first,
