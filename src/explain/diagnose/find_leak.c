@@ -341,8 +341,9 @@ int frag_leak_caveat(const struct frag_events *events, struct frag_answer *a, st
 		return 0;
 	FRAG_TRY_CALLOC(c, 1, "diagnosis", err);
 	c->about = "";
-	c->in = (struct frag_case){ .events = *events, .threads = 1 };
-	FRAG_TRY(frag_case_open(&c->in, FRAG_BY_LINE, NULL, err));
+	c->in = (struct frag_case){ .events = *events, .threads = 1, .limit_bytes = UINT64_MAX };
+	FRAG_TRY(frag_history_make(&c->in.events, &c->in.history, err));
+	FRAG_TRY(frag_sites_init(&c->in.sites, events->trace, FRAG_BY_LINE, NULL, err));
 	FRAG_TRY(frag_find_leak(c, &found, err));
 	if (!found.count)
 		return 0;
