@@ -135,7 +135,9 @@ static int note_steady(struct frag_checkup *c, struct frag_findings *out, struct
 {
 	const struct frag_history *h = &c->in.history;
 	uint64_t live = c->peak_active_bytes, reserved = c->peak_reserved_bytes;
-	double unused = (double)c->late_reserved_bytes - (double)c->late_active_bytes;
+	double unused = c->late_reserved_bytes == UINT64_MAX /* nothing was replayed so late */
+				? 0
+				: (double)c->late_reserved_bytes - (double)c->late_active_bytes;
 	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_STEADY, c->about);
 
 	if (c->lost_text) {
