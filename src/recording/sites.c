@@ -308,7 +308,7 @@ FRAG_COMPARE(by_name, struct named, strcmp(x->name, y->name), FRAG_ORDER(x->stac
 /* Equal names become one site; in order of name, so that the numbers are those of any run. */
 static int merge(struct frag_sites *s, struct named *list, size_t n, struct frag_err *err)
 {
-	bool torch = !strcmp(s->trace->format, "torch-snapshot");
+	bool torch = s->trace->format && !strcmp(s->trace->format, "torch-snapshot");
 	const char *none = torch ? "(no stack, as in backward)" : "(no stack)";
 
 	s->names = frag_host_calloc(n + 1, sizeof(*s->names));
