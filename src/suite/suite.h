@@ -3,8 +3,8 @@
  * The suite: allocators measured on a fixed set of workloads, by rules that make results
  * comparable (docs/suite.md).
  *
- * suite_run.c hands rows out to processes (measure.c: the simulated division, card.c: a card) and
- * writes the file that result.c reads; score.c computes scores from its rows.
+ * suite_run.c hands rows out to processes (measure.c: the simulated division, suite_card.c: a card)
+ * and writes the file that result.c reads; score.c computes scores from its rows.
  *
  * Words. row: one policy on one workload. division: "simulated" (the same bytes on every machine)
  * or "card". turn: one replay on a card; all policies take turns. baseline: PyTorch's default.
