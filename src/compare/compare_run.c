@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Traces in, sections out, and their reports. */
-#include "explain/diagnose/diagnose.h"
 #include "session.h"
 
 #include <errno.h>
@@ -351,16 +350,6 @@ static int write_files(struct frag_session *s, const struct trace_runs *t, size_
 	return frag_report_write(&one, dir, s->formats, s->host.threads, err);
 }
 
-static int add_caveat(struct frag_section *sec, const struct frag_events *events,
-		      struct frag_err *err)
-{
-	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
-
-	FRAG_TRY(frag_leak_caveat(events, &a, err));
-	sec->caveat = a.caveat ? frag_host_strdup(a.caveat) : NULL;
-	return 0;
-}
-
 static int do_trace(struct frag_session *s, const char *path, struct frag_err *err)
 {
 	struct trace_runs t = { .recorded = SIZE_MAX };
@@ -380,8 +369,7 @@ static int do_trace(struct frag_session *s, const char *path, struct frag_err *e
 	for (uint32_t d = 0; !rc && d < t.trace->devs_count; d++) {
 		struct frag_section *sec = &s->sections[s->sections_count];
 
-		rc = take_section(s, &t, d, err)
-			     ?: add_caveat(sec, &t.recording.units[d].events, err);
+		rc = take_section(s, &t, d, err);
 		if (rc || sec->count)
 			continue;
 		/* a device of which nothing was replayed before Ctrl-C is missing as a whole */

@@ -70,7 +70,6 @@ struct frag_section {
 	struct frag_headroom headroom;	    /* what advice leaves free on a card */
 	struct frag_layout *layouts;	    /* [layouts_count] for the address-space map */
 	size_t layouts_count;
-	char *caveat;  /* behind its answer; NULL = nothing */
 	char *missing; /* what an interruption left out: "tlsf, buddy"; NULL = nothing */
 };
 

@@ -121,7 +121,7 @@ void frag_section_conclusion(const struct frag_section *s, struct frag_answer *a
 {
 	const char *set = frag_section_export(s, a), *run = frag_section_run(s, a);
 
-	frag_answer_conclude(a, "%s%s", frag_section_answer(s, a), s->caveat ?: "");
+	frag_answer_conclude(a, "%s", frag_section_answer(s, a));
 	if (s->count > 1 && set)
 		frag_answer_paste(a, "to use it", set);
 	if (run)

@@ -48,7 +48,7 @@ void frag_section_release(struct frag_section *s)
 {
 	for (size_t i = 0; i < s->count; i++)
 		frag_result_release(&s->results[i]);
-	FRAG_FREE(s->results, s->trace, s->format, s->conf, s->folder, s->missing, s->caveat);
+	FRAG_FREE(s->results, s->trace, s->format, s->conf, s->folder, s->missing);
 	for (size_t i = 0; i < s->layouts_count; i++)
 		frag_layout_release(&s->layouts[i]);
 	frag_host_free(s->layouts);

@@ -343,15 +343,17 @@ int frag_leak_caveat(const struct frag_events *events, struct frag_answer *a, st
 	c->about = "";
 	c->in = (struct frag_case){ .events = *events, .threads = 1, .limit_bytes = UINT64_MAX };
 	FRAG_TRY(frag_history_make(&c->in.events, &c->in.history, err));
+	if (c->in.history.refusals_count) /* what it needs is unknown anyhow */
+		return 0;
 	FRAG_TRY(frag_sites_init(&c->in.sites, events->trace, FRAG_BY_LINE, NULL, err));
 	FRAG_TRY(frag_find_leak(c, &found, err));
 	if (!found.count)
 		return 0;
 	each = found.list->kind == FRAG_FOUND_LEAK ? "step" : "pass";
-	a->caveat = frag_answer_print(
-		a,
-		"; memory grows by %s per %s, so that holds for what was recorded alone: if it "
-		"goes on, no card is enough (cufrag diagnose)",
-		FRAG_BYTES((uint64_t)frag_finding_value(found.list, "bytes_per_step")), each);
+	a->caveat = frag_answer_print(a,
+				      "; memory grows from %s to %s, so that holds for what was "
+				      "recorded alone: if it goes on, no card is enough (cufrag "
+				      "diagnose)",
+				      each, each);
 	return 0;
 }
