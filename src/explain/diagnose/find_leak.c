@@ -308,6 +308,7 @@ int frag_is_capturing(const struct frag_checkup *c, uint64_t from, uint64_t to, 
 int frag_find_leak(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)
 {
 	const struct frag_history *h = &c->in.history;
+	const size_t half = h->count / 2;
 	size_t skip = FRAG_MIN(1 + h->count / WARM_UP, h->count / 2), n = 0;
 	FRAG_AUTO_FREE double *kept = NULL;
 	struct frag_climb climb;
@@ -326,8 +327,8 @@ int frag_find_leak(struct frag_checkup *c, struct frag_findings *out, struct fra
 	FRAG_TRY(frag_climbs(kept, n, least, &climb, &climbs, err));
 	if (!climbs || given_back(c, climb.grown) || fades(c, &climb, err))
 		return 0;
-	FRAG_TRY(frag_is_capturing(c, h->steps[h->count / 2].first, h->steps[h->count - 1].end,
-				   (double)((h->count - h->count / 2) * h->stride), &climbs, err));
+	FRAG_TRY(frag_is_capturing(c, h->steps[half].first, h->steps[h->count - 1].end,
+				   (double)((h->count - half) * h->stride), &climbs, err));
 	return climbs ? 0 : tell(c, &climb, graphs, begins(h, skip, &climb), out, err);
 }
 
