@@ -142,7 +142,7 @@ static void tell_leak(const struct frag_memlog *log, const struct frag_memlog_se
 	const size_t parts = floors(s->list + from, r.to - from, low);
 
 	grown = (low[parts - 1] - low[0]) * (double)parts / (double)(parts - 1);
-	grown = FRAG_MAX(grown, climb->grown); /* what climbs may have been lower before */
+	grown = grown > 0 ? grown : climb->grown; /* what climbs may have been lower before */
 	pace = seconds > 0 ? FRAG_MIN(climb->grown / seconds, PACE_MOST) : 0;
 	SAY("%s %s: by %s in %s, lately %s per %s (Mann-Kendall z = %.1f)", s->name,
 	    last ? "keeps growing" : "kept growing until it fell", FRAG_BYTES((uint64_t)grown),
